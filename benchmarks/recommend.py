@@ -1,8 +1,8 @@
 """Accuracy and speed of recommenders on MovieLens, compared with cornac, implicit and Surprise.
 
-Run with `python benchmarks/recommend.py [table growth] [--folds 1 2 3 4 5] [--peers PYTHON]`.
+Run with `python benchmarks/recommend.py [table growth scale] [--folds 1 2 3 4 5] [--peers PYTHON]`.
 `--only WORD` selects the rows that contain the word. The other libraries run in processes of the
-interpreter PYTHON (default: this one), which does not need edgewise. Two parts:
+interpreter PYTHON (default: this one), which does not need edgewise. Three parts:
 
 table   Means over the published folds of ml-100k, with all test ratings. An item without training
         ratings gets the user's mean, in every library, unless a model knows its features; other
@@ -19,6 +19,11 @@ table   Means over the published folds of ml-100k, with all test ratings. An ite
 growth  CPU time and memory of a fit to 10 %, 30 % and 100 % of ml-1m, in new processes. "above
         input" is the peak memory minus the memory before the fit. "ns" is per rating: it is
         constant if growth is linear. Memory needs Linux.
+scale   Not by default: 10 million generated choices (`--choices`), 100,000 users, 20,000 items,
+        read, fitted in 15 epochs (`--epochs`) and served, beside implicit. CPU seconds on one
+        thread; for one user or item the median of 29 requests after the first; MiB is the peak
+        above what the process had before. The boosted model and the last k-NN are fitted to a
+        million of them as ratings.
 
 Rows of other libraries marked "tuned" were chosen by RMSE ("MAE": by the MAE of the level) from
 small grids, fitted to 80 % of u1.base and of u2.base and evaluated on the rest, never on test
@@ -30,7 +35,6 @@ tenth of each fold's own training ratings. All other settings are defaults, or a
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -47,6 +51,7 @@ import numpy as np
 
 from edgewise import Ratings, datasets, recommend
 from recommend_peers import LENGTH, NOTHING, Answer, Part, timed
+from recommend_scale import generated, memory
 
 LIKED = 4
 # A model's own levels: the median and the most likely one.
@@ -221,13 +226,6 @@ def table(options: argparse.Namespace) -> None:
         print(f"{title:46}" + "".join(cells).replace("       nan", "         -"))
 
 
-def memory(word: str) -> float:
-    """Return a memory figure of this process in MiB, or NaN if the system has none."""
-    status = Path("/proc/self/status")
-    found = re.search(rf"{word}:\s+(\d+)", status.read_text()) if status.exists() else None
-    return int(found[1]) / 1024 if found else np.nan
-
-
 def point(title: str, path: str) -> dict[str, float]:
     """Fit once; return time and memory."""
     with np.load(path) as stored:
@@ -281,12 +279,34 @@ def ratios(new: dict[str, float], old: dict[str, float]) -> str:
     return ", ".join(f"{new[key] / old[key]:.1f} x {key}" for key in ("n", "seconds", "above"))
 
 
-PARTS = {"table": table, "growth": growth}
+def scale(options: argparse.Namespace) -> None:
+    script = str(Path(__file__).with_name("recommend_scale.py"))
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "choices.npz"))
+        np.savez(path, **generated(options.choices, options.choices // 100, 20_000))
+        for library, python in (("edgewise", sys.executable), ("implicit", options.peers)):
+            command = [python, script, library, path, str(options.epochs)]
+            output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+            found[library] = json.loads(output)
+    print(f"{options.choices:,} choices, {options.epochs} epochs")
+    print(f"{'':34}{'edgewise':>12}{'implicit':>12}")
+    for what in found["edgewise"]:
+        amounts = [answer.get(what, np.nan) for answer in found.values()]
+        unit = 1000 if "one " in what else 1
+        ends = ", ms" if unit > 1 else "" if what.endswith("MiB") else ", s"
+        cells = "".join(f"{unit * amount:12.2f}" for amount in amounts)
+        print(f"{what + ends:34}{cells}".replace("nan", "  -"))
+
+
+PARTS = {"table": table, "growth": growth, "scale": scale}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("parts", nargs="*", default=list(PARTS))
+    parser.add_argument("parts", nargs="*", default=["table", "growth"])
+    parser.add_argument("--choices", type=int, default=10_000_000, help="for scale")
+    parser.add_argument("--epochs", type=int, default=15, help="of factor models, for scale")
     parser.add_argument("--folds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     parser.add_argument(
         "--peers", default=sys.executable, help="interpreter with the other libraries"

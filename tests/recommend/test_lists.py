@@ -78,13 +78,10 @@ class TestMany:
             lists.to_frame(library="excel")
 
     def test_frames_of_nothing(self):
-        none = RecommendedLists.of(np.array([], dtype=int), [], np.array(["a"]))
+        nothing = np.zeros(0, dtype=int)
+        none = RecommendedLists(nothing, np.array([], dtype="<U1"), np.zeros(0), nothing)
         assert len(none.to_frame()) == 0
         assert none.ids.dtype.kind == "U"
-
-    def test_put_together(self, lists):
-        again = RecommendedLists.of(lists.keys, list(lists), lists.ids)
-        assert again == lists
 
 
 class TestOne:

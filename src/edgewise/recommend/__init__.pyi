@@ -20,6 +20,7 @@ from edgewise.recommend.evaluation import (
     evaluate as evaluate,
     exposure as exposure,
 )
+from edgewise.recommend.factorization.base import Vectors as Vectors
 from edgewise.recommend.factorization.implicit import ImplicitFactorization as ImplicitFactorization
 from edgewise.recommend.factorization.matrix import MatrixFactorization as MatrixFactorization
 from edgewise.recommend.factorization.nonnegative import (

@@ -1,11 +1,11 @@
 """The base class of all recommenders: ids, unknown ids, lists, new users and files."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Value, finite
 from edgewise.common.ids import as_ids
 from edgewise.common.progress import Step, progress
-from edgewise.common.threads import n_threads
+from edgewise.common.threads import Threads, n_threads
 from edgewise.model.file import Storable, stored_fields
 from edgewise.ratings import Grouped, Ids, Ratings
 from edgewise.ratings.ratings import RATINGS
-from edgewise.recommend.lists import RecommendedList, RecommendedLists, best_of
+from edgewise.recommend.filters import Filters, described, owned
+from edgewise.recommend.lists import RecommendedLists, contenders, ranked
+from edgewise.recommend.similarity import Directions
 
 if TYPE_CHECKING:
     from edgewise.report import Report
@@ -31,6 +33,7 @@ UNKNOWN = ("raise", "mean", "nan")
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Scorer = Callable[[Indices, Indices], Reals]
+Near = tuple[NDArray[Any], Reals | None]
 
 # The largest integer that a parameter can be: compiled loops take no larger ones.
 _LARGEST = 2**31 - 1
@@ -43,7 +46,7 @@ SEED = Value(int, lambda seed: integer("seed_", seed, 0, _LARGEST))
 _DAMPING = 3.0
 
 # Users are scored in blocks of at most this many scores.
-_ENTRIES = 1 << 22
+_ENTRIES = 1 << 21
 
 # The users whose lists a report measures.
 _REPORT_USERS = 1000
@@ -104,6 +107,9 @@ class Recommender(Storable, ABC):
     adds_items: ClassVar[bool] = False
     """Whether ``partial_fit`` learns items that the fit did not know."""
 
+    # Whether lists are made in several threads: not where scores are made in threads already.
+    _serves_in_threads: ClassVar[bool] = False
+
     stored: ClassVar = {
         "ratings_": RATINGS,
         "known_users_": Array("users", np.bool_),
@@ -154,6 +160,14 @@ class Recommender(Storable, ABC):
         scores[:, known] = self._pair_scores(*pairs).reshape(len(users), len(known))
         return scores
 
+    def _near_scores(self, users: Indices) -> Near:
+        """Return scores of all items for some users to make lists of, in an array of their own.
+
+        They may be near those of `_pair_scores`, and much faster: then a number for each user says
+        how far off they may be. None says that these are the scores to show.
+        """
+        return np.array(self._user_scores(users)), None
+
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         """Learn about new users, whose indices follow all others, and change nothing else."""
 
@@ -175,7 +189,7 @@ class Recommender(Storable, ABC):
 
     def _similarities(self, side: str, places: Indices) -> Reals:
         """Return the similarity of some users or items to all; minus infinity excludes one."""
-        return cosines(self._vectors(side), places)
+        return self._directions(side).cosines(places)
 
     def _knows_users(self, ratings: Ratings) -> Mask:
         """Return the users the model can score: by default, those with ratings."""
@@ -208,7 +222,7 @@ class Recommender(Storable, ABC):
         check_ratings("ratings", ratings)
         self._check_parameters()
         draft = copy(self)
-        for name in [name for name in vars(draft) if name.endswith("_")]:
+        for name in [name for name in vars(draft) if name.endswith("_") or name == "_kept"]:
             delattr(draft, name)
         draft.ratings_ = ratings
         draft.known_users_ = draft._knows_users(ratings)
@@ -256,8 +270,12 @@ class Recommender(Storable, ABC):
         exclude_seen: bool = True,
         items: Any = None,
         unknown: str = "raise",
+        *,
+        exclude: Any = None,
+        where: Mapping[str, Any] | None = None,
+        min_support: int = 0,
     ) -> Any:
-        """Return the best items for users.
+        """Return the best items for users; a list is the same whoever else is asked for.
 
         Parameters
         ----------
@@ -267,12 +285,18 @@ class Recommender(Storable, ABC):
             Length of the lists. A list is shorter if there are fewer items left.
         exclude_seen : bool, default True
             Whether to leave out items that the user has rated.
-        items : array-like of ids, default None
-            The items to choose from; None for all.
+        items : array-like of ids, mapping of users to ids, or None, default None
+            The items to choose from, for all users or for each; None for all items.
         unknown : {"raise", "mean", "nan"}, default "raise"
             For users that training does not know: raise an error, recommend what is popular, or
             an empty list. Popular is the best mean rating over all users, where no rating counts
             as the lowest; of choices, the largest share of users.
+        exclude : array-like of ids, mapping of users to ids, or None, default None
+            Items to leave out, for all users or for each.
+        where : mapping of str to values, default None
+            Features of the items and their values, one or several: other items are left out.
+        min_support : int, default 0
+            The fewest training ratings of an item.
 
         Returns
         -------
@@ -288,14 +312,30 @@ class Recommender(Storable, ABC):
         places = self._places("users", users)
         if unknown == "raise":
             self._require_known("users", users, places)
-        candidates = self.known_items_
-        if items is not None:
-            chosen = ratings.item_ids.require("items", items)
-            candidates = candidates & np.isin(np.arange(self.n_items_), chosen)
-        lists = self._lists(places, n, exclude_seen, candidates, unknown)
-        if _is_one(users):
-            return lists[0]
-        return RecommendedLists.of(as_ids("users", users), lists, ratings.item_ids.values)
+        asked = as_ids("users", users)
+        filters = self._filters(asked, items, exclude, where, min_support, exclude_seen)
+        found = self._best(places, n, filters, unknown)
+        return _as_lists(users, asked, found, ratings.item_ids)
+
+    def _filters(
+        self, users: NDArray, items: Any, exclude: Any, where: Any, support: int, seen: bool
+    ) -> Filters:
+        """Return which items the lists of users may hold, or raise."""
+        ratings, ids = self.ratings_, self.ratings_.item_ids
+        allowed, chosen, excluded = self.known_items_.copy(), None, None
+        if isinstance(items, Mapping):
+            chosen = owned("items", items, users.tolist(), ids, known=True)
+        elif items is not None:
+            allowed &= np.isin(np.arange(len(ids)), ids.require("items", items))
+        if isinstance(exclude, Mapping):
+            excluded = owned("exclude", exclude, users.tolist(), ids, known=False)
+        elif exclude is not None:
+            allowed &= ~np.isin(np.arange(len(ids)), ids.find("exclude", exclude))
+        if where is not None:
+            allowed &= described(where, ratings.item_features, len(ids))
+        if integer("min_support", support, 0):
+            allowed &= ratings.by_item.sizes >= support
+        return Filters(allowed, ratings.by_user if seen else None, chosen, excluded)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
         """Return the `n` items most similar to each item (or to one), never the item itself."""
@@ -562,42 +602,109 @@ class Recommender(Storable, ABC):
 
     # Lists.
 
-    def _lists(
-        self, places: Indices, n: int, exclude_seen: bool, candidates: Mask, unknown: str
-    ) -> list[RecommendedList]:
+    def _best(self, places: Indices, n: int, filters: Filters, unknown: str) -> "Found":
         """Return the best items for users, scored in blocks of users."""
-        known = self._known(places, None)
-        ids, view = self.ratings_.item_ids.values, self.ratings_.by_user
-        lists = [RecommendedList(ids[:0], np.zeros(0))] * len(places)
-        for block in _blocks(np.flatnonzero(known), self.ratings_.n_items):
-            scores = np.where(candidates, self._user_scores(places[block]), -np.inf)
-            for row, turn in enumerate(block):
-                if exclude_seen:
-                    scores[row, view.others[view.span(int(places[turn]))]] = -np.inf
-                best = best_of(scores[row], n)
-                lists[turn] = RecommendedList(ids[best], scores[row, best])
+        known, left_out = self._known(places, None), np.flatnonzero(~filters.items)
+        parts = [(lists, False) for lists in _blocks(np.flatnonzero(known), self.n_items_)]
+        popular = np.zeros(0)
         if unknown == "mean" and not known.all():
-            means = np.where(candidates, self._popularity(), -np.inf)
-            best = best_of(means, n)
-            for turn in np.flatnonzero(~known):
-                lists[turn] = RecommendedList(ids[best], means[best])
-        return lists
+            popular = self._popularity()
+            parts += [(lists, True) for lists in _blocks(np.flatnonzero(~known), self.n_items_)]
+
+        def run(part: tuple[Indices, bool]) -> "Found":
+            lists, is_new = part
+            users = places[lists]
+            if filters.chosen is not None:
+                rows, items = filters.pairs(lists, users)
+                scores = popular[items] if is_new else self._pair_scores(users[rows], items)
+            else:
+                popularity = np.tile(popular, (len(users), 1)), None
+                table, errors = popularity if is_new else self._near_scores(users)
+                table[:, left_out] = -np.inf
+                table[filters.left_out(lists, users)] = -np.inf
+                rows, items = contenders(table, n, errors)
+                near = table[rows, items].astype(np.float64)
+                scores = near if errors is None else self._pair_scores(users[rows], items)
+            rows, items, scores = ranked(rows, items, scores, n)
+            return Found(lists[rows], items, scores)
+
+        with Threads(self._threads() if self._serves_in_threads else 1) as pool:
+            return Found.all_of(pool.map(run, parts))
+
+    def _directions(self, side: str) -> Directions:
+        """Return the vectors whose cosines are similarities, made ready once."""
+        directions: Directions = self._once(side, lambda: Directions(self._vectors(side)))
+        return directions
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what serving needs of the fitted model, made at the first request.
+
+        It holds as long as the ratings are the same object: other ratings make another model.
+        """
+        ratings, kept = vars(self).get("_kept", (None, {}))
+        if ratings is not self.ratings_:
+            kept = {}
+        if name not in kept:
+            kept = {**kept, name: make()}
+            self._kept = self.ratings_, kept
+        return kept[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_kept"}
 
     def _similar(self, side: str, ids: Any, n: int) -> Any:
         integer("n", n, 1)
         catalogue, known = self._catalogue(side)
-        places = catalogue.find(side, ids)
+        places, left_out = catalogue.find(side, ids), np.flatnonzero(~known)
         self._require_known(side, ids, places)
-        lists = []
-        for block in _blocks(places, len(catalogue)):
-            scores = np.where(known, self._similarities(side, block), -np.inf)
-            scores[np.arange(len(block)), block] = -np.inf
-            for row in scores:
-                best = best_of(row, n)
-                lists.append(RecommendedList(catalogue.values[best], row[best]))
-        if _is_one(ids):
-            return lists[0]
-        return RecommendedLists.of(as_ids(side, ids), lists, catalogue.values)
+
+        def run(lists: Indices) -> "Found":
+            ones = places[lists]
+            table, errors = self._near_similarities(side, ones)
+            table[:, left_out] = -np.inf
+            table[np.arange(len(ones)), ones] = -np.inf
+            rows, others = contenders(table, n, errors)
+            near = table[rows, others].astype(np.float64)
+            if errors is not None:
+                near = self._directions(side).pairs(ones[rows], others)
+            rows, others, near = ranked(rows, others, near, n)
+            return Found(lists[rows], others, near)
+
+        parts = list(_blocks(np.arange(len(places)), len(catalogue)))
+        return _as_lists(ids, as_ids(side, ids), Found.all_of(map(run, parts)), catalogue)
+
+    def _near_similarities(self, side: str, places: Indices) -> Near:
+        """Return similarities to make lists of, as `_near_scores` does scores."""
+        if type(self)._similarities is Recommender._similarities:
+            return self._directions(side).near(places)
+        return np.array(self._similarities(side, places)), None
+
+
+class Found(NamedTuple):
+    """Entries of lists: the number of the list, the place in the catalogue, and the score.
+
+    The entries of a list stand together, best first.
+    """
+
+    lists: Indices
+    places: Indices
+    scores: Reals
+
+    @classmethod
+    def all_of(cls, parts: Iterable["Found"]) -> Self:
+        """Return entries together, in the order of the lists."""
+        nothing = cls(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
+        lists, places, scores = map(np.concatenate, zip(nothing, *parts, strict=True))
+        order = np.argsort(lists, kind="stable")
+        return cls(lists[order], places[order], scores[order])
+
+
+def _as_lists(given: Any, keys: NDArray, found: Found, catalogue: Ids) -> Any:
+    """Return the lists of `keys`; the only one if one id was given."""
+    ends = np.searchsorted(found.lists, np.arange(len(keys)), side="right")
+    lists = RecommendedLists(keys, catalogue.values[found.places], found.scores, ends)
+    return lists[0] if _is_one(given) else lists
 
 
 def _blocks(places: Indices, width: int) -> Iterator[Indices]:
@@ -633,15 +740,3 @@ def centred(matrix: Any, mean: float) -> Any:
     if len(matrix.data) == 0 or (matrix.data == matrix.data[0]).all():
         return matrix
     return sparse.csr_array((matrix.data - mean, matrix.indices, matrix.indptr), matrix.shape)
-
-
-def cosines(vectors: Any, places: Indices) -> Reals:
-    """Return the cosines of some rows, dense or sparse, with all rows; 0 for a zero row."""
-    if sparse.issparse(vectors):
-        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
-        products = np.asarray((vectors[places] @ vectors.T).todense())
-    else:
-        lengths = np.linalg.norm(vectors, axis=1)
-        products = vectors[places] @ vectors.T
-    scale = np.outer(lengths[places], lengths)
-    return np.divide(products, scale, out=np.zeros_like(scale), where=scale > 0)

@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import text_table
+
+# The best scores are looked for among the maxima of at least this many sets for each, which hold at
+# most so many scores.
+_SETS, _FOLDS = 8, 64
 
 
 class RecommendedList(NamedTuple):
@@ -92,23 +96,60 @@ class RecommendedLists(Sequence[RecommendedList]):
         ids = {key: np.repeat(self.keys, sizes), value: self.ids}
         return {**ids, "rank": place, "score": self.scores}
 
-    @classmethod
-    def of(cls, keys: NDArray[Any], lists: Sequence[RecommendedList], like: NDArray[Any]) -> Self:
-        """Return lists as one object; `like` gives the type of the ids."""
-        ends = np.cumsum([len(one.ids) for one in lists], dtype=np.intp)
-        ids = np.concatenate([one.ids for one in lists]) if lists else like[:0]
-        scores = np.concatenate([one.scores for one in lists]) if lists else np.zeros(0)
-        return cls(keys, ids, scores, ends)
-
 
 def best_of(scores: Reals, n: int) -> NDArray[np.intp]:
     """Return the positions of the `n` largest scores, best first; ties go to the lowest position.
 
     Minus infinity and NaN never count, so there may be fewer than `n`.
     """
-    candidates = np.flatnonzero(scores > -np.inf)
-    if len(candidates) > n:
-        kept = scores[candidates]
-        least = np.partition(kept, len(kept) - n)[len(kept) - n]
-        candidates = candidates[kept >= least]
-    return candidates[np.argsort(-scores[candidates], kind="stable")[:n]]
+    rows, places = contenders(np.array(scores[None]), n)
+    return ranked(rows, places, scores[places], n)[1]
+
+
+def contenders(
+    scores: NDArray[Any], n: int, errors: Reals | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows and positions of all scores that may be among the `n` largest of their row.
+
+    In order; minus infinity and NaN never are, and NaN becomes minus infinity in `scores`. Scores
+    may be off by `errors`, one for each row.
+    """
+    n_rows, width = scores.shape
+    # Every n-th largest score is at least the n-th largest maximum of as many sets or more.
+    fold = int(np.clip(width // (_SETS * n), 1, _FOLDS))
+    size = width // fold
+    whole = scores[:, : fold * size].reshape(n_rows, fold, size)
+    most = whole.max(axis=1) if fold > 1 else scores
+    if fold * size < width:
+        rest = scores[:, fold * size :]
+        np.maximum(most[:, : rest.shape[1]], rest, out=most[:, : rest.shape[1]])
+    if np.isnan(most).any():
+        scores[np.isnan(scores)] = -np.inf
+        return contenders(scores, n, errors)
+    least = np.full(n_rows, -np.inf)
+    if size > n:
+        least = np.partition(most, size - n, axis=1)[:, size - n].astype(np.float64)
+    if errors is not None:
+        least -= 2 * errors
+    limits = np.finfo(scores.dtype)
+    least = np.maximum(least, float(limits.min)).astype(scores.dtype)
+    # Rounding to single precision must not raise the least score.
+    least = np.nextafter(least, limits.min) if scores.dtype == np.float32 else least
+    found = np.flatnonzero(scores >= least[:, None])
+    rows, places = np.divmod(found, max(width, 1))
+    return rows, places
+
+
+def ranked(
+    rows: NDArray[np.intp], places: NDArray[np.intp], scores: Reals, n: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Reals]:
+    """Return the `n` largest scores of each row, best first, with rows and positions.
+
+    Ties go to the lowest position; minus infinity and NaN never count.
+    """
+    order = np.lexsort((places, -scores, rows))
+    order = order[scores[order] > -np.inf]
+    mine = rows[order]
+    turn = np.arange(len(mine)) - np.searchsorted(mine, mine)
+    order = order[turn < n]
+    return rows[order], places[order], scores[order]

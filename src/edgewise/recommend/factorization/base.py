@@ -3,19 +3,22 @@
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend import choose
 from edgewise.backend.reference.factorization import pair_products
-from edgewise.common.checks import positive
+from edgewise.common.checks import one_of, positive
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Recommender
+from edgewise.recommend.base import Indices, Near, Recommender
 from edgewise.recommend.baselines import BiasedRecommender
+from edgewise.recommend.similarity import SINGLE, SLACK
+
+SIDES = ("users", "items")
 
 # These few kernels load in half a second, faster than the ones for boosting: they pay off from
 # about a second of work in NumPy.
@@ -28,8 +31,36 @@ _ENTRIES_PER_ROW = 8
 # penalties and learning rates are usually given.
 _FIVE_STARS = 1.125
 
+# Products of numbers below this fit into single precision, where numbers below the other vanish.
+_LARGE, _SMALL = 1e15, 1e-36
+
 # An equation is redundant if less than this share of its diagonal entry is left.
 _TINY = 1e-12
+
+
+class Vectors(NamedTuple):
+    """Ids of users or items, and the vector of each, one a row."""
+
+    ids: NDArray[Any]
+    rows: Reals
+
+
+class SinglePrecision(NamedTuple):
+    """Factors in single precision, and by how much the scores of each user may be off."""
+
+    users: NDArray[np.float32]
+    items: NDArray[np.float32]
+    errors: Reals
+
+    @classmethod
+    def of(cls, users: Reals, items: Reals) -> "SinglePrecision | None":
+        """Return factors in single precision; None if they are too large for it."""
+        if not max(np.abs(rows).max(initial=0.0) for rows in (users, items)) < _LARGE:
+            return None
+        ones, others = (np.sqrt((rows**2).sum(axis=1)) for rows in (users, items))
+        longest = others.max(initial=0.0)
+        errors = SINGLE * (users.shape[1] + SLACK) * ones * longest + _SMALL
+        return cls(users.astype(np.float32), items.astype(np.float32), errors)
 
 
 class FactorModel(Recommender):
@@ -38,6 +69,8 @@ class FactorModel(Recommender):
     A subclass sets `user_factors_` and `item_factors_` in ``_fit``; its ``_fold_in`` ends with
     :meth:`_add_users`.
     """
+
+    _serves_in_threads = True
 
     stored: ClassVar = {"user_factors_": "users k", "item_factors_": "items k"}
 
@@ -84,6 +117,48 @@ class FactorModel(Recommender):
     def _user_scores(self, users: Indices) -> Reals:
         return self.user_factors_[users] @ self.item_factors_.T
 
+    def vectors(self, side: str) -> Vectors:
+        """Return a vector for each user or item; the product of two is the score of the pair.
+
+        For an index of nearest neighbours by inner product, which finds good items among millions
+        without scoring all. Products equal the scores up to rounding, and predicted ratings before
+        these are cut off at the ends of the scale.
+
+        Parameters
+        ----------
+        side : {"users", "items"}
+            Which vectors.
+
+        Returns
+        -------
+        Vectors
+            The ids that the model knows, and their vectors, one a row: a pair of arrays.
+
+        Examples
+        --------
+        >>> from edgewise import MatrixFactorization, Ratings
+        >>> ratings = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4}})
+        >>> model = MatrixFactorization(2, random_state=0).fit(ratings)
+        >>> users, items = model.vectors("users"), model.vectors("items")
+        >>> items.ids
+        array(['Fargo', 'Heat'], dtype='<U5')
+        >>> bool(abs(users.rows[0] @ items.rows[1] - model.predict("ann", "Heat")) < 1e-9)
+        True
+        """
+        one_of("side", side, SIDES)
+        catalogue, known = self._catalogue(side)
+        return Vectors(catalogue.values[known], self._factors_of(side)[known])
+
+    def _factors_of(self, side: str) -> Reals:
+        """Return a row for each user or item, whose products are the scores."""
+        return self.user_factors_ if side == "users" else self.item_factors_
+
+    def _near_scores(self, users: Indices) -> Near:
+        single = self._once("scores", lambda: SinglePrecision.of(*map(self._factors_of, SIDES)))
+        if single is None:
+            return super()._near_scores(users)
+        return single.users[users] @ single.items.T, single.errors[users]
+
     def _add_users(self, factors: Reals) -> None:
         self.user_factors_ = np.vstack([self.user_factors_, factors])
 
@@ -103,6 +178,12 @@ class BiasedFactorModel(FactorModel, BiasedRecommender):
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self._baseline(users, items) + super()._pair_scores(users, items)
+
+    def _factors_of(self, side: str) -> Reals:
+        factors, users = super()._factors_of(side), side == "users"
+        biases = self.intercept_ + self.user_biases_ if users else self.item_biases_
+        one = np.ones_like(biases)
+        return np.column_stack([factors, *((biases, one) if users else (one, biases))])
 
     def _user_scores(self, users: Indices) -> Reals:
         scores = super()._user_scores(users)
