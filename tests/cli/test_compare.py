@@ -73,6 +73,19 @@ class TestTable:
         same = compare(MODELS, ratings, ["rmse"], n_folds=3, by=by)
         assert shown(out, 1) == values_of(same, ["rmse"])
 
+    def test_takes_features(self, folder, success, capsys):
+        about = pd.DataFrame({"item": np.arange(1, 17), "kind": ["old", "new"] * 8, "year": 7})
+        about["year"] += about["item"] % 5
+        about.to_csv("items.csv", index=False)
+        words = "compare r.csv --algorithms boosted --set boosted.n_rounds=20 --folds 2"
+        out = success([*words.split(), "--metrics", "rmse", "--item-features", "items.csv"], capsys)
+        model = recommend.BoostedFactorization(20, random_state=0)
+        ratings = Ratings.from_frame(frame(), item_features=about)
+        assert ratings.n_items == 16
+        found = compare([model], ratings.folds(2, random_state=0), "rmse")
+        assert f"{found.table[0]['rmse']:.4f}" in out
+        assert "12 users, 16 items" in out  # one has features, and no rating
+
     def test_has_five_folds_and_the_usual_metrics(self, folder, success, capsys):
         out = success(ARGV, capsys)
         folds = Ratings.from_frame(frame()).folds(5, random_state=0)
@@ -115,6 +128,7 @@ class TestErrors:
         """No failure may change a file, or leave another."""
         recommend.BiasBaseline().fit(Ratings.from_frame(frame())).save("m.edgewise")
         frame().assign(user="a").drop_duplicates(["user", "item"]).to_csv("words.csv", index=False)
+        pd.DataFrame({"x": [1.0, 2.0]}).to_csv("names.csv", index=False)
         frame().assign(rating=lambda table: -table["rating"]).to_csv("below.csv", index=False)
         before = contents(folder)
         yield
@@ -138,6 +152,18 @@ class TestErrors:
             ("r.csv --folds 1", "Invalid value for '--folds': 1 is not in the range"),
             ("r.csv --algorithms bias --folds 999", "--folds must be at most the number of rat"),
             ("r.csv --folds 3 --test test.csv", "--folds makes folds, but --test replaces them"),
+            (
+                "r.csv --algorithms bias --item-features test.csv",
+                "--item-features: item_features must have each id once",
+            ),
+            (
+                "r.csv --algorithms bias --user-features names.csv",
+                "--user-features names.csv: there must be a column 'user' with ids: there are 'x'",
+            ),
+            (
+                "r.csv --algorithms bias --user-features words.csv",
+                "--user-features words.csv: ids must be integers, as in DATA, got 'a'",
+            ),
             ("r.csv --by time", "--by time needs times: name their column by --time-column"),
             ("r.csv --by last --folds 3", "--folds makes folds, but --by last tests once"),
             ("r.csv --by user --test test.csv", "--by makes folds, but --test replaces them"),

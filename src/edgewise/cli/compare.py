@@ -29,6 +29,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
 )
 @click.argument("data", type=common.FILE, help="Ratings to train on.")
 @files("--test", type=common.FILE, help="Ratings to test on, instead of folds.")
+@shared.features(files)
 @files(
     "--output",
     "-o",
@@ -91,7 +92,7 @@ def compare(**options: Any) -> None:
     usual = shared.shared_settings(args, implicit)
     algorithms = args.algorithms or (DEFAULT_IMPLICIT if implicit else DEFAULT)
     models = _models(algorithms, args.settings, usual)
-    train = shared.read_ratings(args.data, how)
+    train = shared.with_features(shared.read_ratings(args.data, how), args, how)
     parts = _parts(args, train, how)
     try:
         found = compare_models(

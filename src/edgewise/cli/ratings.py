@@ -2,17 +2,27 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from edgewise.cli.common import Decorator, Option, Real, heading, one_line_errors, options
+from edgewise.cli.common import (
+    FILE,
+    Decorator,
+    Option,
+    Real,
+    heading,
+    one_line_errors,
+    options,
+)
 from edgewise.common import choices
 from edgewise.recommend.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
+    from edgewise.common.ids import Ids
     from edgewise.ratings import Ratings
 
 ROLES = {
@@ -81,6 +91,21 @@ def metrics(option: Option) -> Decorator:
     )
 
 
+def features(option: Option) -> Decorator:
+    """Add the options that name tables of features."""
+    return options(
+        *(
+            option(
+                f"--{side}-features",
+                type=FILE,
+                help=f"Table with features of {side}s, as `edgewise train` reads it; the column "
+                f"with ids has the name that it has in DATA.",
+            )
+            for side in ("user", "item")
+        )
+    )
+
+
 READING = ("columns", "separator", "implicit", "duplicates", *(f"{role}_column" for role in ROLES))
 """The parameters of these options."""
 
@@ -127,6 +152,49 @@ def read_ratings(path: str, reading: dict[str, Any]) -> "Ratings":
                 hint += ", or --implicit if it has no ratings" * (error.argument == "rating")
                 raise ArgumentError(error.argument, error.value, error.problem + hint) from error
             raise
+
+
+def with_features(ratings: "Ratings", args: SimpleNamespace, how: dict[str, Any]) -> "Ratings":
+    """Return ratings with the features of --user-features and --item-features."""
+    about: dict[str, Any] = {
+        f"{side}_features": _features(f"--{side}-features", path, how[side], ids)
+        for side, path, ids in (
+            ("user", args.user_features, ratings.user_ids),
+            ("item", args.item_features, ratings.item_ids),
+        )
+        if path is not None
+    }
+    if not about:
+        return ratings
+    parts = ratings.values, ratings.weights, ratings.times
+    users, items = ratings.user_ids.values[ratings.users], ratings.item_ids.values[ratings.items]
+    with one_line_errors(" and ".join(f"--{name.replace('_', '-')}" for name in about)):
+        return type(ratings).from_arrays(
+            users, items, parts[0], weights=parts[1], times=parts[2], **about
+        )
+
+
+def _features(option: str, path: str, key: str, ids: "Ids") -> tuple[Any, Any]:
+    """Return the ids and the features of a table."""
+    from edgewise.io import Schema, read_columns
+
+    with one_line_errors(f"{option} {path}"):
+        table = read_columns(path, [key])
+        if key not in table.columns:
+            listed = ", ".join(map(repr, table.columns))
+            raise ValueError(f"there must be a column {key!r} with ids: there are {listed}")
+        try:
+            schema = Schema.fit(table, doc=key)
+        except ValueError as error:
+            # Here the table itself must lack the column.
+            raise ValueError(re.sub(r" \(--drop [^)]*\)", "", str(error))) from error
+        found = schema.role(table, "doc")
+        if ids.kind == "integers":
+            odd = [word for word in found.tolist() if not word.lstrip("-").isdigit()]
+            if odd:
+                raise ValueError(f"ids must be integers, as in DATA, got {odd[0]!r}")
+            found = found.astype("int64")
+        return found, schema.transform(table)
 
 
 def read_test(path: str, reading: dict[str, Any], train: "Ratings") -> "Ratings":

@@ -45,6 +45,7 @@ several = partial(lists, multiple=True)
     help="Write the lists of --user, or of all users, here: a table with the columns user, item, "
     "rank and score; .csv, .csv.gz or .parquet.",
 )
+@shared.features(files)
 @files("--item-names", type=common.FILE, help="Text or Parquet file with item names to show.")
 @files("--name-column", metavar="COL", help="Column of that file with names.  [default: name]")
 @files(
@@ -131,7 +132,7 @@ def recommend(**options: Any) -> None:
         usual = shared.shared_settings(args, implicit) | {"verbose": common.verbosity()}
         with one_line_errors("--set"):
             recommender = build(name, shared.parse_settings(args.settings), usual)
-        data = shared.read_ratings(args.data, how)
+        data = shared.with_features(shared.read_ratings(args.data, how), args, how)
     request = _request(args, data, recommender if saved else None)
     titles = {} if args.item_names is None else _read_names(args, data.item_ids)
     train, held_out = _split(args, data, how)
@@ -187,7 +188,10 @@ def _check(args: SimpleNamespace, saved: bool, wants_model: bool) -> None:
     common.needs(["name_column", "names_columns"], "item_names")
     if not saved:
         return
-    if extra := given("algorithm", "settings", "random_state", "n_jobs", "hold_out", "model"):
+    about = "user_features", "item_features"
+    if extra := given(
+        "algorithm", "settings", "random_state", "n_jobs", "hold_out", "model", *about
+    ):
         raise click.UsageError(f"{extra[0]}: {args.data} is trained already")
     needed = ["--item-column"] if args.item_names is not None else []
     extra = [name for name in given(*shared.READING) if name not in needed]
