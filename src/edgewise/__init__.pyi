@@ -49,6 +49,7 @@ from edgewise.recommend import (
     Blend as Blend,
     BoostedFactorization as BoostedFactorization,
     ContentRecommender as ContentRecommender,
+    EASE as EASE,
     ImplicitFactorization as ImplicitFactorization,
     ItemKNN as ItemKNN,
     MatrixFactorization as MatrixFactorization,

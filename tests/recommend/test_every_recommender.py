@@ -141,6 +141,13 @@ class TestImplicitFactorization(RecommenderTests):
         return recommend.ImplicitFactorization(2, n_epochs=5, random_state=0)
 
 
+class TestEASE(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.EASE(1.0)
+
+
 class TestRankBoostRecommender(RecommenderTests):
     def make(self):
         return recommend.RankBoostRecommender(10, learning_rate=0.5, missing="high", random_state=0)
@@ -190,6 +197,7 @@ TESTED = [
     TestSVDRecommender,
     TestNonNegativeFactorization,
     TestImplicitFactorization,
+    TestEASE,
     TestRankBoostRecommender,
     TestBlend,
     TestBoostedFactorization,

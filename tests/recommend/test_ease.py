@@ -1,0 +1,73 @@
+"""EASE against its equations."""
+
+import numpy as np
+import pytest
+
+from edgewise import EASE, Ratings
+
+
+def choices(seed=0, n_users=40, n_items=12, **parts):
+    rng = np.random.default_rng(seed)
+    users, items = np.nonzero(rng.random((n_users, n_items)) < 0.3)
+    return Ratings.from_arrays(users, items, **parts)
+
+
+def by_hand(X, sizes, penalty):
+    """Solve the least squares of each item on the others, one by one."""
+    weights = np.zeros((X.shape[1], X.shape[1]))
+    for item in range(X.shape[1]):
+        others = np.delete(np.arange(X.shape[1]), item)
+        design = X[:, others] * sizes[:, None]
+        gram = X[:, others].T @ design + penalty * np.eye(len(others))
+        weights[others, item] = np.linalg.solve(gram, design.T @ X[:, item])
+    return weights
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("power", [0.0, 0.5])
+def test_the_weights_are_least_squares_without_the_item_itself(precision, power):
+    ratings = choices()
+    X = ratings.csr().toarray()
+    model = EASE(3.0, user_power=power, precision=precision).fit(ratings)
+    expected = by_hand(X, X.sum(axis=1).clip(1) ** -power, 3.0)
+    np.testing.assert_allclose(model.item_weights_, expected, atol=2e-6)
+    np.testing.assert_allclose(model._user_scores(np.arange(5)), X[:5] @ expected, atol=2e-5)
+
+
+def test_what_is_not_positive_is_no_choice():
+    rows = [(1, 7, 2.0), (1, 8, 1.0), (2, 7, 5.0), (2, 8, 1.0), (2, 9, -1.0), (3, 9, 0.0)]
+    users, items, values = zip(*rows, strict=True)
+    weights = EASE(1.0).fit(Ratings.from_arrays(users, items, values)).item_weights_
+    assert not weights[2].any()
+    assert not weights[:, 2].any()
+    chosen = EASE(1.0).fit(Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8])).item_weights_
+    np.testing.assert_array_equal(weights[:2, :2], chosen)
+
+
+def test_the_penalty_follows_the_choices_per_item():
+    ratings = choices()
+    model = EASE(user_power=0).fit(ratings)
+    assert model.penalty_ == pytest.approx(75 * np.sqrt(len(ratings) / ratings.n_items))
+    assert EASE(2).fit(ratings).penalty_ == 2.0
+
+
+def test_too_many_items_are_refused_before_any_work():
+    with pytest.raises(MemoryError, match=r"EASE on 12 items needs about 0 GiB: ImplicitFact"):
+        EASE(max_items=11).fit(choices())
+
+
+def test_similar_items_are_those_with_the_largest_partial_correlations():
+    ratings = choices(1)
+    model = EASE(2.0, user_power=0).fit(ratings)
+    X = ratings.csr().toarray()
+    P = np.linalg.inv(X.T @ X + 2.0 * np.eye(X.shape[1]))
+    partial = -P[3] / np.sqrt(P[3, 3] * np.diag(P))
+    found = model.similar_items(3, n=4)
+    np.testing.assert_allclose(found.scores, np.sort(np.delete(partial, 3))[::-1][:4], atol=1e-5)
+
+
+def test_reasons_add_up_to_the_score():
+    model = EASE().fit(choices())
+    why = model.explain(0, 5, n=2)
+    assert sum(part.amount for part in why.contributions) == pytest.approx(why.score, abs=1e-6)
+    assert why.score == model.predict(0, 5)
