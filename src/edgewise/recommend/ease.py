@@ -107,8 +107,8 @@ class EASE(Recommender):
             return
         need = _ARRAYS * dtype.itemsize * float(n_items) ** 2 / 2**30
         raise MemoryError(
-            f"EASE on {counted(n_items, 'items')} needs about {need:.0f} GiB: ImplicitFactorization "
-            f"and ItemKNN(implicit=True) do not, precision='single' needs half, and max_items, now "
+            f"{counted(n_items, 'items')} need about {need:.0f} GiB: ImplicitFactorization and "
+            f"ItemKNN(implicit=True) do not, precision='single' needs half, and max_items, now "
             f"{self.max_items}, allows it"
         )
 
