@@ -62,9 +62,7 @@ experiments: $(VENV)/.bench
 	$(BIN)/python experiments/multilabel.py
 	$(BIN)/python experiments/noise.py
 	$(BIN)/python experiments/ranking.py
-	$(BIN)/python experiments/fusion.py
-	$(BIN)/python experiments/movie_rankings.py
-	$(BIN)/python experiments/ratings.py
+	$(BIN)/python -m experiments all --resume
 
 # Attacks for an hour: mutated files, kills, full disks, random frames, threads, growth. Figures in .soak/.
 MINUTES ?= 60

@@ -15,7 +15,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +29,9 @@ from edgewise.common.text import counted, plain, text_table
 from edgewise.common.threads import n_threads
 from edgewise.model.file import packed
 
-MODULES = ("products", "margins", "open_problem", "bandits", "relatives")
+MODULES = (
+    "products", "margins", "open_problem", "bandits", "relatives", "rankboost", "movies", "ratings"
+)  # fmt: skip
 """The modules of experiments: each has a list EXPERIMENTS."""
 
 ModelT = TypeVar("ModelT")
@@ -63,8 +65,10 @@ class Experiment:
     """A table or figure of a paper.
 
     A cell's result has "value", perhaps "spread", and whatever else its picture needs; "also" has
-    more figures of the same run, by column, with "paper" where there is one. `about` says what is
-    done and how it differs from the paper. `draw` gets the results and a Matplotlib figure.
+    more figures of the same run, by column, with "paper" where there is one. A "more_is_better" of
+    its own goes before the experiment's; None says that the paper's figure is of other data, so
+    that neither is better. `about` says what is done and how it differs from the paper. `draw` gets
+    the results and a Matplotlib figure.
     """
 
     name: str
@@ -268,6 +272,8 @@ def verdict(experiment: Experiment, result: Mapping[str, Any]) -> str:
     if difference == 0 or (off is not None and abs(off) <= 2):
         return "within the spread"
     more_is_better = result.get("more_is_better", experiment.more_is_better)
+    if more_is_better is None:
+        return "other data"
     return "better" if (difference > 0) == more_is_better else "worse"
 
 
@@ -287,14 +293,17 @@ def _cells(experiment: Experiment, result: Mapping[str, Any]) -> list[str]:
     return [result["row"], result["column"], paper, ours, off, verdict(experiment, result)]
 
 
+def figures_of(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield all figures: the results, each followed by the others of its run."""
+    for result in results:
+        yield result
+        for column, more in result.get("also", {}).items():
+            yield {**more, "row": result["row"], "column": column}
+
+
 def table_of(experiment: Experiment, results: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     """Return the table of all figures."""
-    rows = [list(HEAD)]
-    for result in results:
-        rows.append(_cells(experiment, result))
-        for column, more in result.get("also", {}).items():
-            rows.append(_cells(experiment, {**more, "row": result["row"], "column": column}))
-    return rows
+    return [list(HEAD), *(_cells(experiment, figure) for figure in figures_of(results))]
 
 
 HEAD = ("", "", "paper", "ours", "difference in s.e.", "verdict")
@@ -401,6 +410,28 @@ def publish(folder: Path, docs: Path) -> Path:
 
 
 # What many experiments measure
+
+
+def mean(values: np.ndarray, factor: float = 1.0) -> dict[str, Any]:
+    """Return the mean of the values that are defined, and its standard error."""
+    values = factor * values[np.isfinite(values)]
+    spread = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else None
+    return {"value": float(values.mean()), "spread": spread}
+
+
+def together(
+    figures: Mapping[str, Mapping[str, Any]], papers: Mapping[str, Paper | None] | None = None
+) -> dict[str, Any]:
+    """Return the result of a cell whose run has several figures, by column, the cell's own first.
+
+    `papers` has those of the other columns.
+    """
+    (_, first), *rest = figures.items()
+    also = {column: dict(figure) for column, figure in rest}
+    for column, paper in (papers or {}).items():
+        if column in also and paper is not None:
+            also[column] |= {"paper": paper.value, "paper_spread": paper.spread}
+    return {**first, "also": also} if also else dict(first)
 
 
 def last_half(errors: np.ndarray) -> dict[str, Any]:
