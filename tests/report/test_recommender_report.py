@@ -1,18 +1,20 @@
 """The numbers on the page of a recommender are those of the library's own functions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from edgewise import MatrixFactorization, Popularity
+from edgewise import ItemKNN, MatrixFactorization, Popularity
 from edgewise.metrics import mae, rmse
-from edgewise.recommend import evaluate
+from edgewise.recommend import evaluate, exposure
 
 from .conftest import NASTY
 from .test_classifier_report import block, ids, tiles
 
 
 def test_the_page_has_every_section_that_the_model_has_data_for(ratings_page, stars):
-    after = ["errors", "calibration", "map", "lists", "cases"]
+    after = ["errors", "calibration", "map", "exposure", "lists", "cases"]
     assert ids(ratings_page) == ["overview", "data", *after]
     factors = MatrixFactorization(n_factors=2, n_epochs=3, random_state=0).fit(stars.train)
     page = factors.report(stars.test)
@@ -54,6 +56,49 @@ def test_lists_are_those_of_recommend_and_reasons_add_up(recommender, ratings_pa
         assert sum(part["amount"] for part in one["parts"]) == pytest.approx(score)
 
 
+def test_intervals_are_those_over_users(recommender, stars, ratings_page):
+    each = evaluate(recommender, stars.test, ["mae", "recall"], per_user=True)
+    shown = {
+        one["name"]: one["detail"] for one in block(ratings_page, "overview", "tiles")["items"]
+    }
+    for name, words in (("mae", "MAE"), ("recall@10", "Recall at 10")):
+        _, low, high = each.interval(name)
+        assert shown[words] == f"95% interval {low:.3f} to {high:.3f}, over users"
+
+
+def test_sessions_of_a_user(stars):
+    begin = 900_000_000.0  # in July 1998
+    times = begin + np.arange(len(stars.train)) * 700.0
+    later = begin + 1e7 + np.arange(len(stars.test)) * 4000.0
+    train, test = replace(stars.train, times=times), replace(stars.test, times=later)
+    model = ItemKNN().fit(train)
+    page = model.report(test)
+    first = block(page, "lists", "choice")["options"][0]
+    user = int(first["name"].split()[0])
+    tables = [one for one in first["blocks"] if one["kind"] == "table"]
+    mine = train.users == user
+    before, after = tables
+    assert before["columns"] == ["session", "item", "rating"]
+    # Sorted by user, the training ratings of one are 700 seconds apart: one session.
+    assert [row[0] for row in before["rows"]][1:] == [""] * (len(before["rows"]) - 1)
+    assert before["rows"][0][0].startswith("1998-07-")
+    assert [row[1] for row in before["rows"]] == [str(i) for i in train.items[mine]][-20:]
+    # Those of the test are more than an hour apart: a session each.
+    tested = test.users == user
+    assert all(row[0].startswith("1998-") for row in after["rows"])
+    assert [row[1] for row in after["rows"]] == [str(item) for item in test.items[tested]]
+    listed = model.recommend(user, n=100).ids.tolist()
+    place = listed.index(int(after["rows"][0][1])) + 1
+    assert after["rows"][0][-1] == f"{place} of {len(listed)}"
+
+
+def test_exposure_is_that_of_the_library(recommender, stars, ratings_page):
+    users = np.unique(stars.test.user_ids.values[stars.test.users])
+    found = exposure(recommender, users=users)
+    shown = block(ratings_page, "exposure", "beside")["blocks"]
+    assert [one["value"] for one in shown[-1]["items"]] == pytest.approx(found.lists.tolist())
+
+
 def test_ratings_of_training_are_noticed(recommender, stars):
     notes = [b.get("text", "") for b in recommender.report(stars.train).section("overview").blocks]
     assert any(note.startswith("100.0% of these ratings were in training") for note in notes)
@@ -61,7 +106,7 @@ def test_ratings_of_training_are_noticed(recommender, stars):
 
 def test_a_model_that_only_orders_items_has_lists_but_no_errors(stars):
     page = Popularity().fit(stars.train).report(stars.test)
-    assert ids(page) == ["overview", "data", "map", "lists"]
+    assert ids(page) == ["overview", "data", "map", "exposure", "lists"]
     assert block(page, "lists", "table")["rows"]
 
 

@@ -424,8 +424,9 @@ class Recommender(Storable, ABC):
     ) -> "Report":
         """Make a page that shows how good the model is on test ratings, and what it recommends.
 
-        One HTML file that needs no network: errors, calibration, a map of the items, the lists of a
-        few users with reasons, and the ratings that it gets most wrong. Lists are measured for at
+        One HTML file that needs no network: errors, calibration, a map of the items, how often
+        popular items are shown, the sessions and lists of a few users with reasons, and the
+        ratings that it gets most wrong. Lists are measured for at
         most 1,000 users, and the page says so.
 
         Parameters
@@ -448,6 +449,7 @@ class Recommender(Storable, ABC):
         'Errors'
         """
         from edgewise.recommend.evaluation.evaluator import Evaluator, metrics_named
+        from edgewise.recommend.evaluation.exposure import exposure
         from edgewise.report import recommender_report, reported
 
         check_ratings("ratings", ratings)
@@ -461,9 +463,16 @@ class Recommender(Storable, ABC):
                 drawn = np.random.default_rng(0).choice(users, n_users, replace=False)
                 few = Evaluator(self, ratings.take(np.isin(ratings.users, drawn)), "mean")
             errors = metrics_named(["rmse", "mae", "one_zero_best", "disagreement"], 10)
-            values = judged.values(errors, None)
-            values |= few.values(metrics_named(["ndcg", "precision", "recall"], 10), None)
-            given = values, judged.predictions, names, title, n_users
+            values = judged.measured(errors, None)
+            lists = ["ndcg", "precision", "recall", "hit_rate", "catalogue_coverage"]
+            values |= few.measured(metrics_named(lists, 10), None)
+            spans = {name: (one.value, one.half_interval) for name, one in values.items()}
+            there = few.user_places[np.unique(few.test.users)]
+            there = there[self._known(there, None)]
+            shares = None
+            if len(there):
+                shares = exposure(self, users=self.ratings_.user_ids.values[there])
+            given = spans, judged.predictions, names, title, n_users, shares
             return recommender_report(self, ratings, *given)
 
         return reported(path, made)

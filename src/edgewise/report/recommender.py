@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
-from edgewise.metrics.significance import Z95, mean_interval
+from edgewise.metrics.significance import mean_interval
 from edgewise.ratings import Ratings
 from edgewise.report.blocks import (
     axis,
@@ -40,6 +40,11 @@ _BINS = 10
 _LEVELS = 12
 _MOST_PARTS = 6
 _MOST_ROUNDS = 300
+_HISTORY = 20
+# A session ends where a user rates nothing for an hour.
+_SESSION_S = 3600.0
+# Times from 1980 on are seconds since 1970; smaller ones may be anything.
+_SECONDS_FROM = 3e8
 _METRIC_WORDS = {
     "rmse": "RMSE",
     "mae": "MAE",
@@ -48,22 +53,32 @@ _METRIC_WORDS = {
     "ndcg@10": "NDCG at 10",
     "precision@10": "Precision at 10",
     "recall@10": "Recall at 10",
+    "hit_rate@10": "Hit rate at 10",
+    "catalogue_coverage@10": "Items on lists",
+}
+
+_SHARES = {
+    "one_zero_best": "of rounded predictions",
+    "disagreement": "of a user's items",
+    "catalogue_coverage@10": "of all items, on a list of ten",
 }
 
 
 def recommender_report(
     model: Any,
     ratings: Ratings,
-    metrics: Mapping[str, float],
+    metrics: Mapping[str, tuple[float, float]],
     predictions: Reals,
     names: Mapping[Any, str] | None = None,
     title: str | None = None,
     n_users: int | None = None,
+    shares: Any = None,
 ) -> Report:
     """Return the report of a fitted recommender on test ratings.
 
-    `metrics` are by name; lists were measured for `n_users` users, for all if None. `predictions`
-    are for the test ratings, `names` for the items.
+    `metrics` are by name, with half their 95% interval over users; lists were measured for
+    `n_users` users, for all if None. `predictions` are for the test ratings, `names` for the items;
+    `shares` is the exposure of groups of items.
     """
     made = _RecommenderReport(model, ratings, metrics, predictions, names or {}, n_users)
     subtitle = (
@@ -79,6 +94,7 @@ def recommender_report(
         page.add("errors", "Errors", *made.errors())
         page.add("calibration", "Calibration", *made.calibration())
     page.add("map", "Map of items", *made.item_map())
+    page.add("exposure", "Exposure", *made.exposure(shares))
     page.add("lists", "Recommended lists", *made.lists())
     if model.predicts == "rating":
         page.add("cases", "Most wrong", *made.cases())
@@ -92,7 +108,7 @@ class _RecommenderReport:
         self,
         model: Any,
         ratings: Ratings,
-        metrics: Mapping[str, float],
+        metrics: Mapping[str, tuple[float, float]],
         predictions: Reals,
         names: Mapping[Any, str],
         n_users: int | None,
@@ -115,24 +131,19 @@ class _RecommenderReport:
 
     def overview(self) -> list[Block]:
         found = []
-        for key, value in self.metrics.items():
+        for key, (value, half) in self.metrics.items():
             if value != value:
                 continue
-            words = _METRIC_WORDS.get(key, key)
+            text, about = f"{value:.4f}", ""
+            span = f"95% interval {value - half:.3f} to {value + half:.3f}, over users"
             if key == "rmse":
                 always = float(np.sqrt(np.mean((self.truth - self.model.mean_) ** 2)))
-                found.append(tile(words, f"{value:.4f}", f"always the mean: {always:.4f}"))
-            elif key == "mae":
-                errors = np.abs(self.predictions - self.truth)
-                low, high = _pooled_interval(errors, self.ratings.users)
-                span = f"95% interval {low:.3f} to {high:.3f}, over users" if low == low else ""
-                found.append(tile(words, f"{value:.4f}", span))
-            elif key == "one_zero_best":
-                found.append(tile(words, percent(value), "of rounded predictions"))
-            elif key == "disagreement":
-                found.append(tile(words, percent(value), "of a user's items"))
-            else:
-                found.append(tile(words, f"{value:.4f}", "of the whole catalogue"))
+                about = f"always the mean: {always:.4f}; "
+            elif key in _SHARES:
+                text, about = percent(value), f"{_SHARES[key]}; "
+                span = f"{percent(value - half)} to {percent(value + half)}"
+            detail = about + span if half == half else about.removesuffix("; ")
+            found.append(tile(_METRIC_WORDS.get(key, key), text, detail))
         blocks: list[Block] = [tiles(found)]
         blocks += [note(text) for text in self._warnings()]
         shown = [("Model", type(self.model).__name__)]
@@ -335,6 +346,29 @@ class _RecommenderReport:
         }
         return lead, [block]
 
+    def exposure(self, shares: Any) -> tuple[str, list[Block]]:
+        """Return which part of the lists goes to items that many, some or few have rated."""
+        if shares is None or not shares.lists.any():
+            return "", []
+        lead = (
+            "Items in three groups with a third of the training ratings each, from the few that "
+            "are rated most to the many that are rated least. Lists as even as the ratings have a "
+            "third of each."
+        )
+        columns = ("items", shares.items), ("lists", shares.lists)
+        made = [
+            bars(
+                f"Share of the {name}",
+                [
+                    {"name": group, "value": float(share), "text": percent(float(share))}
+                    for group, share in zip(shares.groups, values, strict=True)
+                ],
+                percent=True,
+            )
+            for name, values in columns
+        ]
+        return lead, [beside(*made)]
+
     def lists(self) -> tuple[str, list[Block]]:
         """Return the lists of a few users, with reasons."""
         sizes = np.where(self.model.known_users_, self.trained.by_user.sizes, 0)
@@ -349,7 +383,7 @@ class _RecommenderReport:
         options = [(self._user_name(u), self._user_blocks(u)) for u in users.tolist()]
         lead = (
             f"The {_LIST} best items that a user has not rated, for users with many ratings down "
-            "to few."
+            "to few; before them what the user rated last, and after them what came next."
         )
         return lead, [choice("User", options)]
 
@@ -367,9 +401,9 @@ class _RecommenderReport:
         values = view.values[span][order].tolist()
         pairs = zip(best, values, strict=True)
         liked = "; ".join(f"{self.item(item)}: {number(value)}" for item, value in pairs)
-        listed = self.model.recommend(user, n=_LIST)
+        listed = self.model.recommend(user, n=self.trained.n_items)
         tested = self._tested(user)
-        rows = list(zip(listed.ids.tolist(), listed.scores.tolist(), strict=True))
+        rows = list(zip(listed.ids.tolist(), listed.scores.tolist(), strict=True))[:_LIST]
         items = []
         for place, (item, score) in enumerate(rows):
             rating = tested.get(item)
@@ -388,7 +422,7 @@ class _RecommenderReport:
                     "parts": why,
                 }
             )
-        found: list[Block] = [facts([("Liked best", liked)])]
+        found: list[Block] = [facts([("Liked best", liked)]), *self._history(u)]
         if not items:
             found.append(note("No item is left to recommend."))
         elif items[0]["parts"]:
@@ -396,7 +430,53 @@ class _RecommenderReport:
         else:
             cells = [[one["title"], one["chance"]] for one in items]
             found.append(table("Recommended", ["item", "score"], cells))
-        return found
+        return found + self._what_came_next(user, listed.ids.tolist())
+
+    def _history(self, u: int) -> list[Block]:
+        """Return the last training ratings of a user, in sessions, if there are times."""
+        view, times = self.trained.by_user, self.trained.times
+        if times is None:
+            return []
+        span = view.span(u)
+        mine = times[view.rows[span]]
+        order = np.argsort(mine, kind="stable")[-_HISTORY:]
+        items = self.trained.item_ids.values[view.others[span][order]].tolist()
+        values = view.values[span][order].tolist()
+        rows = [
+            [when, self.item(item), number(value)]
+            for when, item, value in zip(_sessions(mine[order]), items, values, strict=True)
+        ]
+        left = len(mine) - len(rows)
+        name = "Rated so far" + f", without the first {left:,}" * (left > 0)
+        return [table(name, ["session", "item", "rating"], rows, shown=_HISTORY)]
+
+    def _what_came_next(self, user: Any, listed: list[Any]) -> list[Block]:
+        """Return the test ratings of a user, in their order, and where the items were listed."""
+        test, place = self.ratings, {item: k + 1 for k, item in enumerate(listed)}
+        mine = np.flatnonzero(test.users == int(test.user_ids.find("users", [user])[0]))
+        if len(mine) == 0:
+            return []
+        whens = [""] * len(mine)
+        if test.times is not None:
+            mine = mine[np.argsort(test.times[mine], kind="stable")]
+            whens = _sessions(test.times[mine])
+        items = test.item_ids.values[test.items[mine]].tolist()
+        ranks = [place.get(item) for item in items]
+        rows = [
+            [
+                when,
+                self.item(item),
+                number(test.values[row]),
+                f"{self.predictions[row]:.2f}",
+                "unknown" if rank is None else f"{rank:,} of {len(listed):,}",
+            ]
+            for when, item, row, rank in zip(whens, items, mine.tolist(), ranks, strict=True)
+        ][:_HISTORY]
+        predicted = "predicted" if self.model.predicts == "rating" else "score"
+        columns = ["session", "item", "rating", predicted, "place on the list"]
+        if test.times is None:
+            columns, rows = columns[1:], [row[1:] for row in rows]
+        return [table("What came next: ratings of the test", columns, rows, shown=_HISTORY)]
 
     def _tested(self, user: Any) -> dict[Any, float]:
         """Return what a user rated in the test."""
@@ -458,21 +538,22 @@ class _RecommenderReport:
         return lead, [{"kind": "cases", "items": items, "search": "Find in these ratings"}]
 
 
+def _sessions(times: Reals) -> list[str]:
+    """Return when each session of ascending times begins, beside its first rating."""
+    seconds = bool((times >= _SECONDS_FROM).all())
+    begins = np.ones(len(times), dtype=bool)
+    begins[1:] = ~(np.diff(times) <= (_SESSION_S if seconds else 0.0))
+    words = [_moment(time) if seconds else number(time) for time in times.tolist()]
+    return [word if new else "" for word, new in zip(words, begins.tolist(), strict=True)]
+
+
+def _moment(seconds: float) -> str:
+    """Return the date and time of a number of seconds since 1970, to the minute."""
+    return str(np.datetime64(int(seconds), "s"))[:16].replace("T", " ")
+
+
 def _plain(name: Any) -> Any:
     return name.item() if isinstance(name, np.generic) else name
-
-
-def _pooled_interval(values: Reals, users: NDArray[Any]) -> tuple[float, float]:
-    """Return the 95% interval of a mean over ratings, which a user's ratings enter as one."""
-    counts = np.bincount(users)
-    sums = np.bincount(users, values)[counts > 0]
-    counts = counts[counts > 0]
-    if len(counts) < 2:
-        return np.nan, np.nan
-    mean = float(values.mean())
-    spread = np.sqrt(((sums - mean * counts) ** 2).sum() * len(counts) / (len(counts) - 1))
-    half = Z95 * float(spread) / len(values)
-    return mean - half, mean + half
 
 
 def item_positions(model: Any, n: int) -> tuple[NDArray[np.intp], Reals, Reals]:

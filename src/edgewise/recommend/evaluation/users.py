@@ -78,6 +78,11 @@ class Measured(NamedTuple):
     value: float
     users: UserSums | None = None
 
+    @property
+    def half_interval(self) -> float:
+        """Half the 95% interval; NaN where there is none."""
+        return math.nan if self.users is None else Z95 * self.users.standard_error()
+
 
 class Difference(NamedTuple):
     """The difference of two models, its 95% interval, and a two-sided p-value.
@@ -139,10 +144,8 @@ class UserValues:
 
     def interval(self, metric: str) -> tuple[float, float, float]:
         """Return the value of a metric over all users, and its 95% interval."""
-        value, sums = self.measured[one_of("metric", metric, tuple(self.values))]
-        assert sums is not None
-        half = Z95 * sums.standard_error()
-        return value, value - half, value + half
+        found = self.measured[one_of("metric", metric, tuple(self.values))]
+        return found.value, found.value - found.half_interval, found.value + found.half_interval
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a frame of `library`, "pandas" or "polars": "user", then one column a metric."""
