@@ -334,7 +334,6 @@ def draw_lecture(results: list[dict[str, Any]], figure: Any) -> None:
         if "losses" in result:
             panels["A"].plot(result["losses"], label=result["row"])
     panels["A"].set(title="convergence, 10 factors", xlabel="epochs", ylabel="loss per rating")
-    panels["A"].set_yscale("log")
     panels["A"].legend()
     by_penalty = [result for result in results if "training" in result]
     penalties = [result["row"].removeprefix("penalty ") for result in by_penalty]
@@ -397,7 +396,7 @@ EXPERIMENTS = [
         "Every method of the lecture with its defaults here, on the published folds of MovieLens "
         "100K: the error of predicted ratings, and of ten items recommended out of all, those "
         "rated 4 or 5 being relevant. Then its pictures: the loss of the three solvers after each "
-        "epoch from the same start, the error by penalty, and movies by two factors. The lecture "
+        "epoch, the error by penalty, and movies by two factors. The lecture "
         "states no figures.",
         "RMSE (less is better), NDCG@10 (more is better), or loss per rating",
         lecture,
