@@ -123,19 +123,21 @@ def by_size(bench: Bench) -> Iterator[tuple[str, Task]]:
             yield str(size), halves(ratings, users[:size], targets, rng)
 
 
-def bins_of(bench: Bench) -> dict[str, np.ndarray]:
+def densities(bench: Bench) -> list[str]:
+    """Return the names of the densities."""
+    return list(BINS)[: 2 if bench.quick else None]
+
+
+def users_by_density(bench: Bench) -> dict[str, np.ndarray]:
     """Return the users of each density."""
-    sizes, bins = data(bench).by_user.sizes, BINS
-    if bench.quick:
-        bins = {"20-40": (20, 40), "41-60": (41, 60)}
-    return {
-        name: np.flatnonzero((sizes >= low) & (sizes <= high)) for name, (low, high) in bins.items()
-    }
+    sizes = data(bench).by_user.sizes
+    bins = ((name, *BINS[name]) for name in densities(bench))
+    return {name: np.flatnonzero((sizes >= low) & (sizes <= high)) for name, low, high in bins}
 
 
 def by_feature_density(bench: Bench) -> Iterator[tuple[str, Task]]:
     """Yield the tasks of figure 5-3: feature users of one density, targets of any."""
-    ratings, bins = data(bench), bins_of(bench)
+    ratings, bins = data(bench), users_by_density(bench)
     n_viewers, n_targets = (15, 10) if bench.quick else (100, 300)
     for split in range(1 if bench.quick else 3):
         rng = np.random.default_rng([bench.seed + split, 3])
@@ -150,7 +152,7 @@ def by_feature_density(bench: Bench) -> Iterator[tuple[str, Task]]:
 
 def by_feedback_density(bench: Bench) -> Iterator[tuple[str, Task]]:
     """Yield the tasks of figure 5-4: targets of one density, the same feature users for all."""
-    ratings, bins = data(bench), bins_of(bench)
+    ratings, bins = data(bench), users_by_density(bench)
     n_viewers, n_targets = (30, 8) if bench.quick else (400, 75)
     for split in range(1 if bench.quick else 3):
         rng = np.random.default_rng([bench.seed + split, 4])
@@ -260,12 +262,12 @@ def figures(bench: Bench) -> Sequence[Cell]:
     cells = []
     for figure in FIGURES:
         rows = list(METHODS) if figure == "figure 5-2" else [*list(METHODS)[:5], "mean rating"]
-        points = map(str, sizes_of(bench)) if figure == "figure 5-2" else bins_of(bench)
-        column = f"{figure}, {list(points)[-1]}, {MEASURES[0]}"
+        points = sizes_of(bench) if figure == "figure 5-2" else densities(bench)
+        column = f"{figure}, {points[-1]}, {MEASURES[0]}"
         for row in rows:
             paper = stated(figure, row, bench).get(MEASURES[0])
             cells.append(Cell(row, column, partial(ranked, figure, row), paper))
-    for name in bins_of(bench):
+    for name in densities(bench):
         paper = None if bench.quick else Paper(GOOD[name])
         column = f"figure 5-4, targets with {name} movies"
         cells.append(Cell("share of good movies", column, partial(good_movies, name), paper))
