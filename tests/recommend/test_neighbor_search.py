@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import cosine_similarity
 
+from edgewise.ratings import Ratings
 from edgewise.ratings.rows import Grouped, grouped
-from edgewise.recommend.knn import nearest_rows, neighbor_sums
+from edgewise.recommend.knn import ItemKNN, UserKNN, nearest_rows, neighbor_sums
 
 
 class Criteria(NamedTuple):
@@ -31,8 +32,8 @@ def sides(table):
     """Return the entries of a dense table that are not NaN, by rows and by columns."""
     rows, columns = (one.astype(np.int32) for one in np.nonzero(~np.isnan(table)))
     values = table[rows, columns]
-    by_row = grouped(rows, columns, values, None, table.shape[0])
-    by_column = grouped(columns, rows, values, None, table.shape[1])
+    by_row = grouped(rows, columns, values, None, *table.shape)
+    by_column = grouped(columns, rows, values, None, *table.shape[::-1])
     return by_row, by_column, values
 
 
@@ -178,8 +179,8 @@ def test_memory_is_for_the_nearest_only(backend):
     n = 20_000
     rows = np.arange(n, dtype=np.int32)
     pairs = sparse.csr_array((np.ones(n), (rows, rows // 2)), shape=(n, n // 2))
-    by_row = grouped(rows, pairs.indices.astype(np.int32), pairs.data, None, n)
-    by_column = grouped(pairs.indices.astype(np.int32), rows, pairs.data, None, n // 2)
+    by_row = grouped(rows, pairs.indices.astype(np.int32), pairs.data, None, n, n // 2)
+    by_column = grouped(pairs.indices.astype(np.int32), rows, pairs.data, None, n // 2, n)
     targets, criteria = np.arange(0, n, 100), Criteria(2, 0.0, 1, n)
     near = nearest_rows(by_row, by_column, pairs.data, targets, *criteria)
     assert near.others[:, 0].tolist() == list(range(1, n, 100))
@@ -189,3 +190,17 @@ def test_memory_is_for_the_nearest_only(backend):
 def test_means_of_rows():
     table = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])
     assert sides(table)[0].means.tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", [ItemKNN, UserKNN])
+def test_tables_of_scores_have_the_same_bits(monkeypatch, kind):
+    ratings = Ratings.from_matrix(random_table(0, 30, 20))
+    model, users = kind(2, n_candidates=9).fit(ratings), np.arange(ratings.n_users)
+    found = {}
+    for choice in ("numpy", "numba"):
+        monkeypatch.setenv("EDGEWISE_BACKEND", choice)
+        found[choice] = model._user_scores(users)
+    np.testing.assert_array_equal(found["numpy"], found["numba"])
+    pairs = np.repeat(users, ratings.n_items), np.tile(np.arange(ratings.n_items), len(users))
+    one_by_one = model._pair_scores(*pairs).reshape(found["numpy"].shape)
+    assert np.abs(found["numpy"] - one_by_one).max() <= model._error() < 1e-9

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
-from edgewise import ImplicitFactorization, MatrixFactorization, Popularity, Ratings, SVDRecommender
+from edgewise import (
+    ImplicitFactorization,
+    ItemKNN,
+    MatrixFactorization,
+    Popularity,
+    Ratings,
+    SVDRecommender,
+    UserKNN,
+)
 from edgewise.recommend import base
 from edgewise.recommend.lists import best_of, contenders, ranked
 
@@ -24,6 +32,11 @@ MODELS = [
     MatrixFactorization(3, n_epochs=2, random_state=0),
     ImplicitFactorization(3, n_epochs=2, random_state=0),
     SVDRecommender(3),
+]
+NEAREST = [
+    kind(3, implicit=implicit, n_candidates=9)
+    for kind in (ItemKNN, UserKNN)
+    for implicit in (False, True)
 ]
 
 
@@ -49,7 +62,7 @@ def sorted_out(model, user, allowed, n=5):
 
 
 class TestBatches:
-    @pytest.mark.parametrize("model", MODELS)
+    @pytest.mark.parametrize("model", MODELS + NEAREST)
     def test_lists_are_those_of_the_scores(self, ratings, model):
         model = clone(model).fit(ratings)
         lists = model.recommend(n=5)

@@ -1,5 +1,6 @@
 """k nearest neighbours among users or items, with similarities that count common ratings only."""
 
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from types import ModuleType
@@ -7,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from edgewise.backend import choose
 from edgewise.common.checks import flag, integer, not_negative, one_of, threads
@@ -15,7 +17,7 @@ from edgewise.common.fields import Array, Known
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.base import Indices, Near, parameter
 from edgewise.recommend.baselines import BiasedRecommender
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
@@ -26,6 +28,8 @@ _BIAS_EPOCHS = 10
 # The time of SciPy for a product of two entries, and of NumPy for the similarity of two rows or
 # for a neighbour looked up, in entries of an array visited.
 _VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
+
+_LARGEST = 2**31 - 1
 
 
 class Neighbors(NamedTuple):
@@ -86,10 +90,13 @@ def neighbor_sums(
     similarity times weight times value, the second of similarity times weight, for each pair of a
     row (`targets`) and a column. `visits` is work that the kernels have done before.
     """
-    weights = np.ones(len(values)) if view.weights is None else view.weights
     # By column: its values are looked up in a table of all rows, filled once for each.
     order = np.argsort(columns, kind="stable")
-    ones, twos = targets[order], columns[order]
+    present, place = np.unique(columns, return_inverse=True)
+    ones, twos = targets[order], place[order]
+    entries, starts = view.entries(present), _starts(view.starts, present)
+    values, others = values[entries], view.others[entries]
+    weights = np.ones(len(values)) if view.weights is None else view.weights[entries]
     totals, masses = np.empty(len(order)), np.empty(len(order))
     tables = float(len(near.others)) * np.count_nonzero(np.diff(twos, prepend=-1))
     visits += float(_VISITS_PER_PAIR) * len(order) * near.others.shape[1] + tables
@@ -98,7 +105,7 @@ def neighbor_sums(
     def run(part: tuple[int, int]) -> None:
         here = slice(*part)
         kernels.averages(
-            near.others, near.similarities, view.starts, view.others, values, weights,
+            near.others, near.similarities, starts, others, values, weights,
             ones[here], twos[here], k, totals[here], masses[here],
         )  # fmt: skip
 
@@ -106,6 +113,23 @@ def neighbor_sums(
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return totals[back], masses[back]
+
+
+def _starts(starts: NDArray[np.int64], rows: Indices) -> NDArray[np.int64]:
+    """Return where some compressed rows start if they stand alone."""
+    return np.concatenate([[0], np.cumsum(starts[rows + 1] - starts[rows])])
+
+
+class Shared(NamedTuple):
+    """What a user's sources add to the items: rated items by similarity, or neighbours' ratings.
+
+    The entries of a source are in compressed rows, each with a value and a weight.
+    """
+
+    starts: NDArray[np.int64]
+    items: Rows
+    values: Reals
+    weights: Reals
 
 
 def _search_visits(rows: Grouped, columns: Grouped, n_targets: int) -> float:
@@ -201,6 +225,57 @@ class KNNRecommender(BiasedRecommender):
             near, view, self.deviations_, targets, columns, self.n_neighbors, self._threads(),
             self._fit_visits,
         )  # fmt: skip
+
+    @abstractmethod
+    def _shared(self) -> Shared:
+        """Return what each source adds to the items."""
+
+    @abstractmethod
+    def _sources(self, users: Indices) -> tuple[NDArray[np.int64], Rows, Reals, Reals]:
+        """Return the sources of some users: their starts, the sources, amounts and shares."""
+
+    def _user_scores(self, users: Indices) -> Reals:
+        shared: Shared = self._once("shared", self._shared)
+        starts, sources, amounts, shares = self._sources(users)
+        totals = np.zeros((len(users), self.n_items_))
+        # Implicit feedback takes all neighbours there are, and no average.
+        shape = (len(users), 0) if self.implicit else totals.shape
+        masses, counts = np.zeros(shape), np.zeros(shape, dtype=ROW)
+        # Rated items come in no order: too many of them for an item are summed up anew below.
+        limit = self.n_neighbors if self._side == "users" else _LARGEST
+        n_entries = float((shared.starts[sources + 1] - shared.starts[sources]).sum())
+        kernels = choose.kernels("neighbors", _VISITS_PER_PAIR * n_entries + self._fit_visits)
+        kernels.spread(
+            starts, sources, amounts, shares, *shared, limit, totals, masses, counts
+        )  # fmt: skip
+        if self.implicit:
+            return totals
+        masses += self._damping()
+        scores = np.divide(totals, masses, out=totals, where=masses > 0)
+        scores += self.intercept_ + self.user_biases_[users, None] + self.item_biases_
+        if self._side == "items":
+            rows, items = np.nonzero(counts > self.n_neighbors)
+            if len(rows):
+                scores[rows, items] = self._pair_scores(users[rows], items)
+        return scores
+
+    def _near_scores(self, users: Indices) -> Near:
+        # Sums in another order than of single pairs: by so much they may differ.
+        return self._user_scores(users), np.full(len(users), self._once("error", self._error))
+
+    def _error(self) -> float:
+        """Return the most that rounding may change a score."""
+        view = self.ratings_.by_user
+        most = max(int(view.sizes.max()), self.neighbors_.shape[1])
+        size = float(np.abs(self.deviations_).max(initial=0.0))
+        if self.implicit:
+            size *= most * (1.0 if view.weights is None else float(view.weights.max()))
+        else:
+            biases = (
+                np.abs(part).max(initial=0.0) for part in (self.user_biases_, self.item_biases_)
+            )
+            size += abs(self.intercept_) + sum(biases)
+        return float(8 * (most + 8) * np.finfo(float).eps * size)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         totals, masses = self._sums(users, items)
@@ -321,10 +396,28 @@ class ItemKNN(KNNRecommender):
     _side = "items"
     _default_similarity = "adjusted"
     _default_damping = 0.1
+
     stored: ClassVar = {
         "neighbors_": Known(Array("items candidates", ROW, below="items", least=-1)),
         "similarities_": "items candidates",
     }
+
+    def _shared(self) -> Shared:
+        # An item adds to those that it is a neighbour of.
+        there = self.neighbors_ >= 0
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        parts = self.similarities_[there], self.neighbors_[there], starts
+        shape = len(there), self.n_items_
+        turned = sparse.csr_array(parts, shape=shape).tocsc()
+        items, values = turned.indices.astype(ROW, copy=False), turned.data
+        return Shared(turned.indptr.astype(np.int64), items, values, values)
+
+    def _sources(self, users: Indices) -> tuple[NDArray[np.int64], Rows, Reals, Reals]:
+        view = self.ratings_.by_user
+        entries = view.entries(users)
+        deviations = self.deviations_[entries]
+        shares = np.ones(len(entries)) if view.weights is None else view.weights[entries]
+        return _starts(view.starts, users), view.others[entries], deviations * shares, shares
 
 
 class UserKNN(KNNRecommender):
@@ -352,6 +445,18 @@ class UserKNN(KNNRecommender):
         "neighbors_": Known(Array("users candidates", ROW, below="users", least=-1)),
         "similarities_": "users candidates",
     }
+
+    def _shared(self) -> Shared:
+        view = self.ratings_.by_user
+        weights = np.ones(len(view.values)) if view.weights is None else view.weights
+        rest = view.values - self._baseline(view.row_numbers, view.others)
+        return Shared(view.starts, view.others, rest * weights, weights)
+
+    def _sources(self, users: Indices) -> tuple[NDArray[np.int64], Rows, Reals, Reals]:
+        there = self.neighbors_[users] >= 0
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        similarities = self.similarities_[users][there]
+        return starts, self.neighbors_[users][there], similarities, similarities
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)

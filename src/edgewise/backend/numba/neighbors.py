@@ -141,3 +141,29 @@ def averages(  # type: ignore[no-untyped-def]
                 mass += share
                 count += 1
         totals[p], masses[p] = total, mass
+
+
+@kernel
+def spread(  # type: ignore[no-untyped-def]
+    source_starts, sources, amounts, shares, starts, others, values, weights, limit, totals,
+    masses, counts,
+):  # fmt: skip
+    """Add the rows of the sources of each row: see the reference. OUT totals, masses, counts."""
+    counted = counts.shape[1] > 0
+    for row in range(len(source_starts) - 1):
+        total = totals[row]
+        for e in range(source_starts[row], source_starts[row + 1]):
+            start, stop = starts[sources[e]], starts[sources[e] + 1]
+            columns, added, heavy = others[start:stop], values[start:stop], weights[start:stop]
+            amount, share = amounts[e], shares[e]
+            if not counted:
+                for f in range(len(columns)):
+                    total[np.uint64(columns[f])] += amount * added[f]
+                continue
+            mass, count = masses[row], counts[row]
+            for f in range(len(columns)):
+                place = np.uint64(columns[f])
+                if count[place] < limit:
+                    total[place] += amount * added[f]
+                    mass[place] += share * heavy[f]
+                count[place] += 1

@@ -112,3 +112,37 @@ def _first(present: NDArray[np.bool_], k: int) -> tuple[NDArray[np.intp], NDArra
     counts = np.bincount(rows, minlength=len(present))
     order = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     return rows[order < k], columns[order < k]
+
+
+def spread(
+    source_starts: NDArray[np.int64], sources: Rows, amounts: Reals, shares: Reals,
+    starts: NDArray[np.int64], others: Rows, values: Reals, weights: Reals, limit: int,
+    totals: Reals, masses: Reals, counts: Rows,
+) -> None:  # fmt: skip
+    """Add the rows of a matrix that are the sources of each row.
+
+    IN the sources of each row, each with an amount and a share; a sparse matrix by rows, with two
+    numbers for each entry. OUT totals: the sums of amounts times values; masses: of shares times
+    weights; counts: how many entries there were, of which the first `limit` count. Initially all
+    are 0; without columns in `counts`, totals are all that is wanted, without a limit.
+    """
+    width = totals.shape[1]
+    sizes = starts[sources + 1] - starts[sources]
+    entries = np.arange(sizes.sum()) + np.repeat(
+        starts[sources] - (np.cumsum(sizes) - sizes), sizes
+    )
+    source = np.repeat(np.arange(len(sources)), sizes)
+    row = np.repeat(np.arange(len(totals)), np.diff(source_starts))[source]
+    places = row * width + others[entries]
+    if counts.shape[1]:
+        counts.ravel()[:] = np.bincount(places, minlength=totals.size)
+        if counts.max(initial=0) > limit:
+            order = np.argsort(places, kind="stable")
+            ends = np.cumsum(counts.ravel())
+            turn = np.arange(len(order)) - (ends - counts.ravel())[places[order]]
+            kept = np.sort(order[turn < limit])
+            entries, source, places = entries[kept], source[kept], places[kept]
+        added = shares[source] * weights[entries]
+        masses.ravel()[:] = np.bincount(places, added, totals.size)
+    added = amounts[source] * values[entries]
+    totals.ravel()[:] = np.bincount(places, added, totals.size)
