@@ -271,6 +271,22 @@ class TestModel:
         assert (folder / "one.edgewise").read_bytes() == (folder / "two.edgewise").read_bytes()
 
 
+class TestAdd:
+    def test_new_ratings_go_into_a_saved_model(self, folder, success, capsys):
+        success(["recommend", "r.csv", "--algorithm", "als", "--model", "m.edgewise"], capsys)
+        new = pd.DataFrame({"user": [101, 101, 999], "item": [1, 88, 88], "rating": [1, 5, 5]})
+        new.to_csv("new.csv", index=False)
+        argv = ["recommend", "m.edgewise", "--add", "new.csv", "--model", "more.edgewise"]
+        out = success([*argv, "--user", 999, "-n", 2], capsys)
+        assert "added            3 ratings, new.csv\n" in out
+        model = edgewise.load("m.edgewise").partial_fit(Ratings.from_frame(new))
+        for item in model.recommend(999, n=2).ids.tolist():
+            assert f" {item} " in out
+        loaded = edgewise.load("more.edgewise")
+        assert loaded.predict(101, 88) == model.predict(101, 88)
+        assert 999 not in edgewise.load("m.edgewise").ratings_.user_ids.values
+
+
 class TestSettings:
     def test_are_those_of_the_class(self, folder, success, capsys):
         argv = ["recommend", "r.csv", "--algorithm", "item-knn", "--model", "m.edgewise"]
@@ -510,6 +526,8 @@ class TestErrors:
             ("m.edgewise --user 101 --seed 0", "--seed: m.edgewise is trained already"),
             ("m.edgewise --hold-out 0.2", "--hold-out: m.edgewise is trained already"),
             ("m.edgewise --model n.edgewise", "--model: m.edgewise is trained already"),
+            ("r.csv --user 101 --add words.csv", "--add is for saved models, and r.csv is none"),
+            ("m.edgewise --user 101 --add words.csv", "--add words.csv: users must be integers"),
             ("m.edgewise --user 101 --columns user,item", "--columns describes a file of ratings"),
             ("m.edgewise --user 101 --implicit", "--implicit describes a file of ratings"),
             ("m.edgewise", "nothing to do"),

@@ -197,15 +197,17 @@ def _features(option: str, path: str, key: str, ids: "Ids") -> tuple[Any, Any]:
         return found, schema.transform(table)
 
 
-def read_test(path: str, reading: dict[str, Any], train: "Ratings") -> "Ratings":
-    """Read test ratings; integer ids become strings where the training ids are strings."""
+def read_test(
+    path: str, reading: dict[str, Any], train: "Ratings", option: str = "--test"
+) -> "Ratings":
+    """Read ratings for a model; integer ids become strings where the training ids are strings."""
     test = read_ratings(path, reading)
     pairs = (test.user_ids, train.user_ids), (test.item_ids, train.item_ids)
     users, items = (
         mine.values.astype(str) if theirs.kind == "strings" else mine.values
         for mine, theirs in pairs
     )
-    with one_line_errors(f"--test {path}"):
+    with one_line_errors(f"{option} {path}"):
         train.user_ids.find("users", users[:1])
         train.item_ids.find("items", items[:1])
     return type(test).from_arrays(

@@ -45,6 +45,12 @@ several = partial(lists, multiple=True)
     help="Write the lists of --user, or of all users, here: a table with the columns user, item, "
     "rank and score; .csv, .csv.gz or .parquet.",
 )
+@files(
+    "--add",
+    type=common.FILE,
+    help="Ratings to add to a saved model, of known or new users, without a new training; save it "
+    "by --model.",
+)
 @shared.features(files)
 @files("--item-names", type=common.FILE, help="Text or Parquet file with item names to show.")
 @files("--name-column", metavar="COL", help="Column of that file with names.  [default: name]")
@@ -103,6 +109,8 @@ def recommend(**options: Any) -> None:
           trains, lists the best items for a user and saves the model
       edgewise recommend films.edgewise --new-user "50=5,181=4" --similar-to 50
           uses the saved model, without training
+      edgewise recommend films.edgewise --add new.csv --model films2.edgewise
+          adds new ratings to the saved model, without training it anew
       edgewise recommend ratings.csv --algorithm item-knn --hold-out 0.2
           measures predictions and lists on held-out ratings
 
@@ -124,8 +132,13 @@ def recommend(**options: Any) -> None:
     implicit = how["rating"] is None
     shared.check_libraries(args.output)
     names = shared.metric_names(args.metrics, implicit)
+    added = None
     if saved:
         recommender = common.load_model(args.data, "Recommender", "recommend")
+        if args.add is not None:
+            added = shared.read_test(args.add, how, recommender.ratings_, "--add")
+            with one_line_errors(f"--add {args.add}"):
+                recommender.partial_fit(added)
         data = recommender.ratings_
     else:
         name = args.algorithm or (DEFAULT_IMPLICIT if implicit else DEFAULT)
@@ -138,6 +151,8 @@ def recommend(**options: Any) -> None:
     train, held_out = _split(args, data, how)
     facts = [("ratings", shared.describe(data)), ("users", f"{data.n_users:,}")]
     facts.append(("items", f"{data.n_items:,}"))
+    if added is not None:
+        facts.append(("added", f"{counted(len(added), 'ratings')}, {args.add}"))
     values = {}
     if held_out is not None:
         from edgewise.recommend.evaluation import evaluate
@@ -186,16 +201,18 @@ def _check(args: SimpleNamespace, saved: bool, wants_model: bool) -> None:
     common.needs(["by"], "hold_out")
     common.needs(["metrics", "relevant"], "test", "hold_out")
     common.needs(["name_column", "names_columns"], "item_names")
+    if not saved and args.add is not None:
+        raise click.UsageError(f"--add is for saved models, and {args.data} is none")
     if not saved:
         return
     about = "user_features", "item_features"
-    if extra := given(
-        "algorithm", "settings", "random_state", "n_jobs", "hold_out", "model", *about
-    ):
+    if extra := given("algorithm", "settings", "random_state", "n_jobs", "hold_out", *about):
         raise click.UsageError(f"{extra[0]}: {args.data} is trained already")
+    if given("model") and args.add is None:
+        raise click.UsageError(f"--model: {args.data} is trained already")
     needed = ["--item-column"] if args.item_names is not None else []
     extra = [name for name in given(*shared.READING) if name not in needed]
-    if extra and args.test is None:
+    if extra and args.test is None and args.add is None:
         raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
 
 
