@@ -193,3 +193,6 @@ def test_odd_arff_files(tmp_path):
     path.write_text("@relation r\n@attribute a real\n@data\n5%s,6%d\n")
     with pytest.raises(ValueError, match=r"odd\.arff is not a readable ARFF file"):
         read_columns(path)
+    path.write_text("@relation r\n@attribute a {}\n@data\nx\n")
+    with pytest.raises(ValueError, match=r"odd\.arff is not .*: an attribute has no values"):
+        read_columns(path)

@@ -567,9 +567,11 @@ def _read_arff(path: PathLike, words: Collection[str]) -> RawTable:
     is_sparse = body.lstrip().startswith(b"{")
     try:
         found = arff.loads(content.decode(), return_type=arff.LOD if is_sparse else arff.DENSE)
-    except (arff.ArffException, ValueError, TypeError) as error:
+    except (arff.ArffException, ValueError, TypeError, IndexError) as error:
         try:
-            said = str(error)
+            # An index out of range: of the values between empty braces.
+            nothing = "an attribute has no values"
+            said = nothing if isinstance(error, IndexError) else str(error)
         except (TypeError, ValueError):  # its own words hold a per cent sign
             said = type(error).__name__
         raise ValueError(f"{path} is not a readable ARFF file: {said}") from error
