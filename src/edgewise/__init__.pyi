@@ -48,6 +48,7 @@ from edgewise.recommend import (
     BiasBaseline as BiasBaseline,
     Blend as Blend,
     BoostedFactorization as BoostedFactorization,
+    BoostedLists as BoostedLists,
     ContentRecommender as ContentRecommender,
     EASE as EASE,
     ImplicitFactorization as ImplicitFactorization,

@@ -118,7 +118,7 @@ class TestTable:
         argv = ["compare", "r.csv", "--implicit", "--folds", 2, "--set", "implicit.n_factors=3"]
         out = success(argv, capsys)
         assert "rmse" not in out
-        names = [line.split()[0] for line in out.splitlines()[-6:-1]]
+        names = [line.split()[0] for line in out.splitlines()[-8:-1]]
         assert names == command.DEFAULT_IMPLICIT.split(",")
 
 

@@ -184,7 +184,7 @@ class TestFiles:
         frame()[["user", "item", "time"]].to_csv("c.csv", index=False, header=header)
         argv = ["recommend", "c.csv", *options, "--hold-out", 0.3, "--new-user", "3,4", "-n", 2]
         out = success([*argv, "--set", "n_factors=3"], capsys)
-        assert "training         ImplicitFactorization" in out
+        assert "training         BoostedLists" in out
         assert "rmse" not in out
         assert len(lines_of(out, "new user (2 ratings)")) == 2
 
@@ -326,6 +326,14 @@ class TestSettings:
         argv = ["recommend", "r.csv", "--set", "n_rounds=5", "--model", "m.edgewise"]
         success(argv, capsys)
         assert type(edgewise.load("m.edgewise")) is recommend.BoostedFactorization
+
+    def test_lists_come_from_a_model_of_choices(self, folder, success, monkeypatch, capsys):
+        argv = ["recommend", "r.csv", "--user", 101]
+        assert "training         BoostedLists" in success(argv, capsys)
+        monkeypatch.setattr(recommend.BoostedLists.__init__, "__kwdefaults__", {
+            **recommend.BoostedLists.__init__.__kwdefaults__, "max_items": 2,
+        })  # fmt: skip
+        assert "training         ImplicitFactorization" in success(argv, capsys)
 
     def test_every_name_stands_for_a_class(self):
         for name, one in ALGORITHMS.items():

@@ -1,9 +1,9 @@
-"""EASE against its equations."""
+"""EASE, and the boosted lists that build on it, against their equations."""
 
 import numpy as np
 import pytest
 
-from edgewise import EASE, Ratings
+from edgewise import EASE, BoostedLists, ImplicitFactorization, Ratings
 
 
 def choices(seed=0, n_users=40, n_items=12, **parts):
@@ -71,3 +71,29 @@ def test_reasons_add_up_to_the_score():
     why = model.explain(0, 5, n=2)
     assert sum(part.amount for part in why.contributions) == pytest.approx(why.score, abs=1e-6)
     assert why.score == model.predict(0, 5)
+
+
+def test_the_second_round_is_the_regression_of_what_the_first_leaves():
+    ratings = choices(2)
+    X = ratings.csr().toarray()
+    model = BoostedLists(regularization=3.0, n_factors=2, learning_rate=0.5, random_state=0)
+    model.fit(ratings)
+    first = ImplicitFactorization(2, alpha=4.0, random_state=0).fit(ratings)
+    product = 0.5 * first.user_factors_ @ first.item_factors_.T
+    sizes = X.sum(axis=1).clip(1) ** -0.5
+    left, expected = X - product, np.zeros((12, 12))
+    for item in range(12):
+        others = np.delete(np.arange(12), item)
+        design = X[:, others] * sizes[:, None]
+        gram = X[:, others].T @ design + 3.0 * np.eye(11)
+        expected[others, item] = np.linalg.solve(gram, design.T @ left[:, item])
+    np.testing.assert_allclose(model.item_weights_, expected, atol=1e-6)
+    scores = product + X @ expected
+    np.testing.assert_allclose(model._user_scores(np.arange(len(X))), scores, atol=1e-5)
+
+
+def test_reasons_of_both_rounds_add_up():
+    model = BoostedLists(n_factors=2, random_state=0).fit(choices())
+    why = model.explain(0, 5, n=2)
+    assert sum(part.amount for part in why.contributions) == pytest.approx(why.score, abs=1e-6)
+    assert "user taste" in [part.name for part in why.contributions]

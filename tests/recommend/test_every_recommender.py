@@ -148,6 +148,13 @@ class TestEASE(RecommenderTests):
         return recommend.EASE(1.0)
 
 
+class TestBoostedLists(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.BoostedLists(regularization=1.0, n_factors=2, random_state=0)
+
+
 class TestRankBoostRecommender(RecommenderTests):
     def make(self):
         return recommend.RankBoostRecommender(10, learning_rate=0.5, missing="high", random_state=0)
@@ -198,6 +205,7 @@ TESTED = [
     TestNonNegativeFactorization,
     TestImplicitFactorization,
     TestEASE,
+    TestBoostedLists,
     TestRankBoostRecommender,
     TestBlend,
     TestBoostedFactorization,

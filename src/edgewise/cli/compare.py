@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from edgewise.ratings import Ratings
     from edgewise.recommend import Recommender
 
-DEFAULT = "boosted,item-knn,user-knn,sgd,als,nmf,implicit,bias,popularity"
-DEFAULT_IMPLICIT = "implicit,item-knn,user-knn,popularity,random"
+DEFAULT = "boosted,item-knn,user-knn,sgd,als,nmf,boosted-lists,ease,implicit,bias,popularity"
+DEFAULT_IMPLICIT = "boosted-lists,ease,implicit,item-knn,user-knn,popularity,random"
 
 files, comparison = common.heading("Files"), common.heading("Comparison")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from edgewise.ratings import Ratings
     from edgewise.recommend import RecommendedList, RecommendedLists, Recommender
 
-DEFAULT, DEFAULT_IMPLICIT = "boosted", "implicit"
+RATINGS, LISTS, MANY_ITEMS = "boosted", "boosted-lists", "implicit"
 NEW = "new user"
 
 Names = dict[Any, str]
@@ -76,7 +76,8 @@ several = partial(lists, multiple=True)
     choices=ALGORITHMS,
     metavar="NAME",
     default=None,
-    help=f"Name from the list below.  [default: {DEFAULT}; with --implicit: {DEFAULT_IMPLICIT}]",
+    help=f"Name from the list below.  [default: {LISTS} for lists or --implicit, {MANY_ITEMS} past "
+    f"20,000 items; {RATINGS} for ratings or with features]",
 )
 @training(
     "--set",
@@ -120,8 +121,10 @@ def recommend(**options: Any) -> None:
     also be a saved model, whose name ends in .edgewise.
 
     Ids on the command line are integers if all ids in the file are integers, and
-    strings otherwise. With --hold-out, the metrics come from a model trained
-    without the held-out ratings; the lists and --model from one trained on all.
+    strings otherwise. Without --algorithm, lists come from a model of what users
+    choose to rate, whose scores are no ratings. With --hold-out, the metrics come
+    from a model trained without the held-out ratings; the lists and --model from
+    one trained on all.
     """
     args = SimpleNamespace(**options)
     saved = args.data.endswith(common.MODEL)
@@ -141,11 +144,18 @@ def recommend(**options: Any) -> None:
                 recommender.partial_fit(added)
         data = recommender.ratings_
     else:
-        name = args.algorithm or (DEFAULT_IMPLICIT if implicit else DEFAULT)
         usual = shared.shared_settings(args, implicit) | {"verbose": common.verbosity()}
-        with one_line_errors("--set"):
-            recommender = build(name, shared.parse_settings(args.settings), usual)
+
+        def built(name: str) -> "Recommender":
+            with one_line_errors("--set"):
+                return build(name, shared.parse_settings(args.settings), usual)
+
+        # Rating models make poor lists: they do not learn what users choose to rate.
+        choices = implicit or (wants_lists and not given("user_features", "item_features"))
+        recommender = built(args.algorithm or (LISTS if choices else RATINGS))
         data = shared.with_features(shared.read_ratings(args.data, how), args, how)
+        if args.algorithm is None and data.n_items > getattr(recommender, "max_items", math.inf):
+            recommender = built(MANY_ITEMS)
     request = _request(args, data, recommender if saved else None)
     titles = {} if args.item_names is None else _read_names(args, data.item_ids)
     train, held_out = _split(args, data, how)

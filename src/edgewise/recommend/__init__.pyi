@@ -8,6 +8,7 @@ from edgewise.recommend.baselines import (
 )
 from edgewise.recommend.blend import Blend as Blend
 from edgewise.recommend.boosted import BoostedFactorization as BoostedFactorization
+from edgewise.recommend.boosted_lists import BoostedLists as BoostedLists
 from edgewise.recommend.content import ContentRecommender as ContentRecommender
 from edgewise.recommend.ease import EASE as EASE
 from edgewise.recommend.evaluation import (

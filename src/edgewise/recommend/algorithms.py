@@ -29,6 +29,7 @@ ALGORITHMS = {
     "svd": Algorithm("SVDRecommender", "truncated singular value decomposition"),
     "nmf": Algorithm("NonNegativeFactorization", "non-negative matrix factorisation"),
     "implicit": Algorithm("ImplicitFactorization", "matrix factorisation for implicit feedback"),
+    "boosted-lists": Algorithm("BoostedLists", "boosted factors and regression, for lists"),
     "ease": Algorithm("EASE", "least squares of each item on all others, for lists"),
     "bias": Algorithm("BiasBaseline", "mean with user and item biases"),
     "popularity": Algorithm("Popularity", "most rated items"),

@@ -1,7 +1,6 @@
 """EASE: each item's choices from all others, by least squares in closed form (Steck 2019)."""
 
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,7 +75,6 @@ class EASE(Recommender):
     stored: ClassVar = {
         "item_weights_": Array("items items", np.float32),
         "penalty_": Noted(Value(float, finite)),
-        "chosen_": None,
     }
 
     regularization: float | None = parameter(None, positive)
@@ -86,21 +84,39 @@ class EASE(Recommender):
     max_items: int = parameter(20_000, integer, 1)
 
     def _fit(self, ratings: Ratings) -> None:
+        self._regress(ratings)
+
+    def _regress(self, ratings: Ratings, users: Reals | None = None, items: Any = None) -> None:
+        """Regress what is left of the choices, less products of factors if there are any."""
         chosen = choices(ratings)
         counts = np.diff(chosen.indptr)
-        items = np.unique(chosen.indices)
+        known = np.unique(chosen.indices)
         dtype = np.dtype(PRECISIONS[self.precision])
-        self._check_memory(len(items), dtype)
+        self._check_memory(len(known), dtype)
         sizes = np.maximum(counts, 1).astype(float) ** -self.user_power
-        mass = float(sizes @ counts)
-        per_item = len(chosen.data) / max(1, len(items))
-        self.penalty_ = _PENALTY * np.sqrt(per_item) * mass / max(1, len(chosen.data))
-        if self.regularization is not None:
-            self.penalty_ = float(self.regularization)
-        gram = _gram(chosen[:, items].astype(dtype), sizes.astype(dtype))
+        self.penalty_ = self._penalty(len(known), counts, sizes)
         self.item_weights_ = np.zeros((ratings.n_items, ratings.n_items), dtype=np.float32)
-        if len(items):
-            self.item_weights_[np.ix_(items, items)] = _weights(gram, self.penalty_)
+        if not len(known):
+            return
+        chosen = chosen[:, known].astype(dtype)
+        inverse = _inverse(_gram(chosen, sizes.astype(dtype)), self.penalty_)
+        scales, products = -1.0 / np.diag(inverse), None
+        if users is not None:
+            # What regression would make of the factors' products, for the same inverse.
+            sides = inverse @ (chosen.T @ (users * sizes[:, None])).astype(dtype)
+            products = sides @ items[known].astype(dtype).T
+            scales *= 1.0 - np.diag(products)
+        inverse *= scales
+        if products is not None:
+            inverse -= products
+        np.fill_diagonal(inverse, 0.0)
+        self.item_weights_[np.ix_(known, known)] = inverse
+
+    def _penalty(self, n_items: int, counts: NDArray[Any], sizes: Reals) -> float:
+        if self.regularization is not None:
+            return float(self.regularization)
+        n_choices = max(1, int(counts.sum()))
+        return float(_PENALTY * np.sqrt(n_choices / max(1, n_items)) * (sizes @ counts) / n_choices)
 
     def _check_memory(self, n_items: int, dtype: np.dtype) -> None:
         if n_items <= self.max_items:
@@ -112,13 +128,11 @@ class EASE(Recommender):
             f"{self.max_items}, allows it"
         )
 
-    @cached_property
-    def chosen_(self) -> Any:
-        """What users chose, as a sparse matrix of users by items."""
-        return choices(self.ratings_)
+    def _chosen(self) -> Any:
+        return self._once("chosen", lambda: choices(self.ratings_))
 
     def _user_scores(self, users: Indices) -> Reals:
-        scores: Reals = (self.chosen_[users] @ self.item_weights_).astype(float)
+        scores: Reals = (self._chosen()[users] @ self.item_weights_).astype(float)
         return scores
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
@@ -131,11 +145,8 @@ class EASE(Recommender):
             scores[mine] = table[rows[mine] - start, items[mine]]
         return scores
 
-    def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        self.__dict__.pop("chosen_", None)
-
     def _vectors(self, side: str) -> Any:
-        return self.chosen_ if side == "users" else self.chosen_.T.tocsr()
+        return self._chosen() if side == "users" else self._chosen().T.tocsr()
 
     def _similarities(self, side: str, places: Indices) -> Reals:
         """Return partial correlations of items, with all others given; cosines of users."""
@@ -150,7 +161,7 @@ class EASE(Recommender):
         ratings = self._trained()
         users = ratings.user_ids.require("users", [user])
         items = ratings.item_ids.require("items", [item])
-        row = self.chosen_[users]
+        row = self._chosen()[users]
         amounts = row.data * self.item_weights_[row.indices, items[0]]
         ids = ratings.item_ids.values[row.indices].tolist()
         pairs = zip(ids, amounts.tolist(), strict=True)
@@ -183,8 +194,8 @@ def _gram(chosen: Any, sizes: NDArray[Any]) -> NDArray[Any]:
     return gram
 
 
-def _weights(gram: NDArray[Any], penalty: float) -> NDArray[Any]:
-    """Return the weights of items for each other; the array of products is overwritten."""
+def _inverse(gram: NDArray[Any], penalty: float) -> NDArray[Any]:
+    """Return the inverse of the products, penalised; their array is overwritten."""
     gram[np.diag_indices(len(gram))] += penalty
     potrf, potri = linalg.get_lapack_funcs(("potrf", "potri"), (gram,))
     # The transpose of a symmetric array is in the order that LAPACK overwrites.
@@ -194,7 +205,6 @@ def _weights(gram: NDArray[Any], penalty: float) -> NDArray[Any]:
     if failed:
         raise ValueError(f"regularization must be larger: {penalty:g} is lost in {gram.dtype}")
     diagonal = np.diag(half).copy()
-    inverse = half + half.T
-    inverse /= -diagonal
-    np.fill_diagonal(inverse, 0.0)
+    inverse: NDArray[Any] = half + half.T
+    np.fill_diagonal(inverse, diagonal)
     return inverse
