@@ -209,7 +209,6 @@ def ranked(figure: str, row: str, bench: Bench) -> dict[str, Any]:
             **mean(next(reversed(points.values()))),
             "curve": [[point, float(values.mean())] for point, values in points.items()],
             "splits": [values.tolist() for values in points.values()],
-            "more_is_better": None,
         }
     papers = stated(figure, row, bench)
     return together(results, {column: papers.get(column.split(", ")[2]) for column in results})
@@ -231,7 +230,7 @@ def good_movies(name: str, bench: Bench) -> dict[str, Any]:
             sizes = np.bincount(task.test.users[used], minlength=task.test.n_users)
             good = np.bincount(task.test.users[used], best[used], minlength=task.test.n_users)
             shares.append(good[sizes > 0] / sizes[sizes > 0])
-    return mean(np.concatenate(shares)) | {"more_is_better": None}
+    return mean(np.concatenate(shares))
 
 
 def guesses(share: float, n_movies: int, _: Bench) -> dict[str, Any]:
@@ -336,5 +335,6 @@ EXPERIMENTS = [
         "the highest rating (more is better)",
         figures,
         draw,
+        more_is_better=None,
     ),
 ]

@@ -295,6 +295,18 @@ def penalised(penalty: float, bench: Bench) -> dict[str, Any]:
     return {"value": rmse(model, split.test), "training": rmse(model, split.train)}
 
 
+def spaced(items: list[list[Any]]) -> list[list[Any]]:
+    """Return items far enough from each other for their titles."""
+    places = np.array([item[:2] for item in items])
+    places = places / np.ptp(places, axis=0)
+    kept: list[int] = []
+    for j in range(len(items)):
+        apart = np.abs(places[kept] - places[j]) if kept else np.empty((0, 2))
+        if not ((apart[:, 0] < 0.14) & (apart[:, 1] < 0.045)).any():
+            kept.append(j)
+    return [items[j] for j in kept]
+
+
 def map_of_items(bench: Bench) -> dict[str, Any]:
     """Return the test error of two factors, and where the best-known items lie."""
     split = lecture_splits(bench.quick)[0]
@@ -308,7 +320,7 @@ def map_of_items(bench: Bench) -> dict[str, Any]:
     items = [
         [*places[j].tolist(), titles.get(int(ids[j]), f"item {ids[j]}")] for j in known.tolist()
     ]
-    return {"value": rmse(model, split.test), "items": items}
+    return {"value": rmse(model, split.test), "items": spaced(items)}
 
 
 def lecture(bench: Bench) -> Sequence[Cell]:
@@ -342,24 +354,10 @@ def draw_lecture(results: list[dict[str, Any]], figure: Any) -> None:
     panels["B"].set(title="regularisation, 20 factors", xlabel="penalty", ylabel="RMSE")
     panels["B"].legend()
     for result in results:
-        for x, y, title in spaced(result.get("items", [])):
+        for x, y, title in result.get("items", []):
             panels["C"].plot(x, y, ".", color="C0", markersize=3)
             panels["C"].annotate(title, (x, y), fontsize=7, ha="center", va="bottom")
     panels["C"].set(title="items by two factors", xlabel="first factor", ylabel="second factor")
-
-
-def spaced(items: list[list[Any]]) -> list[list[Any]]:
-    """Return items far enough from each other for their titles."""
-    if not items:
-        return []
-    places = np.array([item[:2] for item in items])
-    places = places / np.ptp(places, axis=0)
-    kept: list[int] = []
-    for j in range(len(items)):
-        apart = np.abs(places[kept] - places[j]) if kept else np.empty((0, 2))
-        if not ((apart[:, 0] < 0.14) & (apart[:, 1] < 0.045)).any():
-            kept.append(j)
-    return [items[j] for j in kept]
 
 
 EXPERIMENTS = [

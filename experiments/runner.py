@@ -66,9 +66,9 @@ class Experiment:
 
     A cell's result has "value", perhaps "spread", and whatever else its picture needs; "also" has
     more figures of the same run, by column, with "paper" where there is one. A "more_is_better" of
-    its own goes before the experiment's; None says that the paper's figure is of other data, so
-    that neither is better. `about` says what is done and how it differs from the paper. `draw` gets
-    the results and a Matplotlib figure.
+    its own goes before the experiment's; None says that the paper's figures are of other data, so
+    that they are not compared. `about` says what is done and how it differs from the paper. `draw`
+    gets the results and a Matplotlib figure.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Experiment:
     unit: str
     cells: Callable[["Bench"], Sequence[Cell]]
     draw: Callable[[list[dict[str, Any]], Any], None] | None = None
-    more_is_better: bool = False
+    more_is_better: bool | None = False
 
 
 def experiments() -> dict[str, Experiment]:
@@ -264,16 +264,20 @@ def error_of(result: Mapping[str, Any]) -> float | None:
     return (result["value"] - result["paper"]) / error if error else None
 
 
+OTHER = "other data"
+"""The verdict where the paper's figures are of other data; the front page leaves them out."""
+
+
 def verdict(experiment: Experiment, result: Mapping[str, Any]) -> str:
     """Return how a result compares with the paper's."""
     if result.get("paper") is None or result["value"] is None:
         return ""
+    more_is_better = result.get("more_is_better", experiment.more_is_better)
+    if more_is_better is None:
+        return OTHER
     off, difference = error_of(result), result["value"] - result["paper"]
     if difference == 0 or (off is not None and abs(off) <= 2):
         return "within the spread"
-    more_is_better = result.get("more_is_better", experiment.more_is_better)
-    if more_is_better is None:
-        return "other data"
     return "better" if (difference > 0) == more_is_better else "worse"
 
 
@@ -285,12 +289,12 @@ def _figure(value: float | None, spread: float | None) -> str:
 
 def _cells(experiment: Experiment, result: Mapping[str, Any]) -> list[str]:
     """Return the row of a table for a figure."""
-    paper, off = "", ""
-    if result.get("paper") is not None and result["value"] is not None:
+    paper, off, found = "", "", verdict(experiment, result)
+    if found:
         paper, error = _figure(result["paper"], result.get("paper_spread")), error_of(result)
-        off = "" if error is None else f"{error:+.1f}"
+        off = "" if error is None or found == OTHER else f"{error:+.1f}"
     ours = _figure(result["value"], result.get("spread"))
-    return [result["row"], result["column"], paper, ours, off, verdict(experiment, result)]
+    return [result["row"], result["column"], paper, ours, off, found]
 
 
 def figures_of(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -397,9 +401,10 @@ def publish(folder: Path, docs: Path) -> Path:
     for experiment in done:
         _, *results = map(json.loads, (docs / f"{experiment.name}.jsonl").read_text().splitlines())
         _, *table = table_of(experiment, results)
-        compared = [line for line in table if line[2]]
+        compared = [line for line in table if line[5] not in ("", OTHER)]
+        noted = OTHER if any(line[5] == OTHER for line in table) else ""
         link = f"[{experiment.name}]({experiment.name}.md)"
-        rows += [(link, *line) for line in compared or [["", experiment.title, "", "", "", ""]]]
+        rows += [(link, *line) for line in compared or [["", experiment.title, "", "", "", noted]]]
     head = ("experiment", *HEAD)
     names = "\n".join(one.name for one in done)
     toc = f"```{{toctree}}\n:hidden:\n\n{names}\n```"

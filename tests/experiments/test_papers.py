@@ -34,7 +34,7 @@ def test_a_quick_run_gives_figures_and_a_report(tmp_path, name):
 
 
 def test_other_figures_of_a_run_have_papers_of_their_own():
-    experiment = experiments()["rankboost-table5-1"]
+    experiment = replace(experiments()["rankboost-table5-1"], more_is_better=True)
     figures = {"a": {"value": 1.0}, "b": {"value": 2.0, "more_is_better": None}, "c": {"value": 3}}
     papers = rankboost.printed("RankBoost", "mq2008-agg")
     some = dict(zip("bc", list(papers.values())[:2], strict=True))
