@@ -104,9 +104,6 @@ class Recommender(Storable, ABC):
     fits_at_once: ClassVar[bool] = False
     """Whether a fit is so fast that ``partial_fit`` fits anew on all ratings."""
 
-    adds_items: ClassVar[bool] = False
-    """Whether ``partial_fit`` learns items that the fit did not know."""
-
     # Whether lists are made in several threads: not where scores are made in threads already.
     _serves_in_threads: ClassVar[bool] = False
 
@@ -133,6 +130,11 @@ class Recommender(Storable, ABC):
     def predicts(self) -> str:
         """Whether scores are on the scale of ratings ("rating") or only order items ("score")."""
         return "rating"
+
+    @property
+    def adds_items(self) -> bool:
+        """Whether ``partial_fit`` learns items that the fit did not know."""
+        return False
 
     @abstractmethod
     def _fit(self, ratings: Ratings) -> None:
@@ -171,8 +173,8 @@ class Recommender(Storable, ABC):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         """Learn about new users, whose indices follow all others, and change nothing else."""
 
-    def _exchange_sides(self) -> None:
-        """Exchange what was learned about users and items; ``adds_items`` folds items in so."""
+    def _fold_in_items(self, before: Ratings, now: Ratings, items: Indices) -> None:
+        """Learn items that the fit did not know from their ratings now; for ``adds_items``."""
 
     def _settle(self, ratings: Ratings, users: Indices) -> None:
         """Bring what depends on other users up to date, after some have new ratings."""
@@ -372,12 +374,12 @@ class Recommender(Storable, ABC):
 
         Users with new ratings, new or known, are learned again from all their ratings, as
         :meth:`fold_in` does, while the items stay as the fit left them. Items that the fit did not
-        know are then learned from their ratings, by models with factors for users and items
-        (``adds_items``); other models raise an error, and learn new items by :meth:`fit`. The
-        result depends on the fit and on the ratings since, not on the number of calls. Models
-        that fit at once (``fits_at_once``: baselines, and models that train each user on first
-        use) fit anew on all ratings. Fit again from time to time: what many new ratings say about
-        old items is not learned.
+        know are then learned from their ratings, by neighbourhoods and models with factors for
+        users and items (``adds_items``); other models raise an error, and learn new items by
+        :meth:`fit`. The result depends on the fit and on the ratings since, not on the number of
+        calls; only neighbours of users are those at the time of a call. Models that fit at once
+        (``fits_at_once``: baselines, and models that train each user on first use) fit anew on all
+        ratings. Fit again from time to time: what new ratings say about old items is not learned.
 
         Parameters
         ----------

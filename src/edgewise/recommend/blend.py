@@ -150,6 +150,11 @@ class Blend(Recommender, _BaseComposition):
         """Whether scores are on the scale of the ratings: RankBoost's are not."""
         return "score" if self.method == "rankboost" else "rating"
 
+    @property
+    def adds_items(self) -> bool:
+        """Whether ``partial_fit`` learns new items: if all models do."""
+        return all(one.adds_items or one.fits_at_once for one in self.models_)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` also the models by name and their parameters."""
         return dict(self._get_params("models", deep=deep))

@@ -17,7 +17,7 @@ from edgewise.common.fields import Array, Known
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, Near, parameter
+from edgewise.recommend.base import Indices, Near, damped_means, parameter
 from edgewise.recommend.baselines import BiasedRecommender
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
@@ -148,6 +148,7 @@ def _spread(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
 class KNNRecommender(BiasedRecommender):
     """Base of user and item neighbourhoods: rows are compared, columns hold the ratings."""
 
+    adds_items = True
     stored: ClassVar = {"deviations_": None}
 
     _side: ClassVar[str]
@@ -303,6 +304,27 @@ class KNNRecommender(BiasedRecommender):
         self.__dict__.pop("deviations_", None)
         self._add_biases(ratings, users, None if self.implicit else self.bias_damping)
 
+    def _fold_in_items(self, before: Ratings, now: Ratings, items: Indices) -> None:
+        self.item_biases_ = np.append(self.item_biases_, np.zeros(now.n_items - before.n_items))
+        if not self.implicit:
+            view = now.by_item
+            errors = view.values - self.intercept_ - self.user_biases_[view.others]
+            biases = damped_means(
+                errors, view.row_numbers, view.weights, view.mass, self.bias_damping
+            )
+            self.item_biases_[items] = biases[items]
+
+    def _replace_neighbors(self, ratings: Ratings, rows: Indices) -> None:
+        """Search the neighbours of some rows again, among all rows."""
+        n_rows = self._views(ratings)[0].n_rows
+        near = self._nearest(ratings, rows, n_rows, ratings.n_users)
+        extra = np.empty((n_rows - len(self.neighbors_), near.others.shape[1]))
+        self.neighbors_ = _stacked(self.neighbors_, np.full_like(extra, -1, dtype=ROW), -1)
+        self.similarities_ = _stacked(self.similarities_, np.zeros_like(extra), 0)
+        self.neighbors_[rows], self.similarities_[rows] = -1, 0.0
+        self.neighbors_[rows, : near.others.shape[1]] = near.others
+        self.similarities_[rows, : near.others.shape[1]] = near.similarities
+
     def _restored(self) -> None:
         super()._restored()
         if self.neighbors_.shape[1] == 0:
@@ -402,6 +424,11 @@ class ItemKNN(KNNRecommender):
         "similarities_": "items candidates",
     }
 
+    def _settle(self, ratings: Ratings, users: Indices) -> None:
+        added = vars(self).get("added_items_")
+        if added is not None:
+            self._replace_neighbors(ratings, added)
+
     def _shared(self) -> Shared:
         # An item adds to those that it is a neighbour of.
         there = self.neighbors_ >= 0
@@ -467,12 +494,7 @@ class UserKNN(KNNRecommender):
 
     def _settle(self, ratings: Ratings, users: Indices) -> None:
         # Folded in, known users had their former selves among their neighbours.
-        limit = len(self.neighbors_)
-        near = self._nearest(ratings, users, limit, limit)
-        self.neighbors_[users], self.similarities_[users] = -1, 0.0
-        width = min(near.others.shape[1], self.neighbors_.shape[1])
-        self.neighbors_[users, :width] = near.others[:, :width]
-        self.similarities_[users, :width] = near.similarities[:, :width]
+        self._replace_neighbors(ratings, users)
 
 
 def _stacked(upper: NDArray, lower: NDArray, fill: int) -> NDArray:

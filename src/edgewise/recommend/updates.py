@@ -42,12 +42,10 @@ def extended(model: Recommender, ratings: Ratings, users: Indices) -> Recommende
         before = np.moveaxis(getattr(model, name).copy(), axis, 0)
         before[added[added < model.n_items_]] = 0
         setattr(draft, name, np.moveaxis(before, 0, axis))
-    _learn_rows(draft, model.ratings_, told, users)
+    learn_rows(draft, model.ratings_, told, users)
     if len(added):
         draft.added_items_ = added
-        draft._exchange_sides()
-        _learn_rows(draft, exchanged(model.ratings_), exchanged(ratings), added)
-        draft._exchange_sides()
+        draft._fold_in_items(model.ratings_, ratings, added)
     draft.ratings_ = ratings
     draft._settle(ratings, users)
     draft._check_finite()
@@ -76,7 +74,7 @@ def _added_items(model: Recommender, ratings: Ratings) -> Indices:
     return np.union1d(added, beyond).astype(np.intp)
 
 
-def _learn_rows(model: Recommender, before: Ratings, now: Ratings, users: Indices) -> None:
+def learn_rows(model: Recommender, before: Ratings, now: Ratings, users: Indices) -> None:
     """Learn users from all ratings they have now, as if they were new, and put them in place."""
     n_before = before.n_users
     model.ratings_ = _with_rows(before, now, users)

@@ -92,7 +92,7 @@ class UpdateTests(Setting):
         model.partial_fit(fans)
         assert "z" in model.recommend("a0", n=100).ids
         if self.knows_tastes and not model.fits_at_once:
-            assert model.predict("a0", "z") > model.predict("b0", "y0" if self.implicit else "x0")
+            assert model.predict("a0", "z") > model.predict("b0", "z")
             assert "z" not in model.recommend("a1", n=100).ids
             half = dict(list(fans.items())[:3])
             parts = self.make().fit(self.ratings()).partial_fit(half).partial_fit(fans)

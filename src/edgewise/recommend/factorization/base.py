@@ -162,6 +162,14 @@ class FactorModel(Recommender):
     def _add_users(self, factors: Reals) -> None:
         self.user_factors_ = np.vstack([self.user_factors_, factors])
 
+    def _fold_in_items(self, before: Ratings, now: Ratings, items: Indices) -> None:
+        from edgewise.recommend.updates import exchanged, learn_rows
+
+        # Least squares do not tell users from items.
+        self._exchange_sides()
+        learn_rows(self, exchanged(before), exchanged(now), items)
+        self._exchange_sides()
+
     def _exchange_sides(self) -> None:
         self.user_factors_, self.item_factors_ = self.item_factors_, self.user_factors_
 
