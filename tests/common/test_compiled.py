@@ -136,3 +136,15 @@ def test_forms_of_work_ignore_numbers_that_take_the_same_kernels(monkeypatch):
         AdaBoostMH(**settings).fit(X, y)
     assert seen[0] == seen[1]
     assert len(set(seen)) == 3
+
+
+def test_the_time_of_compiling_counts_once(monkeypatch):
+    times = iter([(10.0, 1.0), (13.0, 2.5), (20.0, 3.0), (21.0, 3.0)])
+    monkeypatch.setattr(compiled, "_now", lambda: next(times))
+    watch = compiled._Stopwatch()
+    with watch, watch:
+        assert watch.spent == (0.0, 0.0)
+    assert watch.spent == (3.0, 1.5)
+    with watch:
+        pass
+    assert watch.spent == (4.0, 1.5)

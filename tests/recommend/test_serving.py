@@ -9,6 +9,9 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from edgewise import (
+    BiasBaseline,
+    Blend,
+    BoostedFactorization,
     ImplicitFactorization,
     ItemKNN,
     MatrixFactorization,
@@ -32,6 +35,9 @@ MODELS = [
     MatrixFactorization(3, n_epochs=2, random_state=0),
     ImplicitFactorization(3, n_epochs=2, random_state=0),
     SVDRecommender(3),
+    BoostedFactorization(8, random_state=0),
+    BoostedFactorization(8, target="one_hot", random_state=0),
+    Blend([("svd", SVDRecommender(2)), ("popular", BiasBaseline())], random_state=0),
 ]
 NEAREST = [
     kind(3, implicit=implicit, n_candidates=9)
@@ -177,7 +183,7 @@ class TestContenders:
 
 
 class TestVectors:
-    @pytest.mark.parametrize("model", MODELS)
+    @pytest.mark.parametrize("model", MODELS[:3])
     def test_products_are_scores(self, ratings, model):
         model = clone(model).fit(ratings)
         users, items = model.vectors("users"), model.vectors("items")

@@ -11,7 +11,14 @@ from weakref import WeakKeyDictionary
 
 from edgewise.backend.host import lanes_for, search_type
 from edgewise.backend.switching import Compilation, Rehearsal, SwitchingBackend
-from edgewise.common.compiled import COMPILE_FROM, LOAD_FROM, chosen_backend, remember, use_compiled
+from edgewise.common.compiled import (
+    COMPILE_FROM,
+    LOAD_FROM,
+    chosen_backend,
+    compiling,
+    remember,
+    use_compiled,
+)
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
@@ -66,7 +73,8 @@ def kernels(name: str, visits: float) -> ModuleType:
 
 def compiled(name: str) -> ModuleType:
     """Return a module of Numba's kernels, for work that has no reference of the same form."""
-    return import_module(f"edgewise.backend.numba.{name}")
+    with compiling:
+        return import_module(f"edgewise.backend.numba.{name}")
 
 
 def backend_for(

@@ -8,6 +8,7 @@ import hashlib
 import os
 import platform
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -116,6 +117,48 @@ def _package_version(package: str) -> str:
     return version_of(_ROOT / package)
 
 
+class _Stopwatch:
+    """The seconds of this process for compiling and loading kernels, by the clock and the CPU."""
+
+    def __init__(self) -> None:
+        self.spent = (0.0, 0.0)
+        self._depth, self._began = 0, (0.0, 0.0)
+
+    def __enter__(self) -> None:
+        if self._depth == 0:
+            self._began = _now()
+        self._depth += 1
+
+    def __exit__(self, *_: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            wall, cpu = (now - then for now, then in zip(_now(), self._began, strict=True))
+            self.spent = self.spent[0] + wall, self.spent[1] + cpu
+
+
+def _now() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
+
+
+compiling = _Stopwatch()
+"""A context for what loads or compiles kernels; ``compiling.spent`` are its seconds so far."""
+
+
+@cache
+def _watch_compiler() -> None:
+    """Have Numba's compiler start and stop the stopwatch."""
+    from numba.core import event
+
+    class Watch(event.Listener):
+        def on_start(self, event: Any) -> None:
+            compiling.__enter__()
+
+        def on_end(self, event: Any) -> None:
+            compiling.__exit__()
+
+    event.register("numba:compile", Watch())
+
+
 def cached(stamp: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles a function and keeps the result until its package changes.
 
@@ -124,6 +167,8 @@ def cached(stamp: str | None = None, **options: Any) -> Callable[[Callable[..., 
     """
     from numba import njit
     from numba.core.caching import IndexDataCacheFile
+
+    _watch_compiler()
 
     def compile_function(function: Callable[..., Any]) -> Any:
         dispatcher = njit(**options)(function)
@@ -153,7 +198,7 @@ def _cache_class() -> Any:
     class KernelCache(FunctionCache):
         def load_overload(self, signature: Any, context: Any) -> Any:
             # Unpickling damaged bytes may raise anything; without an answer Numba compiles.
-            with suppress(Exception):
+            with compiling, suppress(Exception):
                 return super().load_overload(signature, context)
             return None
 

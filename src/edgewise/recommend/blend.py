@@ -31,10 +31,13 @@ from edgewise.model.file import Noted, packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import held_out, some_each
-from edgewise.recommend.base import Indices, Recommender, parameter
+from edgewise.recommend.base import Indices, Near, Recommender, parameter
 
 # Draws of an item that a user did not rate; a user who rated nearly all may find none.
 _DRAWS = 20
+
+# By how much, in parts of the largest, scores of users together differ from those of pairs.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +245,12 @@ class Blend(Recommender, _BaseComposition):
         for weight, model in zip(self.weights_, self.models_, strict=True):
             scores += weight * self._table_of(model, users)
         return scores
+
+    def _near_scores(self, users: Indices) -> Near:
+        # The models' products may come out a little different for other users.
+        scores = self._user_scores(users)
+        sizes = np.where(np.isfinite(scores), np.abs(scores), 0.0)
+        return scores, _ROUNDING * sizes.max(axis=1, initial=0.0)
 
     def _scores_of(self, part: Recommender, users: Indices, items: Indices) -> Reals:
         """Return a model's scores of pairs, means if it does not know the user or the item."""

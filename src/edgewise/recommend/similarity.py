@@ -11,7 +11,7 @@ from edgewise.common.dtypes import Reals
 Indices = NDArray[np.intp]
 
 # The rounding errors of a product of single precision, for each of its terms and a few more.
-SINGLE = 2.0**-23
+SINGLE = 1.01 * 2.0**-24
 SLACK = 8
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise import BiasBaseline, ItemKNN, Popularity, Ratings, Recommender
+from edgewise.common.compiled import compiling
 from edgewise.recommend import RecommenderComparison, compare, evaluate
 
 ROWS = [(user, item, 1 + (user * 7 + item * 3) % 5) for user in range(12) for item in range(10)]
@@ -229,3 +230,14 @@ def test_wrong_arguments(arguments, message):
     settings = {"models": [Constant()], "ratings": ratings()} | arguments
     with pytest.raises((TypeError, ValueError), match=message):
         compare(**settings)
+
+
+def test_times_leave_out_compilation(monkeypatch):
+    class Compiled(Constant):
+        def _fit(self, ratings):
+            super()._fit(ratings)
+            compiling.spent = compiling.spent[0] + 1e6, compiling.spent[1] + 1e6
+
+    monkeypatch.setattr(compiling, "spent", (0.0, 0.0))
+    found = compare([Compiled()], ratings(), "rmse", random_state=0)
+    assert found.value("Compiled", "fit_s") == found.value("Compiled", "fit_cpu_s") == 0

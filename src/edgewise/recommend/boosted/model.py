@@ -16,11 +16,19 @@ from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.file import Noted
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Mask, Recommender, parameter
+from edgewise.recommend.base import Indices, Mask, Near, Recommender, parameter
 from edgewise.recommend.boosted import signs, training
 from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
-from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound, RoundFactors, fold
+from edgewise.recommend.boosted.rounds import (
+    BOTH,
+    ITEMS,
+    USERS,
+    FactorRound,
+    RoundFactors,
+    SingleRounds,
+    fold,
+)
 from edgewise.recommend.content import has_features
 
 FACTORS = ("real", "signs")
@@ -34,6 +42,9 @@ _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
+
+# How far off, in parts of its size, an expected rating may be by rounding its chances.
+_ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-6
 
 
 @dataclass(eq=False, repr=False)
@@ -161,6 +172,8 @@ class BoostedFactorization(Recommender):
     random_state: Any = None
     n_jobs: int | None = parameter(None, threads)
     verbose: int = parameter(0, verbosity)
+    _serves_in_threads = True
+
     _folded: RoundFactors | None = field(default=None, init=False)
 
     @property
@@ -445,6 +458,26 @@ class BoostedFactorization(Recommender):
             part = slice(start, start + size)
             found[part] = self._levels.expected(self._factors.table(users[part]))
         return found
+
+    def _near_scores(self, users: Indices) -> Near:
+        levels = self._levels
+        if levels.n_columns < 1 or levels.target == "one_hot":
+            errors = np.full(len(users), _ROUNDING * np.abs(self.levels_).max())
+            return self._user_scores(users), errors
+        single: SingleRounds = self._once("scores", lambda: SingleRounds.of(self._factors))
+        found = np.full((len(users), self.n_items_), levels.low, dtype=np.float32)
+        # A chance moves by a quarter of its score at most, or half of it, and an exponential
+        # function of single precision is a few units of the last place off.
+        steep, errors = 0.25 if levels.logistic else 0.5, np.zeros(len(users))
+        for column, gap in enumerate(levels.gaps()):
+            scores, off = single.scores(users, column)
+            scores *= -1.0 if levels.logistic else -2.0
+            with np.errstate(over="ignore"):
+                np.exp(scores, out=scores)
+            scores += 1.0
+            found += np.divide(np.float32(gap), scores, out=scores)
+            errors += gap * (steep * off + _ROUNDING_SINGLE)
+        return found, errors + _ROUNDING_SINGLE * np.abs(self.levels_).max()
 
     def _knows_users(self, ratings: Ratings) -> Mask:
         return super()._knows_users(ratings) | self._described(ratings.user_features, "user")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
+from edgewise.recommend.similarity import SINGLE, SLACK
 
 USERS, ITEMS, BOTH = 0, 1, 2
 """The kinds of rounds: values of users alone, of items alone, or a product of both."""
@@ -78,6 +79,31 @@ class RoundFactors:
         size = np.sqrt((self.votes**2).sum(axis=1) * (others**2).mean(axis=0))
         first = self.n_single if self.n_single < len(size) else 0
         return (values * size)[:, first:]
+
+
+class SingleRounds(NamedTuple):
+    """Factors in single precision, to find the best items with."""
+
+    users: NDArray[np.float32]
+    items: NDArray[np.float32]
+    votes: NDArray[np.float32]
+    longest: float
+
+    @classmethod
+    def of(cls, factors: RoundFactors) -> "SingleRounds":
+        """Return factors in single precision."""
+        longest = float(np.sqrt((factors.items**2).sum(axis=1).max(initial=0.0)))
+        users, items, votes = (
+            part.astype(np.float32) for part in (factors.users, factors.items, factors.votes)
+        )
+        return cls(users, items, votes, longest)
+
+    def scores(self, users: NDArray[np.intp], column: int) -> tuple[NDArray[np.float32], Reals]:
+        """Return the scores of all items for some users, and how far off they may be."""
+        values: NDArray[np.float32] = self.users[users] * self.votes[:, column]
+        lengths = np.sqrt((values.astype(np.float64) ** 2).sum(axis=1))
+        off = SINGLE * (len(self.votes) + SLACK) * lengths * self.longest
+        return values @ self.items.T, off
 
 
 def fold(
