@@ -3,7 +3,9 @@
 Run with `python experiments/ranking.py [mq2008 ohsumed] [--quick] [--only NAME]`; it needs LightGBM
 (`pip install lightgbm`) and the data sets, and takes about a quarter of an hour on one core.
 `--quick` uses the first fold and 100 rounds. `--only` selects the rows with NAME in their title;
-repeat it for several. `--default` runs RankBoost() alone, untouched, on all but the test queries.
+repeat it for several. `--default` compares RankBoost(), untouched and trained on all but the test
+queries, with LightGBM and XGBoost (`pip install xgboost`), by randomisation tests over the queries;
+what has a line in `--results` is not trained again.
 
 On the five published folds, models train on the training part and choose the number of rounds by
 MAP on the validation part. All numbers are means over the folds. Compare settings by "valid MAP",
@@ -21,10 +23,12 @@ and keep the best round.
 """
 
 import argparse
+import json
 import logging
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -40,6 +44,8 @@ logging.getLogger("edgewise").setLevel(logging.ERROR)
 
 NAMES = ("mq2008", "ohsumed")
 ROUNDS, TREES = 500, 300
+# XGBoost ends when the best of so many rounds was the first.
+PATIENCE = 100
 QUICK_ROUNDS = 100
 
 THESIS: dict[str, Any] = {
@@ -86,6 +92,13 @@ LIGHTGBM: list[dict[str, Any]] = [
     {"learning_rate": 0.05, "num_leaves": 15},
     {"learning_rate": 0.05, "num_leaves": 7},
     {"learning_rate": 0.1, "num_leaves": 7, "min_data_in_leaf": 100},
+]
+
+XGBOOST: list[dict[str, Any]] = [
+    {},
+    {"eta": 0.1, "max_depth": 4},
+    {"eta": 0.1, "max_depth": 3, "lambdarank_pair_method": "mean"},
+    {"eta": 0.05, "max_depth": 4, "min_child_weight": 0.1},
 ]
 
 BEST = f"best of {len(LIGHTGBM)}"
@@ -250,19 +263,124 @@ def compare(name: str, found: dict[str, np.ndarray]) -> None:
                 )
 
 
-def show_default(name: str, folds: list[Any]) -> None:
-    """Print the default's metrics: it divides the training and validation queries itself."""
-    start, values = time.process_time(), []
-    for train, valid, test in folds:
-        X, y, qid = (
-            np.concatenate([getattr(part, field) for part in (train, valid)])
-            for field in ("X", "y", "qid")
+class Judged(NamedTuple):
+    """The AP and the NDCG@10 of every test query, and CPU seconds."""
+
+    ap: np.ndarray
+    ndcg: np.ndarray
+    seconds: float
+
+
+def judge(part: Any, scores: np.ndarray, seconds: float) -> Judged:
+    given = (part.y, scores, part.qid)
+    return Judged(
+        metrics.mean_average_precision(*given, per_query=True),
+        metrics.ndcg(*given, k=10, per_query=True),
+        seconds,
+    )
+
+
+def untouched(fold: datasets.Fold) -> dict[str, Judged]:
+    """Train the default, which divides the training and validation queries itself."""
+    X, y, qid = (
+        np.concatenate([getattr(part, field) for part in (fold.train, fold.valid)])
+        for field in ("X", "y", "qid")
+    )
+    start = time.process_time()
+    scores = RankBoost(n_jobs=1).fit(X, y, qid=qid).predict(fold.test.X)
+    return {"RankBoost()": judge(fold.test, scores, time.process_time() - start)}
+
+
+def searched(title: str, choices: list[Train]) -> Callable[[datasets.Fold], dict[str, Judged]]:
+    """Return a function that trains a peer with its defaults, the first, and tuned.
+
+    Both choose the number of rounds, and the tuned one its settings, on the validation part.
+    """
+
+    def train(fold: datasets.Fold) -> dict[str, Judged]:
+        tried = [choice(fold, None) for choice in choices]
+        best = max(tried, key=lambda fitted: fitted.valid)
+        spent = sum(fitted.seconds for fitted in tried)
+        return {
+            title: judge(fold.test, tried[0].scores, tried[0].seconds),
+            f"{title}, tuned": judge(fold.test, best.scores, spent),
+        }
+
+    return train
+
+
+def gradients(settings: dict[str, Any]) -> Train:
+    """Return a function that trains XGBoost and keeps the round with the best validation MAP."""
+    options = {"objective": "rank:ndcg", "nthread": 1, "seed": 0, **settings}
+
+    def train(fold: datasets.Fold, most: int | None) -> Fitted:
+        import xgboost
+
+        lists, best, done = metrics.Lists(fold.valid.y, fold.valid.qid), (-1.0, 0), 0
+        start = time.process_time()
+        queries = [np.unique(part.qid, return_inverse=True)[1] for part in (fold.train, fold.valid)]
+        order = [np.argsort(qid, kind="stable") for qid in queries]
+        data, valid = (
+            xgboost.DMatrix(part.X[by], part.y[by], qid=qid[by])
+            for part, qid, by in zip((fold.train, fold.valid), queries, order, strict=True)
         )
-        scores = RankBoost().fit(X, y, qid=qid).predict(test.X)
-        given = (test.y, scores, test.qid)
-        values.append((metrics.mean_average_precision(*given), metrics.ndcg(*given, k=10)))
-    found, seconds = np.mean(values, axis=0), time.process_time() - start
-    print(f"{name}: MAP {found[0]:.4f}, NDCG@10 {found[1]:.4f}, {seconds:.0f} CPU s", flush=True)
+        booster = xgboost.Booster(options, [data, valid])
+        scores = np.empty(len(fold.valid.y))
+        while done < (most or TREES) and done - best[1] < PATIENCE:
+            booster.update(data, done)
+            done += 1
+            scores[order[1]] = booster.predict(valid)
+            value = float(metrics.mean_average_precision(lists, scores))
+            best = (value, done) if value > best[0] else best
+        seconds = time.process_time() - start
+        tested = xgboost.DMatrix(fold.test.X)
+        found = booster.predict(tested, iteration_range=(0, best[1]))
+        return Fitted(found, best[0], best[1], seconds)
+
+    return train
+
+
+def compare_default(name: str, folds: list[Any], results: Path) -> None:
+    """Print the default's metrics beside those of the peers, with the tests of the differences."""
+    trained = {
+        "RankBoost()": untouched,
+        **{
+            title: searched(title, [lambdas(objective, one) for one in LIGHTGBM])
+            for objective in ("lambdarank", "rank_xendcg")
+            for title in (f"LightGBM {objective}",)
+        },
+        "XGBoost rank:ndcg": searched("XGBoost rank:ndcg", [gradients(one) for one in XGBOOST]),
+    }
+    known = _read(results, name)
+    for title, train in trained.items():
+        if title in known:
+            continue
+        parts = [train(fold) for fold in folds]
+        for each in parts[0]:
+            found = [part[each] for part in parts]
+            known[each] = {
+                "ap": [one.ap.tolist() for one in found],
+                "ndcg": [one.ndcg.tolist() for one in found],
+                "seconds": sum(one.seconds for one in found),
+            }
+            with results.open("a") as lines:
+                lines.write(json.dumps({"data": name, "title": each, **known[each]}) + "\n")
+    for title, record in known.items():
+        # Means over the folds, as everywhere; tests over all queries.
+        means = [np.mean([np.mean(fold) for fold in record[key]]) for key in ("ap", "ndcg")]
+        row = f"{name:8} {title:30} {means[0]:.4f}  {means[1]:.4f} {record['seconds']:6.0f}"
+        for key in ("ap", "ndcg") if title != "RankBoost()" else ():
+            ours, theirs = (np.concatenate(one[key]) for one in (known["RankBoost()"], record))
+            test = metrics.randomisation_test(ours, theirs, n_draws=100_000, random_state=0)
+            row += f"   {test.mean_difference:+.4f} p = {test.p_value:.5f}"
+        print(row, flush=True)
+
+
+def _read(results: Path, name: str) -> dict[str, dict[str, Any]]:
+    """Return what is known of a data set, by title."""
+    lines = results.read_text().splitlines() if results.exists() else []
+    records = [json.loads(line) for line in lines]
+    return {record["title"]: record for record in records if record["data"] == name}
 
 
 def main() -> None:
@@ -270,7 +388,12 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=list(NAMES))
     parser.add_argument("--quick", action="store_true", help="run one fold with 100 rounds")
     parser.add_argument("--only", action="append", help="run only rows whose title contains this")
-    parser.add_argument("--default", action="store_true", help="run RankBoost() untouched instead")
+    parser.add_argument(
+        "--default", action="store_true", help="compare RankBoost() alone"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=Path("ranking.jsonl"), help="what --default trained so far"
+    )
     options = parser.parse_args()
     most = QUICK_ROUNDS if options.quick else None
     chosen = {
@@ -280,12 +403,15 @@ def main() -> None:
     }
     if not chosen:
         parser.error(f"--only: no row has that in its title; there are {', '.join(rows())}")
-    print(f"{'':43} valid MAP     MAP NDCG@10 by LETOR mean NDCG rounds  CPU s")
+    if options.default:
+        print(f"{'':40}MAP NDCG@10  CPU s   ours less it, by AP    ours less it, by NDCG@10")
+    else:
+        print(f"{'':43} valid MAP     MAP NDCG@10 by LETOR mean NDCG rounds  CPU s")
     for name in options.names:
         data = datasets.load(name)
         folds = [data.fold(k) for k in range(1, 1 + (1 if options.quick else data.n_folds))]
         if options.default:
-            show_default(name, folds)
+            compare_default(name, folds, options.results)
             continue
         found = {}
         for title, train in chosen.items():

@@ -7,7 +7,6 @@ from sklearn.exceptions import NotFittedError
 
 from edgewise import (
     AdaBoostMH,
-    Best,
     Feature,
     Haar,
     Indicator,
@@ -211,8 +210,6 @@ def test_settings_that_do_not_go_together():
     refuses(r"criterion='energy' needs .* numeric columns only", fit, WORDS, criterion="energy")
     abstaining = Stump(missing="abstain")
     refuses(r"criterion='energy' .*abstain", fit, learner=abstaining, criterion="energy")
-    refuses(r"learner: Feature\(\) stands alone", fit, learner=[Feature(), Stump()])
-    refuses(r"learner: Feature\(\) stands alone", fit, learner=Best(["stump", Feature()]))
     refuses(r"base of a Product must", fit, learner=Product(Feature()))
     refuses(r"base of a Tree must", fit, learner=Tree(Feature()))
     for learner in ("product", "tree", "feature"):

@@ -247,12 +247,27 @@ def test_feature_is_a_learner_of_its_own():
 
 def test_feature_in_a_list_of_one():
     frame, y, qid = documents()
-    try:
-        model = RankBoost([Feature()], n_rounds=5).fit(frame[NUMBERS], y, qid)
-    except ValueError as error:
-        assert "learner" in str(error)  # noqa: PT017
-    else:
-        assert model.n_rounds_ == 5
+    alone = RankBoost(Feature(), n_rounds=5).fit(frame[NUMBERS], y, qid)
+    listed = RankBoost([Feature()], n_rounds=5).fit(frame[NUMBERS], y, qid)
+    np.testing.assert_array_equal(listed.predict(frame[NUMBERS]), alone.predict(frame[NUMBERS]))
+
+
+@pytest.mark.parametrize("objective", ["pairs", "ndcg"])
+def test_stumps_and_columns_in_one_list(objective):
+    # What a document is worth is a line in the first column and a step in the second.
+    rng = np.random.default_rng(0)
+    X, qid = rng.uniform(size=(400, 3)), np.repeat(np.arange(20), 20)
+    worth = 2.0 * X[:, 0] + (X[:, 1] > 0.7)
+    y = np.searchsorted(np.quantile(worth, np.arange(0.1, 1.0, 0.1)), worth)
+    settings = {"objective": objective, "n_rounds": 8, "learning_rate": 0.5}
+    both = RankBoost(["stump", "feature"], **settings).fit(X, y, qid)
+    assert 0 < both.terms_.real.sum() < both.n_rounds_
+    assert both.coef_[0] > 0
+    losses = [
+        RankBoost(learner, **settings).fit(X, y, qid).history_["ranking_loss"][-1]
+        for learner in ("stump", "feature")
+    ]
+    assert both.history_["ranking_loss"][-1] < min(losses)
 
 
 @pytest.mark.parametrize("missing", ["low", "high"])

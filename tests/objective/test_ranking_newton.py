@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from edgewise import RankBoost
 from edgewise.model import Linear
+from edgewise.objective import Ranking
 from edgewise.objective.feedback import Moments, best_step
 
 LARGEST = 0.5 * math.log(1000)
@@ -224,3 +225,26 @@ def test_a_column_that_ranks_all_pairs_gets_a_finite_step():
     model = RankBoost("feature", n_rounds=1, learning_rate=1.0).fit(y[:, None] * 2.0, y)
     # Values up to 18 apart.
     assert model.predict([[18.0]])[0] - model.predict([[0.0]])[0] == pytest.approx(LARGEST)
+
+
+@pytest.mark.parametrize("pair_weight", ["equal", "difference"])
+def test_the_best_column_is_that_of_the_exact_sums(pair_weight, monkeypatch):
+    # Equal columns tie, constant ones and columns of the query alone have no slope.
+    rng = np.random.default_rng(3)
+    X, qid = rng.normal(size=(300, 9)), np.repeat(np.arange(20), 15)
+    X[:, 5], X[:, 6], X[:, 7] = X[:, 2], 1.0, qid
+    y = np.clip(np.rint(X[:, 2] + X[:, 4] + rng.normal(size=300)), 0, 3)
+    decreases, numbers = Ranking.decreases, []
+
+    def compared(self, rules, only_best=False):
+        exact, quick = decreases(self, rules), decreases(self, rules, only_best=True)
+        assert only_best
+        assert np.argmax(quick) == np.argmax(exact)
+        assert all(one in (0.0, other) for one, other in zip(quick, exact, strict=True))
+        numbers.append(sum(one > 0 for one in quick))
+        return quick
+
+    monkeypatch.setattr(Ranking, "decreases", compared)
+    RankBoost("feature", n_rounds=6, pair_weight=pair_weight).fit(X, y, qid=qid)
+    assert len(numbers) == 6
+    assert max(numbers) == 2

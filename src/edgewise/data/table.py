@@ -30,8 +30,8 @@ INFINITE_CHOICES = ("raise", "missing", "value")
 # Columns of a row-major array are copied out a few at a time: one column alone would touch every
 # cache line of the array for eight bytes of it. The most and the least columns of a block, and its
 # bytes. Each block of a memory-mapped array takes one pass over the file.
-_MOST, _LEAST = 64, 8
-_BLOCK, _FILE_BLOCK = 1 << 26, 1 << 27
+_MOST, _LEAST = 64, 16
+_BLOCK, _FILE_BLOCK = 1 << 24, 1 << 27
 
 # Bytes of an array that are checked or copied at a time, and of a file.
 _RUN, _FILE_RUN = 1 << 20, 1 << 25

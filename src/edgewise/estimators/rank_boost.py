@@ -134,7 +134,8 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     learner : {"stump", "product", "tree", "feature"}, Learner or list of them, default "stump"
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
         categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves.
-        "feature" uses the values of a column themselves.
+        "feature" uses the values of a column themselves. A list offers all of its learners in every
+        round, as in ["stump", "feature"].
     objective : {"pairs", "ndcg", "map"}, default "pairs"
         What rounds improve: the order of all pairs of documents, as RankBoost does; or the top of
         the list, by pairs that count by what swapping them would change in NDCG or in average

@@ -28,7 +28,7 @@ from edgewise.estimators.fitting import (
 )
 from edgewise.estimators.judgements import LARGEST_GRADE, JudgedPairs, JudgedRows, whole_lists
 from edgewise.estimators.targets import bin_mass
-from edgewise.learners import Goal, Learner, Tree, learner_named, preset_for
+from edgewise.learners import Best, Goal, Learner, Tree, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.metrics.registry import larger_is_better, metrics_by_name
@@ -77,7 +77,7 @@ STUMPS = Way("stumps")
 
 WAYS = (
     Way("columns", "feature", learning_rate=0.5, most_rounds=60),
-    STUMPS,
+    Way("stumps and columns", Best(["stump", "feature"]), learning_rate=0.5, most_rounds=150),
     Way("columns, by map", "feature", "map@100", most_rounds=100),
     Way("trees, by ndcg", Tree("stump", 8, "free", "gain"), "ndcg", 0.05, 400),
 )
@@ -214,22 +214,17 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
         if learner == "auto" and way is None:
             self.ways = _ways(model, judged)
             self.way = self.ways[0] if self.ways else None
-        # What the user named, and what it stands for.
         self.named = learner
         self.objective_name = model.objective if model.objective != "auto" else "pairs"
+        self.learner = "stump" if learner == "auto" else learner
         if self.way is not None:
-            learner, self.objective_name, self.name = (
-                self.way.learner, self.way.objective, self.way.name,
-            )  # fmt: skip
-            self.most_rounds = self.way.most_rounds
-        elif learner == "auto":
-            learner = "stump"
-        self.learner = learner
+            self.learner, self.objective_name = self.way.learner, self.way.objective
+            self.name, self.most_rounds = self.way.name, self.way.most_rounds
         self.metric, self.k = objective_named(self.objective_name)
         if self.metric != "pairs" and not isinstance(judged, JudgedRows):
             raise ValueError(f"objective={model.objective!r} needs grades: give fit_pairs 'pairs'")
         n_rows = judged.table.partition.n_rows
-        self.max_bins = model.max_bins or _bins(self.named, learner, n_rows)
+        self.max_bins = model.max_bins or _bins(self.named, self.learner, n_rows)
         self.search = search_named(model.search)
         self.looks_at_all_rows = model.subsample == 1
         self.layout = judged.layout(model.pair_weight)
@@ -256,7 +251,8 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
     def rivals(self, before: Fitted | None) -> list["RankingProblem"]:
         ways = self.ways
         if isinstance(before, FittedRanker) and before.way is not None:
-            ways = tuple(way for way in self.ways if way.name == before.way)
+            # Models of earlier versions may have been trained by stumps alone.
+            ways = tuple(way for way in (*ways, STUMPS) if way.name == before.way)[:1]
         if not ways:
             return [self]
         given = (self.model, self.named, self.judged, self.has_queries)
@@ -324,14 +320,15 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
     def _learner(self, binned: BinnedTable) -> Learner:
         """Return the learner, checked against the columns and the criterion."""
         learner = self.learner
+        goal = Goal(ranking=True, missing=self.model.missing, newton=self.metric != "pairs")
+        # The kinds of columns are known only now.
         if isinstance(learner, Tree) and self.way is not None:
-            # The kinds of columns are known only now.
-            goal = Goal(ranking=True, missing=self.model.missing)
             base = preset_for("tree", binned, goal).learner
             assert isinstance(base, Tree)
             learner = clone(learner).set_params(base=base.base)
-        if isinstance(learner, str):
-            goal = Goal(ranking=True, missing=self.model.missing, newton=self.metric != "pairs")
+        elif isinstance(learner, Best) and self.way is not None:
+            learner = Best([preset_for(name, binned, goal).learner for name in learner.learners])
+        elif isinstance(learner, str):
             learner = preset_for(learner, binned, goal).learner
         if learner.takes_values and len(binned.categorical.columns):
             name = binned.bins[binned.categorical.columns[0]].name
@@ -342,8 +339,6 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
         alternatives = learner.alternatives(binned)
         if len(alternatives) == 1:
             (learner,) = alternatives
-        elif any(part.takes_values for part in alternatives):
-            raise ValueError("learner: Feature() stands alone, not in a list with others")
         check_kinds(learner, binned)
         if self.by_energy:
             if not learner.makes_cuts:
@@ -436,6 +431,7 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
     }
     ways = [way for way in ways if known[way.objective.partition("@")[0]]] or [STUMPS]
     if not usual or judged.table.categorical or model.handle_infinite == "value":
+        ways = [STUMPS if isinstance(way.learner, Best) else way for way in ways]
         ways = [way for way in ways if way.learner != "feature"] or [STUMPS]
     # With little time, one way alone.
     return tuple(ways[:1] if model.time_limit is not None else ways)
@@ -443,9 +439,8 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
 
 def _bins(named: Learner | str, learner: Learner | str, n_rows: int) -> int:
     """Return the most bins of a column."""
-    if named == "auto" and learner != "stump":
-        return _BINS_OF_TREES
-    if learner == "tree" or isinstance(learner, Tree):
+    of_columns = named == "auto" and learner == "feature"
+    if of_columns or learner == "tree" or isinstance(learner, Tree):
         return _BINS_OF_TREES
     return MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
 

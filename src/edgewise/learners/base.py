@@ -61,8 +61,11 @@ class PairSearch(Protocol):
     def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
         """Return the best cut of each column by the pairs' energy; None to scan histograms."""
 
-    def decreases(self, rules: Sequence[Rule]) -> list[float]:
-        """Return the decreases of the loss along real-valued rules, to second order."""
+    def decreases(self, rules: Sequence[Rule], only_best: bool = False) -> list[float]:
+        """Return the relative decreases of the loss along rules, to second order.
+
+        With `only_best` it may be 0 for a rule that is not the best.
+        """
 
 
 class Found(NamedTuple):

@@ -66,8 +66,18 @@ class Best(Learner):
         present = [(part, one) for part, one in found if one is not None]
         if not present:
             return None
-        self._winner, best = min(present, key=lambda pair: pair[1].loss)
+        if round.pairs is not None and len(present) > 1 and self._takes_some_values:
+            # A column's value and a test have edges of different scales.
+            decreases = round.pairs.decreases([one.rule for _, one in present])
+            place = int(np.argmax(decreases))
+        else:
+            place = int(np.argmin([one.loss for _, one in present]))
+        self._winner, best = present[place]
         return best
+
+    @property
+    def _takes_some_values(self) -> bool:
+        return any(part.takes_values for part in self.column_learners())
 
     def settled(self, found: Found, round: Round) -> Found:
         return self._winner.settled(found, round)

@@ -63,7 +63,7 @@ class Feature(ColumnLearner):
         best: Found | None = None
         columns = self._pull(round)
         rules = [rule for j in columns.tolist() for rule in self._rules(round.table, j)]
-        decreases = round.pairs.decreases(rules)
+        decreases = round.pairs.decreases(rules, only_best=not self.search_.learns)
         for rule, decrease in zip(rules, decreases, strict=True):
             if decrease > 0 and (best is None or -decrease < best.loss):
                 best = Found(rule, int(np.ceil(decrease * SEARCH_SCALE)), -decrease, None)

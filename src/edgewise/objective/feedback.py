@@ -7,7 +7,7 @@ feedback's own order; `rows` maps them to the table.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,13 @@ class Moments(NamedTuple):
     energy: float
     slope: float
     curvature: float
+
+
+class Lines(NamedTuple):
+    """The outputs of several rules, from the middle of each query, and their squares: (m, R)."""
+
+    values: Reals
+    squares: Reals
 
 
 # A step is accurate enough if the next would change it by less than this, or this share of it.
@@ -72,6 +79,14 @@ class Feedback(ABC):
     @abstractmethod
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
         """Return the energy after a step along real-valued outputs, and its derivatives."""
+
+    def lines(self, outputs: Sequence[Reals]) -> Lines | None:
+        """Return what `curvatures` needs of the outputs of rules; None if there is no such way."""
+        return None
+
+    def curvatures(self, scores: Reals, lines: Lines) -> Reals | None:
+        """Return the curvatures of `moments` along several rules at once, by plain sums."""
+        return None
 
     @abstractmethod
     def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:

@@ -6,6 +6,7 @@ take time and memory in proportion to the number of documents (Iyer 1999 section
 grades). The product form holds query by query: the queries' shares of the weight change.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,14 +14,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.reference.ranking import PairSums, by_query, group_sums, sums_below
+from edgewise.backend.reference.ranking import (
+    PairSums,
+    by_query,
+    group_sums,
+    sums_above,
+    sums_below,
+)
 from edgewise.backend.reference.ranking import factors as factors_of
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.data.partition import Partition
-from edgewise.objective.feedback import SIDE_SCALE, Feedback, Moments, PairWeights, Sides
+from edgewise.objective.feedback import SIDE_SCALE, Feedback, Lines, Moments, PairWeights, Sides
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
+
+# With more grades than this in a query, NumPy takes too long.
+_MOST_LEVELS = 32
 
 # About what a group's integer factors sum to.
 _UNIT = 2.0**40
@@ -167,6 +177,27 @@ class GradedLists(Feedback):
         # (A B)' = A' B + A B' and (A B)'' = A'' B + 2 A' B' + A B'', A of exp(H), B of exp(-H).
         slope = sums[1, 0] + sums[0, 1]
         return Moments(sums[0, 0], slope, sums[2, 0] + 2 * sums[1, 1] + sums[0, 2])
+
+    def lines(self, outputs: Sequence[Reals]) -> Lines:
+        values = np.stack([one - self.layout.middles(one) for one in outputs], axis=1)
+        return Lines(values, values * values)
+
+    def curvatures(self, scores: Reals, lines: Lines) -> Reals | None:
+        from scipy.sparse import csr_array
+
+        layout = self.layout
+        if len(layout.levels) > _MOST_LEVELS:
+            return None
+        up, down = factors_of(layout, scores)
+        starts, place, g = layout.group_starts, np.arange(len(scores)), layout.group_of
+        # Sums by group of exp(H) and exp(-H), and of these times outputs.
+        sums = [csr_array((side, place, starts)) for side in (up, down)]
+        ups, downs = (one.sum(axis=1) for one in sums)
+        weights = self.query_weights[layout.query_of_group]
+        below, above = weights * sums_below(layout, ups), weights * sums_above(layout, downs)
+        squares = (down * below[g] + up * above[g]) @ lines.squares
+        ups, downs = (one @ lines.values for one in sums)
+        return squares - 2.0 * weights @ (downs * sums_below(layout, ups))
 
     def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
         layout = self.layout

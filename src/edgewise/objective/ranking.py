@@ -21,7 +21,7 @@ from edgewise.learners import Found, Learner, Round
 from edgewise.model import Rule
 from edgewise.objective.base import Objective, Stream
 from edgewise.objective.cumulative import Cumulative
-from edgewise.objective.feedback import SIDE_SCALE, Feedback, PairWeights, Sides, best_step
+from edgewise.objective.feedback import SIDE_SCALE, Feedback, Lines, PairWeights, Sides, best_step
 from edgewise.objective.votes import Vote, half_log_odds
 
 STEPS = RANK_STEPS
@@ -39,6 +39,12 @@ WIDEST = 1300.0
 
 # Decreases of the energy are compared as integers at this scale, so that rounding decides no ties.
 _DECREASE_SCALE = 2.0**40
+
+# Plain sums of up to so many outputs choose the rules whose exact sums are compared. Of numbers
+# that add up to 1 they are right to far less than the slack.
+_LARGEST_MATRIX = 1 << 24
+_SLACK = 1e-9
+_LEAST_COMPARED = 1e-200
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,8 @@ class Ranking(Objective):
         # How far apart scores could be by now.
         self._reach = 0.0 if start is None else float(np.ptp(start))
         self._trial: tuple[NDArray, float, Reals, PairWeights] | None = None
+        # The outputs of rules that are asked for in every round.
+        self._lines: tuple[list[int], Lines | None] | None = None
         # The rows of the round's sample, and the weights of its pairs as integers.
         self._sampled: Rows | None = None
         self._sample: Any = None
@@ -131,12 +139,36 @@ class Ranking(Objective):
         self._sampled = self.feedback.some(share, rng)
         return self.backend.within(problem, self._sampled)
 
-    def decreases(self, rules: Sequence[Rule]) -> list[float]:
-        """Return the relative decreases of the energy along real-valued rules, to second order."""
-        return [self.decrease(rule) for rule in rules]
+    def decreases(self, rules: Sequence[Rule], only_best: bool = False) -> list[float]:
+        """Return the relative decreases of the energy along rules, to second order."""
+        rivals = self._rivals(rules) if only_best and len(rules) > 1 else None
+        if rivals is None:
+            return [self.decrease(rule) for rule in rules]
+        found = [0.0] * len(rules)
+        for place in rivals.tolist():
+            found[place] = self.decrease(rules[place])
+        return found
+
+    def _rivals(self, rules: Sequence[Rule]) -> Columns | None:
+        """Return which rules may be the best, by plain sums; None if that takes too much."""
+        fits = len(rules) * self.feedback.n_rows <= _LARGEST_MATRIX and self._partition.is_whole
+        if not fits or self.weighed.energy < _LEAST_COMPARED:
+            return None
+        if self._lines is None or self._lines[0] != list(map(id, rules)):
+            outputs = [self._unit(self._outputs(rule))[0] for rule in rules]
+            self._lines = (list(map(id, rules)), self.feedback.lines(outputs))
+        lines = self._lines[1]
+        curvatures = None if lines is None else self.feedback.curvatures(self.scores, lines)
+        if lines is None or curvatures is None:
+            return None
+        curvatures /= self.weighed.energy
+        slopes = 2.0 * np.abs(self.weighed.potentials @ lines.values) / self.weighed.energy
+        most = (slopes + _SLACK) ** 2 / np.maximum(curvatures - _SLACK, 1e-300)
+        least = np.maximum(slopes - _SLACK, 0.0) ** 2 / (curvatures + _SLACK)
+        return np.flatnonzero(most >= least.max())
 
     def decrease(self, rule: Rule) -> float:
-        """Return the relative decrease of the energy along a real-valued rule, to second order."""
+        """Return the relative decrease of the energy along a rule, to second order."""
         unit, span = self._unit(self._outputs(rule))
         if span == 0.0:
             return 0.0

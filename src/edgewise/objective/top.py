@@ -186,7 +186,7 @@ class Top(Objective):
         """Return None: cuts are compared by their edges."""
         return None
 
-    def decreases(self, rules: Sequence[Rule]) -> list[float]:
+    def decreases(self, rules: Sequence[Rule], only_best: bool = False) -> list[float]:
         """Return the relative decreases of the loss along rules, to second order."""
         if len(rules) * len(self._rows) > _LARGEST_MATRIX:
             found = np.array([self._along(rule) for rule in rules])

@@ -27,6 +27,7 @@ _THREADS_FROM = 1 << 18
 # Codes that exceed a core's cache are also kept row by row, for leaves of fewer rows than one in
 # this many, whose codes of one column are in different cache lines.
 _LARGE, _FAR = 1 << 21, 8
+_ROWS_AT_ONCE = 1 << 13
 
 
 class _Layout(NamedTuple):
@@ -579,7 +580,11 @@ class TreeGrower:
         layout = self._layout
         size = len(layout.places) * layout.codes.shape[1]
         if self._has_grown and size >= _LARGE and not len(layout.by_row):
-            by_row = np.ascontiguousarray(layout.codes[layout.places].T)
+            places, n_rows = layout.places, layout.codes.shape[1]
+            by_row = np.empty((n_rows, len(places)), dtype=layout.codes.dtype)
+            for start in range(0, n_rows, _ROWS_AT_ONCE):
+                part = slice(start, start + _ROWS_AT_ONCE)
+                by_row[part] = layout.codes[places, part].T
             self._layout = layout._replace(by_row=by_row)
         self._has_grown = True
         return self._layout

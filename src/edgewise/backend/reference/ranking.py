@@ -243,12 +243,15 @@ def factors(layout: Any, scores: Reals) -> tuple[Reals, Reals]:
 
 
 def sums_below(layout: Any, ups: Reals) -> Reals:
-    """Return for each group the weighted sum of `ups` of the lower grades in its query."""
+    """Return for each group the weighted sum of `ups` of the lower grades in its query.
+
+    The groups are along the first axis of `ups`.
+    """
     below, sums = np.zeros_like(ups), np.zeros_like(ups)
     for mine in layout.levels[1:]:
         sums[mine] = sums[mine - 1] + ups[mine - 1]
         if layout.by_difference:
-            below[mine] = below[mine - 1] + layout.steps[mine] * sums[mine]
+            below[mine] = below[mine - 1] + (layout.steps[mine] * sums[mine].T).T
         else:
             below[mine] = sums[mine]
     return below
