@@ -388,9 +388,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=list(NAMES))
     parser.add_argument("--quick", action="store_true", help="run one fold with 100 rounds")
     parser.add_argument("--only", action="append", help="run only rows whose title contains this")
-    parser.add_argument(
-        "--default", action="store_true", help="compare RankBoost() alone"
-    )
+    parser.add_argument("--default", action="store_true", help="compare RankBoost() alone")
     parser.add_argument(
         "--results", type=Path, default=Path("ranking.jsonl"), help="what --default trained so far"
     )
