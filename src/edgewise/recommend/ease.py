@@ -19,8 +19,8 @@ from edgewise.recommend.base import Indices, Recommender, parameter
 PRECISIONS = {"single": np.float32, "double": np.float64}
 
 # The penalty is this times the root of the choices per item. Chosen on choices held out of training
-# parts of ml-100k and ml-1m and of samples of their users, on which the best penalties are from 50
-# to 100 times the root.
+# parts: of ml-100k, ml-1m and 600 users of it, on which the best are from 40 to 85 times the root,
+# and of samples of the choices, where users have few and twice as much is somewhat better.
 _PENALTY = 75.0
 
 # The inverse, its transpose and the weights are in memory at the same time.
