@@ -239,8 +239,9 @@ class KNNRecommender(BiasedRecommender):
         shared: Shared = self._once("shared", self._shared)
         starts, sources, amounts, shares = self._sources(users)
         totals = np.zeros((len(users), self.n_items_))
-        # Implicit feedback takes all neighbours there are, and no average.
-        shape = (len(users), 0) if self.implicit else totals.shape
+        # Implicit feedback takes all neighbours that the fit kept, and no average.
+        takes_all = self.implicit and self.neighbors_.shape[1] <= self.n_neighbors
+        shape = (len(users), 0) if takes_all else totals.shape
         masses, counts = np.zeros(shape), np.zeros(shape, dtype=ROW)
         # Rated items come in no order: too many of them for an item are summed up anew below.
         limit = self.n_neighbors if self._side == "users" else _LARGEST
@@ -249,12 +250,12 @@ class KNNRecommender(BiasedRecommender):
         kernels.spread(
             starts, sources, amounts, shares, *shared, limit, totals, masses, counts
         )  # fmt: skip
-        if self.implicit:
-            return totals
-        masses += self._damping()
-        scores = np.divide(totals, masses, out=totals, where=masses > 0)
-        scores += self.intercept_ + self.user_biases_[users, None] + self.item_biases_
-        if self._side == "items":
+        scores = totals
+        if not self.implicit:
+            masses += self._damping()
+            np.divide(totals, masses, out=scores, where=masses > 0)
+            scores += self.intercept_ + self.user_biases_[users, None] + self.item_biases_
+        if self._side == "items" and not takes_all:
             rows, items = np.nonzero(counts > self.n_neighbors)
             if len(rows):
                 scores[rows, items] = self._pair_scores(users[rows], items)
