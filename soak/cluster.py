@@ -33,23 +33,32 @@ class Cluster(Part):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         import dask
-        from dask.distributed import Client, LocalCluster
 
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         dask.config.set({"distributed.comm.timeouts.connect": "60s"})
-        cluster = LocalCluster(
-            _WORKERS, threads_per_worker=1, memory_limit=0, dashboard_address=None
-        )
-        self.client: Any = Client(cluster)
+        self.client = self._started()
         self.seconds_taken = {"classes": 1.0, "ranks": 1.0}
         self.expected = {
             "classes": AdaBoostMH("tree", n_rounds=ROUNDS).fit(X, Y),
             "ranks": RankBoost(n_rounds=ROUNDS).fit(X, Y, qid=QUERIES),
         }
 
+    def _started(self) -> Any:
+        from dask.distributed import Client, LocalCluster
+
+        return Client(
+            LocalCluster(_WORKERS, threads_per_worker=1, memory_limit=0, dashboard_address=None)
+        )
+
     def case(self, rng: random.Random) -> Counter[str]:
         """Train once, and kill a worker meanwhile."""
-        self.client.wait_for_workers(_WORKERS, timeout=60)
+        try:
+            self.client.wait_for_workers(_WORKERS, timeout=60)
+        except TimeoutError:
+            # Dask does not replace a worker that dies while it starts.
+            self.client.cluster.close()
+            self.client.close()
+            self.client = self._started()
         what, killed = rng.choice(("classes", "ranks")), Counter[str]()
         pids = sorted(self.client.run(os.getpid).values())
 
