@@ -80,7 +80,7 @@ def edgewise(data: Any, n_epochs: int) -> Notes:
     few = Ratings.from_arrays(data["users"][:20_000], data["items"][:20_000])
     notes, rng = Notes(), np.random.default_rng(1)
     ratings = notes.of("read", lambda: Ratings.from_arrays(data["users"], data["items"]))
-    some = rng.choice(ratings.user_ids.values, MANY, replace=False)
+    some = rng.choice(ratings.user_ids.values, min(MANY, ratings.n_users), replace=False)
     ones = rng.choice(ratings.item_ids.values, ONES)
 
     def serve(title: str, make: Callable[[], Any], ratings: Any, warm: Any) -> None:
@@ -100,7 +100,7 @@ def edgewise(data: Any, n_epochs: int) -> Notes:
     parts = [data[name][:BOOSTED] for name in ("users", "items", "ratings")]
     rated = Ratings.from_arrays(*parts)
     few = rated.take(np.arange(0, len(rated), 100))
-    some = rng.choice(rated.user_ids.values, MANY, replace=False)
+    some = rng.choice(rated.user_ids.values, min(MANY, rated.n_users), replace=False)
     ones = rng.choice(rated.item_ids.values, ONES)
     serve("item k-NN of ratings", lambda: ItemKNN(NEIGHBORS), rated, few)
     serve("boosted", lambda: BoostedFactorization(ROUNDS, random_state=0), rated, few)
@@ -120,7 +120,7 @@ def implicit(data: Any, n_epochs: int) -> Notes:
         return matrix.tocsr()
 
     matrix = notes.of("read", read)
-    some = rng.choice(matrix.shape[0], MANY, replace=False)
+    some = rng.choice(matrix.shape[0], min(MANY, matrix.shape[0]), replace=False)
     ones = rng.choice(matrix.shape[1], ONES)
 
     def serve(title: str, model: Any) -> None:
