@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import edgewise
-from edgewise import RankBoost, Stump
+from edgewise import Exhaustive, RankBoost, Stump
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +98,18 @@ def test_an_eval_set_chooses_too(lists):
     found = RankBoost().fit(X[:200], y[:200], qid=qid[:200], eval_set=held_out)
     assert found.settings_.rounds_from == "eval_set"
     assert found.score(*held_out) == pytest.approx(found.fitted_.best_validation)
+
+
+def test_large_trees_see_half_of_many_columns(lists, monkeypatch):
+    X, y, qid = lists
+    monkeypatch.setattr("edgewise.estimators.ranking._NO_REFIT_FROM", 100)
+    monkeypatch.setattr("edgewise.estimators.ranking._MANY_FROM", 100)
+    monkeypatch.setattr("edgewise.estimators.ranking._MANY_COLUMNS", 4)
+    half, every = (
+        RankBoost(early_stopping_rounds=3, search=search).fit(X, y, qid=qid)
+        for search in ("exhaustive", Exhaustive())
+    )
+    assert half.history_["saved"].max() == 0.5
+    assert not every.history_["saved"].any()
+    again = RankBoost(early_stopping_rounds=3, n_jobs=2).fit(X, y, qid=qid)
+    assert np.array_equal(again.predict(X), half.predict(X))

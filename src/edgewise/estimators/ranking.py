@@ -42,7 +42,7 @@ from edgewise.objective import (
     TopSettings,
     edge_limit,
 )
-from edgewise.search import search_named
+from edgewise.search import Lazy, search_named
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
@@ -70,6 +70,7 @@ class Way(NamedTuple):
     objective: str = "pairs"
     learning_rate: float = _RATE
     most_rounds: int = 500
+    columns: float = 1.0  # the share of many columns that a tree is offered
 
 
 STUMPS = Way("stumps")
@@ -87,8 +88,11 @@ WAYS = (
 # queries by this over the root of their number, and what differs less may be chance.
 _DIFFERENCE = 0.07
 
-LARGE_TREES = Way("large trees, by ndcg", Tree("stump", 32, "free", "gain"), "ndcg", 0.1, 2000)
+LARGE_TREES = Way("large trees, by ndcg", Tree("stump", 32, "free", "gain"), "ndcg", 0.1, 2000, 0.5)
 """The way for many documents."""
+
+# With fewer columns than this all are searched.
+_MANY_COLUMNS = 64
 
 # From this many documents on stumps and large trees are compared, on half of the folds.
 _MANY_FROM = 20_000
@@ -226,6 +230,10 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
         n_rows = judged.table.partition.n_rows
         self.max_bins = model.max_bins or _bins(self.named, self.learner, n_rows)
         self.search = search_named(model.search)
+        share, n_columns = 1.0 if self.way is None else self.way.columns, judged.table.n_columns
+        untouched = isinstance(model.search, str) and model.search == "exhaustive"
+        if share < 1 and n_columns >= _MANY_COLUMNS and untouched:
+            self.search = Lazy(round(share * n_columns), per_round=True)
         self.looks_at_all_rows = model.subsample == 1
         self.layout = judged.layout(model.pair_weight)
         self.by_energy = model.criterion == "energy"
