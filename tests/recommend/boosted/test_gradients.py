@@ -11,57 +11,104 @@ from edgewise.recommend.boosted.levels import levels_of
 from edgewise.recommend.boosted.products import ScoredRatings
 
 
-def made(ratings, n_threads=1):
+def made(ratings, n_threads=1, target="ordered"):
     weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
-    levels = levels_of(ratings.values, "ordered", None)
+    levels = levels_of(ratings.values, target, None)
     sizes = ratings.n_users, ratings.n_items
     return ScoredRatings(
         ratings.users, ratings.items, ratings.values, weights, levels, sizes, 10, Threads(n_threads)
     )
 
 
-def moved(scored, seed=0):
+def moved(scored, seed=0, width=3):
     rng = np.random.default_rng(seed)
-    u, z = rng.normal(size=scored.sizes[0]), rng.normal(size=scored.sizes[1])
+    u, z = (rng.normal(size=(size, width)) for size in scored.sizes)
+    scored.direction = rng.normal(size=scored.levels.n_columns)
     scored.advance(u, z, rng.normal(size=scored.levels.n_columns))
     return u, z
 
 
-@given(seed=st.integers(0, 2**32 - 1), weights=st.booleans())
-@settings(max_examples=15, deadline=None)
-def test_compiled_kernels_and_their_reference_give_the_same_bits(seed, weights):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    weights=st.booleans(),
+    target=st.sampled_from(["ordered", "one_hot", "value"]),
+)
+@settings(max_examples=20, deadline=None)
+def test_compiled_kernels_and_their_reference_give_the_same_bits(seed, weights, target):
     ratings = drawn(12, 9, 0.6, seed, weights=weights)
     found = []
     for kind in (compiled, reference):
-        scored = made(ratings)
+        scored = made(ratings, target=target)
         scored._kernels = kind
         u, z = moved(scored, seed)
-        sums = *scored.sums("users", z), *scored.sums("items", u)
+        sums = *scored.sums("users", z), *scored.sums("items", u), *scored.column_sums("users")
         state = scored.scores, scored.gradients, scored.hessians
         found.append([*sums, *state, np.array(scored.squared_error)])
     for one, two in zip(*found, strict=True):
         assert np.array_equal(one, two)
 
 
+def along_direction(scored, loss):
+    """The slopes of a loss of scores along the direction, by finite differences."""
+    h = 1e-4
+    scores, step = scored.scores.T.astype(float), h * scored.direction
+    up, here, down = loss(scores + step), loss(scores), loss(scores - step)
+    return -(up - down) / (2 * h), (up - 2 * here + down) / h**2
+
+
 def test_gradients_and_hessians_are_those_of_the_logistic_loss():
     scored = made(drawn(8, 6, 0.7, weights=True))
     moved(scored)
-    y = scored.labels
+    y = scored.levels.labels()[scored.codes]
 
     def loss(scores):
-        return scored.weights[:, None] * np.logaddexp(0, -y * scores)
+        return scored.weights * np.logaddexp(0, -y * scores).sum(axis=1)
 
-    h = 1e-4
-    up, here, down = loss(scored.scores + h), loss(scored.scores), loss(scored.scores - h)
-    assert scored.gradients == pytest.approx(-(up - down) / (2 * h), abs=1e-6)
-    assert scored.hessians == pytest.approx((up - 2 * here + down) / h**2, abs=1e-5)
+    gradients, hessians = along_direction(scored, loss)
+    assert scored.gradients == pytest.approx(gradients, abs=1e-5)
+    assert scored.hessians == pytest.approx(hessians, abs=1e-5)
+
+
+def test_without_levels_the_loss_is_the_squared_error():
+    scored = made(drawn(8, 6, 0.7, weights=True), target="value")
+    moved(scored)
+    wanted = (scored.values - scored.values.mean()) / scored.values.std()
+
+    def loss(scores):
+        return scored.weights * 0.25 * (wanted - scores[:, 0]) ** 2
+
+    gradients, hessians = along_direction(scored, loss)
+    assert scored.gradients == pytest.approx(gradients, abs=1e-5)
+    assert scored.hessians == pytest.approx(hessians, abs=1e-5)
+
+
+def test_sums_are_those_of_the_products():
+    scored = made(drawn(8, 6, 0.7))
+    _, z = moved(scored)
+    along = z[scored.items]
+    gradients, hessians = scored.sums("users", z)
+    for user in range(8):
+        mine = scored.users == user
+        slopes = scored.gradients[mine, None] * along[mine], scored.hessians[mine, None]
+        assert gradients[user] == pytest.approx(slopes[0].sum(axis=0), abs=1e-5)
+        assert hessians[user] == pytest.approx((slopes[1] * along[mine] ** 2).sum(axis=0), abs=1e-5)
+
+
+def test_columns_sum_to_the_slopes_along_the_direction():
+    scored = made(drawn(8, 6, 0.7, weights=True))
+    moved(scored)
+    gradients, hessians = scored.column_sums("items")
+    ones = np.ones((8, 1))
+    along = gradients @ scored.direction, hessians @ scored.direction**2
+    for found, wanted in zip(scored.sums("items", ones), along, strict=True):
+        assert found[:, 0] == pytest.approx(wanted, abs=1e-5)
 
 
 def test_the_squared_error_is_that_of_the_expected_rating():
     scored = made(drawn(8, 6, 0.7))
     moved(scored)
-    expected = 1 + (1 / (1 + np.exp(-scored.scores))).sum(axis=1)
-    assert scored.squared_error == pytest.approx(((expected - scored.values) ** 2).sum())
+    expected = 1 + (1 / (1 + np.exp(-scored.scores))).sum(axis=0)
+    assert scored.squared_error == pytest.approx(((expected - scored.values) ** 2).sum(), rel=1e-5)
 
 
 def test_parts_of_the_ratings_give_the_same_on_any_number_of_threads(monkeypatch):
@@ -72,7 +119,7 @@ def test_parts_of_the_ratings_give_the_same_on_any_number_of_threads(monkeypatch
         scored = made(ratings, n_threads)
         assert len(scored._parts) > 3
         _, z = moved(scored)
-        found.append((*scored.sums("users", z), scored.scores))
+        found.append((*scored.sums("users", z), *scored.column_sums("items"), scored.scores))
         scored._threads.close()
     for one, two in zip(*found, strict=True):
         assert np.array_equal(one, two)

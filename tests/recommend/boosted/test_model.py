@@ -298,12 +298,12 @@ def test_few_ratings_are_regularised_less():
         wrong = model.fit(train).predict(users, items, unknown="mean") - test.values
         return np.sqrt((wrong**2).mean())
 
-    usual = error(BoostedFactorization(200, tuned=False, random_state=0))
+    usual = error(BoostedFactorization(400, tuned=False, random_state=0))
     for tuned in ("auto", True):
-        model = BoostedFactorization(200, tuned=tuned, random_state=0)
+        model = BoostedFactorization(400, tuned=tuned, random_state=0)
         assert error(model) < 0.9 * usual
         assert model.regularization_scale_ < 1
-        assert model.n_rounds_ < 200
+        assert model.n_rounds_ < 400
     # A strength that is given is taken as it is.
     given = BoostedFactorization(20, regularization=5.0, random_state=0).fit(train)
     assert given.regularization_scale_ == 1
@@ -316,8 +316,80 @@ def test_movies_are_rated_better_than_by_a_tuned_factorisation():
     if not datasets.available("ml-100k"):
         pytest.skip("no copy of ml-100k: set EDGEWISE_DATA to a folder that has it")
     train, test = datasets.load("ml-100k", download=False).split("u1")
-    model = BoostedFactorization(200, random_state=0).fit(train)
+    model = BoostedFactorization(500, random_state=0).fit(train)
     users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
     wrong = model.predict(users, items, unknown="mean") - test.values
     # The best tuned biased factorisation has 0.916 here.
     assert np.sqrt((wrong**2).mean()) < 0.9
+
+
+def continuous(unit=1.0, zero=0.0):
+    """Ratings with decimals, from -10 to 10, or in other units from another zero."""
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((300, 30)) < 0.7)
+    U, V = rng.normal(size=(300, 2)), rng.normal(size=(30, 2))
+    liking = 2 * rng.normal(size=300)[users] + rng.normal(size=30)[items]
+    liking += 2 * (U[users] * V[items]).sum(axis=1) + 2 * rng.normal(size=len(users))
+    values = np.clip(liking, -10, 10).round(2)
+    return Ratings.from_arrays(users, items, unit * values + zero).split(0.2, random_state=0)
+
+
+def test_ratings_without_levels_are_fitted_by_least_squares(tmp_path):
+    train, test = continuous()
+    settings = {"n_rounds": 200, "regularization": 5.0, "random_state": 0}
+    model, binned = (
+        BoostedFactorization(target=target, **settings).fit(train) for target in ("auto", "ordered")
+    )
+    assert model.target_ == "value"
+    assert model.round_votes_.shape[1] == 1
+    assert len(binned.levels_) == 20
+    errors = [np.std(one.predict(test.users, test.items) - test.values) for one in (model, binned)]
+    assert errors[0] < min(1.02 * errors[1], 0.8 * test.values.std())
+    # The three ways to predict are one, and the parts of an explanation add up.
+    for output in ("level", "mode"):
+        found = model.predict(test.users, test.items, output=output)
+        np.testing.assert_array_equal(found, model.predict(test.users, test.items))
+    told = model.explain(3, 4)
+    assert sum(part.amount for part in told.contributions) == pytest.approx(told.score)
+    model.save(tmp_path / "model")
+    again = edgewise.load(tmp_path / "model")
+    assert again.target_ == "value"
+    np.testing.assert_array_equal(
+        again.fold_in({999: {0: 3.0}}).predict(999, test.items),
+        model.fold_in({999: {0: 3.0}}).predict(999, test.items),
+    )
+
+
+def test_the_units_of_ratings_without_levels_do_not_matter():
+    settings = {"n_rounds": 60, "regularization": 5.0, "random_state": 0}
+    found = []
+    for unit, zero in ((1.0, 0.0), (40.0, 700.0)):
+        train, test = continuous(unit, zero)
+        model = BoostedFactorization(**settings).fit(train)
+        found.append((model.predict(test.users, test.items) - zero) / unit)
+    np.testing.assert_allclose(*found, atol=1e-3)
+
+
+def test_products_of_a_step_follow_from_the_same_scores(ratings):
+    model = BoostedFactorization(63, regularization=5.0, random_state=0).fit(ratings)
+    sizes = np.bincount(model.steps_)
+    # The constant, 30 offsets, and products by eights.
+    assert sizes.tolist() == [1] * 31 + [8] * 4 + [1]
+    alone = BoostedFactorization(45, regularization=5.0, learning_rate=1.0, random_state=0)
+    assert (np.bincount(alone.fit(ratings).steps_) == 1).all()
+
+
+def test_too_few_rounds_are_named():
+    ratings = drawn(60, 40, 0.5)
+    with pytest.warns(UserWarning, match="still fell at n_rounds=40: more rounds may do better"):
+        BoostedFactorization(40, tuned=True, random_state=0).fit(ratings)
+
+
+def test_models_without_steps_fold_in_round_by_round(ratings):
+    # As files of models that learned one product at a time, with votes of its own, have it.
+    model = BoostedFactorization(**FAST, learning_rate=0.2).fit(ratings)
+    model.steps_ = None
+    rounds = model._rounds()
+    assert [one.step for one in rounds] == list(range(len(rounds)))
+    more = model.fold_in({999: {0: 5.0, 3: 1.0}})
+    assert np.isfinite(more.user_values_[:, -1]).all()

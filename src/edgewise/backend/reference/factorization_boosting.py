@@ -13,6 +13,13 @@ Singles = NDArray[np.float32]
 # From here on the hyperbolic tangent is 1 in single precision.
 FARTHEST = np.float32(7.9)
 
+WIDTH = 8
+"""Products at a time: their values fill one vector register."""
+
+# The curvature of the squared error of standardised ratings, which makes a rating weigh as much as
+# the columns of five levels do together: one regularisation suits both.
+CURVATURE = np.float32(0.5)
+
 # The least sum that chances of one-hot columns are divided by: in single precision all may be 0.
 LEAST_CHANCE = 1e-8
 
@@ -51,46 +58,84 @@ _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
 
 def advance(
-    start: int, stop: int, users: Rows, items: Rows, user_values: Reals, item_values: Reals,
-    move: Reals, labels: Singles, gaps: Reals, low: float, one_hot: bool, values: Reals,
-    weights: Reals, weighted: bool, scores: Reals, gradients: Singles, hessians: Singles,
-    sums: Reals,
+    start: int, stop: int, users: Rows, items: Rows, user_values: Singles, item_values: Singles,
+    move: Singles, direction: Singles, codes: Rows, above: Rows, upto: Rows, gaps: Reals,
+    low: float, one_hot: bool, squared: bool, values: Reals, weights: Reals, weighted: bool,
+    scores: Singles, gradients: Singles, hessians: Singles, sums: Reals,
 ) -> None:  # fmt: skip
-    """Move the scores along a product; compute the gradient and hessian of the loss there."""
+    """Move the scores along a sum of products; compute the slopes of the loss along a direction."""
     part = slice(start, stop)
-    products = user_values[users[part]] * item_values[items[part]]
-    scores[part] += products[:, None] * move
-    y = labels[part]
-    turned = tanh(scores[part].astype(np.float32) * y * _HALF)
-    wrong = _HALF * (_ONE - turned)
-    gradients[part] = y * wrong
-    hessians[part] = _HALF * (_HALF * (_ONE - turned * turned))
-    chances = (_HALF + y * (_HALF - wrong)).astype(np.float64)
-    if weighted:
-        gradients[part] = weights[part, None] * gradients[part].astype(np.float64)
-        hessians[part] = weights[part, None] * hessians[part].astype(np.float64)
-    expected = np.full(stop - start, low)
-    for k, gap in enumerate(gaps):
-        expected += gap * chances[:, k]
+    p = user_values[users[part]] * item_values[items[part]]
+    even, odd = p[:, 0:4:2] + p[:, 4:8:2], p[:, 1:4:2] + p[:, 5:8:2]
+    product = (even[:, 0] + even[:, 1]) + (odd[:, 0] + odd[:, 1])
+    gradient, hessian = np.zeros_like(product), np.zeros_like(product)
+    expected, total = np.zeros_like(product), np.zeros_like(product)
+    for k in range(len(scores)):
+        scores[k, part] += product * move[k]
+        slope, bend, chance = slopes(
+            part, scores[k], codes, above[k], upto[k], values, low, gaps[k], squared
+        )
+        gradient += direction[k] * slope
+        hessian += (direction[k] * direction[k]) * bend
+        expected += np.float32(gaps[k]) * chance
+        total += chance
+    means = low + expected.astype(np.float64)
     if one_hot:
-        expected /= np.maximum(np.add.accumulate(chances, axis=1)[:, -1], LEAST_CHANCE)
-    errors = expected - values[part]
+        means /= np.maximum(total.astype(np.float64), LEAST_CHANCE)
+    if weighted:
+        gradient = (weights[part] * gradient.astype(np.float64)).astype(np.float32)
+        hessian = (weights[part] * hessian.astype(np.float64)).astype(np.float32)
+    gradients[part], hessians[part] = gradient, hessian
+    errors = means - values[part]
     sums[0] = _in_order(weights[part] * (errors * errors))
 
 
+def slopes(
+    part: slice, scores: Singles, codes: Rows, above: int, upto: int, values: Reals, low: float,
+    gap: float, squared: bool,
+) -> tuple[Singles, Singles, Singles]:  # fmt: skip
+    """Return the negative gradient and the hessian of a column, and the chance of a yes.
+
+    A level above one and up to another is a yes. With `squared` the score is the rating itself,
+    standardised, in place of a chance.
+    """
+    f = scores[part]
+    if squared:
+        wanted = ((values[part] - low) / gap).astype(np.float32)
+        return CURVATURE * (wanted - f), np.full_like(f, CURVATURE), f
+    yes = (codes[part] > above) & (codes[part] <= upto)
+    t = tanh(f * _HALF)
+    slope = np.where(yes, _HALF, -_HALF) - _HALF * t
+    return slope, _HALF * (_HALF * (_ONE - t * t)), _HALF + _HALF * t
+
+
 def gather(
-    start: int, stop: int, ones: Rows, others: Rows, other_values: Reals, gradients: Singles,
-    hessians: Singles, gradient_sums: Reals, hessian_sums: Reals,
+    start: int, stop: int, ones: Rows, others: Rows, other_values: Singles, gradients: Singles,
+    hessians: Singles, sums: Reals,
 ) -> None:  # fmt: skip
     """Add up the gradients and hessians of each row, times the values of the other side."""
     part = slice(start, stop)
-    x = other_values[others[part]]
-    square = x * x
-    rows = ones[part]
-    for k in range(gradients.shape[1]):
-        size = len(gradient_sums)
-        gradient_sums[:, k] += np.bincount(rows, gradients[part, k] * x, minlength=size)
-        hessian_sums[:, k] += np.bincount(rows, hessians[part, k] * square, minlength=size)
+    rows, x = ones[part], other_values[others[part]]
+    for k in range(WIDTH):
+        z = x[:, k]
+        sums[:, k] += np.bincount(rows, gradients[part] * z, len(sums))
+        sums[:, WIDTH + k] += np.bincount(rows, hessians[part] * (z * z), len(sums))
+
+
+def gather_columns(
+    start: int, stop: int, ones: Rows, codes: Rows, above: Rows, upto: Rows, gaps: Reals,
+    low: float, squared: bool, values: Reals, weights: Reals, scores: Singles, gradient_sums: Reals,
+    hessian_sums: Reals,
+) -> None:  # fmt: skip
+    """Add up the gradients and hessians of each row in every column."""
+    part = slice(start, stop)
+    rows, weight, size = ones[part], weights[part], len(gradient_sums)
+    for k in range(len(scores)):
+        slope, bend, _ = slopes(
+            part, scores[k], codes, above[k], upto[k], values, low, gaps[k], squared
+        )
+        gradient_sums[:, k] += np.bincount(rows, weight * slope.astype(np.float64), size)
+        hessian_sums[:, k] += np.bincount(rows, weight * bend.astype(np.float64), size)
 
 
 def _in_order(values: Reals) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals, Rows
 
-TARGETS = ("ordered", "one_hot", "binary")
+TARGETS = ("auto", "ordered", "one_hot", "binary", "value")
 
 # With more distinct ratings than this, neighbouring ones share a level.
 MOST_LEVELS = 20
@@ -21,6 +21,8 @@ class Levels:
     """The levels of ratings, and the questions of the score columns.
 
     `values` has the rating of each level, `starts` the least rating of each level after the first.
+    With the target "value" the one score is the rating itself: `values` has the ratings of the
+    scores 0 and 1.
 
     Examples
     --------
@@ -48,6 +50,13 @@ class Levels:
         """Return the level of each rating, from 0."""
         return np.searchsorted(self.starts, ratings, side="right").astype(np.int32)
 
+    def questions(self) -> tuple[Rows, Rows]:
+        """Return for each column the level that a yes is above, and the last that is one."""
+        columns = np.arange(self.n_columns, dtype=np.int32)
+        if self.target == "one_hot":
+            return columns - 1, columns
+        return columns, np.full_like(columns, len(self.values))
+
     def labels(self) -> Reals:
         """Return the labels -1 or +1 of every level, shape (levels, columns)."""
         level = np.arange(len(self.values))[:, None]
@@ -74,7 +83,15 @@ class Levels:
 
     def chances(self, scores: Reals) -> Reals:
         """Return the chance of a yes in each column."""
+        if self.target == "value":
+            return scores
         return 1.0 / (1.0 + exp(-scores if self.logistic else -2.0 * scores))
+
+    def slopes(self, chances: Reals) -> Reals:
+        """Return the derivatives of chances by their scores."""
+        if self.target == "value":
+            return np.ones_like(chances)
+        return chances * (1.0 - chances) * (1.0 if self.logistic else 2.0)
 
     def expected(self, scores: Reals) -> Reals:
         """Return the expected rating, from scores of shape (..., columns)."""
@@ -96,13 +113,15 @@ class Levels:
 
     def median(self, scores: Reals) -> Reals:
         """Return the median level; with one-hot columns the likeliest."""
+        if self.target == "value":
+            return self.expected(scores)
         if self.target == "one_hot":
             return self.values[scores.argmax(axis=-1)]
         return self.values[(scores > 0).sum(axis=-1)]
 
     def mode(self, scores: Reals) -> Reals:
         """Return the likeliest level."""
-        if self.target == "one_hot":
+        if self.target in ("one_hot", "value"):
             return self.median(scores)
         return self.values[self.probabilities(scores).argmax(axis=-1)]
 
@@ -122,6 +141,14 @@ def levels_of(
 ) -> Levels:
     """Return the levels of training ratings; `threshold` is for a binary target, None the mean."""
     distinct, counts = np.unique(ratings, return_counts=True)
+    if target == "auto":
+        target = "ordered" if len(distinct) <= MOST_LEVELS else "value"
+    if target == "value":
+        mean, spread = float(ratings.mean()), float(ratings.std())
+        if len(distinct) == 1 or spread == 0.0:
+            return Levels("ordered", distinct[:1], distinct[:0], logistic)
+        ends = np.array([mean, mean + spread])
+        return Levels(target, ends, ends[1:], logistic)
     if target == "binary":
         low, high = float(distinct[0]), float(distinct[-1])
         if threshold is None:

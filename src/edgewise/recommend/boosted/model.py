@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import groupby
 from math import isfinite
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
+from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Count, DictOf, Known, Value, finite
@@ -36,9 +38,13 @@ VOTES = ("real", "discrete")
 LOSSES = ("logistic", "exponential")
 OUTPUTS = ("expected", "level", "mode", "score")
 
-# Chosen on ratings held out of the training parts of MovieLens 100K.
-_RATE, _SIGN_RATE = 0.2, 0.05
+# Chosen on ratings held out of the training parts of MovieLens 100K and of parts of 1M.
+_ROUNDS, _SIGN_ROUNDS = 1000, 500
+_RATE, _SIGN_RATE = 0.1, 0.05
 _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
+
+# The same for ratings without levels, chosen on generated sets: many users rate few items there.
+_VALUE_REGULARIZATION = 50.0
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
@@ -53,31 +59,41 @@ class BoostedFactorization(Recommender):
 
     The score of a user and an item in each score column is the sum over rounds of a user's value
     times an item's value times votes (Kégl and Busa-Fekete 2009a, remark 2). The columns ask "is
-    the rating above this level?", and the chances of a yes add up to the expected rating.
+    the rating above this level?", and the chances of a yes add up to the expected rating. Where
+    ratings have more than 20 values, the one score is the rating itself.
 
     Parameters
     ----------
-    n_rounds : int, default 500
-        The most rounds. With real factors the first 30 learn offsets of users and items.
-    target : {"ordered", "one_hot", "binary"}, default "ordered"
+    n_rounds : int or None, default None
+        The most rounds. None is 1,000 up to 80,000 ratings, more in proportion to the root of their
+        number, up to 4,000; 1,000 without levels; 500 for signs. With real factors the first 30
+        rounds learn offsets of users and items, and then up to eight products at a time follow from
+        the same gradients.
+    target : {"auto", "ordered", "one_hot", "binary", "value"}, default "auto"
         What the score columns ask: "above this level?", "this level?", or, in one column, "above
-        `threshold`?". More than 20 distinct ratings share at most 20 levels.
+        `threshold`?"; then more than 20 distinct ratings share at most 20 levels. "value" has no
+        levels: one column fits the ratings by least squares, with real factors only. "auto" is
+        "ordered" up to 20 distinct ratings and for signs, and "value" beyond.
     factors : {"real", "signs"}, default "real"
         The kind of values: Newton steps on the logistic loss, regularised and shared among similar
         users and items, made for low error; or -1 and +1, and AdaBoost.MH as in the paper.
     votes : {"real", "discrete"}, default "real"
-        Whether a product's votes for the score columns have sizes, or only signs.
+        Whether votes for the score columns have sizes, or only signs. With real factors, values of
+        users alone and of items alone have votes of their own, and all products vote alike, for
+        better ratings.
     loss : {"logistic", "exponential"}, default "logistic"
         The loss; exponential with ``factors="signs"`` only.
     learning_rate : float or None, default None
-        The factor on every product. None is 0.2 for real factors and 0.05 for signs; the paper has
-        1. Real values of users alone and of items alone always have 0.3.
+        The factor on every product. None is 0.1 for real factors and 0.05 for signs; the paper has
+        1. Real values of users alone and of items alone always have 0.3. Past 1/8, fewer than eight
+        products are learned at a time: their factors sum to 1 at most.
     n_terms : int, default 2
         The number of terms of a product; 1 learns users and items separately. More than 2 make
         products with features, with ``factors="signs"`` only.
     regularization : float or None, default None
-        The L2 penalty on a real value's own part in a product. None is 200, times
-        ``regularization_scale_``. This and the following up to `tuned` have no effect on signs.
+        The L2 penalty on a real value's own part in a product. None is 200, growing with the number
+        of ratings as rounds do, or 50 without levels, times ``regularization_scale_``. This and the
+        following up to `tuned` have no effect on signs.
     bias_regularization : float or None, default None
         The same for values of users alone and items alone; None is 25, times the scale.
     share : bool, default True
@@ -88,7 +104,8 @@ class BoostedFactorization(Recommender):
     tuned : bool or "auto", default "auto"
         Whether to choose ``regularization_scale_`` and the number of rounds on a tenth of the
         ratings first, and then train on all. "auto" does so for fewer than 50,000 ratings if
-        neither `regularization` nor `validation_fraction` is given.
+        neither `regularization` nor `validation_fraction` is given. True warns if the best number
+        is `n_rounds`, the most.
     side_features : bool, default True
         Whether to use features of users and items; with real factors, users and items without
         ratings are known by them.
@@ -131,7 +148,7 @@ class BoostedFactorization(Recommender):
     >>> from edgewise.recommend import BoostedFactorization
     >>> likes = {"ann": {"Heat": 5, "Ran": 5, "Up": 1}, "bob": {"Heat": 5, "Up": 1},
     ...          "cat": {"Heat": 1, "Ran": 1, "Up": 5}, "dan": {"Ran": 1, "Up": 5}}
-    >>> model = BoostedFactorization(n_rounds=50, random_state=0).fit(Ratings.from_dict(likes))
+    >>> model = BoostedFactorization(n_rounds=100, random_state=0).fit(Ratings.from_dict(likes))
     >>> model.predict("bob", "Ran") > model.predict("dan", "Heat")
     True
     """
@@ -151,9 +168,9 @@ class BoostedFactorization(Recommender):
         "regularization_scale_": Noted(Value(float, finite)),
     }
 
-    n_rounds: int = parameter(500, integer, 1)
+    n_rounds: int | None = parameter(None, integer, 1)
     _: KW_ONLY
-    target: str = parameter("ordered", one_of, TARGETS)
+    target: str = parameter("auto", one_of, TARGETS)
     factors: str = parameter("real", one_of, FACTORS)
     votes: str = parameter("real", one_of, VOTES)
     loss: str = parameter("logistic", one_of, LOSSES)
@@ -175,6 +192,12 @@ class BoostedFactorization(Recommender):
     _serves_in_threads = True
 
     _folded: RoundFactors | None = field(default=None, init=False)
+
+    # What was chosen, as files that do not say have it: rounds followed one by one.
+    target_ = "ordered"
+    steps_ = None
+    rate_ = 0.2
+    usual_regularization_ = _REGULARIZATION
 
     @property
     def user_factors_(self) -> Reals:
@@ -210,7 +233,7 @@ class BoostedFactorization(Recommender):
             The expected rating, for the least squared error; the median level, for the least
             absolute error; the likeliest level, for the fewest wrong levels; or the scores of all
             columns, shape (pairs, L), NaN for unknown pairs. With ``target="binary"`` the score is
-            one number.
+            one number. Without levels the first three are the same.
         """
         if one_of("output", output, OUTPUTS) == "score":
             user_places, item_places, known = self._found(users, items, unknown)
@@ -290,7 +313,7 @@ class BoostedFactorization(Recommender):
         """
         integer("n", n, 1)
         if self.target == "one_hot":
-            raise ValueError("explain needs target='ordered' or 'binary', got 'one_hot'")
+            raise ValueError("explain needs a target other than 'one_hot'")
         users, items, _ = self._found(user, item, "raise")
         score, parts = _explanation(self, int(users[0]), int(items[0]))
         return PairExplanation(user, item, score, parts, n)
@@ -301,6 +324,8 @@ class BoostedFactorization(Recommender):
         integer("n_terms", self.n_terms, 1, 2 if real else None)
         if self.loss == "exponential" and real:
             raise ValueError("loss='exponential' needs factors='signs'")
+        if self.target == "value" and not real:
+            raise ValueError("target='value' needs factors='real'")
         if self.tuned != "auto":
             flag("tuned", self.tuned)
         if self.features is not None and (real or isinstance(self.features, str)):
@@ -328,8 +353,14 @@ class BoostedFactorization(Recommender):
                     f"validation_fraction={self.validation_fraction} leaves nothing of "
                     f"{len(ratings)} ratings to train or to validate on"
                 ) from error
-        levels = levels_of(ratings.values, self.target, self.threshold, self.loss == "logistic")
-        self.levels_, self.level_starts_ = levels.values, levels.starts
+        real, logistic = self.factors == "real", self.loss == "logistic"
+        target = "ordered" if self.target == "auto" and not real else self.target
+        levels = levels_of(ratings.values, target, self.threshold, logistic)
+        self.target_, self.levels_, self.level_starts_ = levels.target, levels.values, levels.starts
+        self.rate_ = _RATE if self.learning_rate is None else float(self.learning_rate)
+        self.usual_regularization_ = _REGULARIZATION * training.growth(len(ratings))
+        if levels.target == "value":
+            self.usual_regularization_ = _VALUE_REGULARIZATION
         if levels.n_columns == 0 or len(levels.starts) == 0:
             # All ratings are the same: predict that.
             self._keep_rounds([], ratings, levels)
@@ -342,6 +373,8 @@ class BoostedFactorization(Recommender):
         rounds = fit(ratings, levels, seed, held_out)
         if held_out is not None:
             last = held_out.best_round
+            if self.early_stopping_rounds is not None and real:
+                training.warn_of_few_rounds(last, self._settings().n_rounds)
             del rounds[last + 1 :]
             self.rules_ = self.rules_[: last + 1]
             self.history_["validation_rmse"] = np.array(held_out.errors[1:])
@@ -361,6 +394,8 @@ class BoostedFactorization(Recommender):
                 ratings, levels, lambda scale: self._settings(seed, scale)
             )
             self.regularization_scale_ = scale
+            if self.tuned is True:
+                training.warn_of_few_rounds(n_rounds, settings.n_rounds)
             settings = replace(self._settings(seed), n_rounds=n_rounds)
         with self._progress(settings.n_rounds, "rounds") as step:
             rounds = training.train(ratings, levels, settings, held_out, step)
@@ -375,7 +410,7 @@ class BoostedFactorization(Recommender):
     ) -> list[FactorRound]:
         columns = signs.sign_columns(ratings, self.side_features, self.features)
         settings = {
-            "n_rounds": self.n_rounds,
+            "n_rounds": _SIGN_ROUNDS if self.n_rounds is None else self.n_rounds,
             "votes": self.votes,
             "loss": self.loss,
             "learning_rate": _SIGN_RATE if self.learning_rate is None else self.learning_rate,
@@ -399,11 +434,15 @@ class BoostedFactorization(Recommender):
         self.round_votes_ = stacked("votes", levels.n_columns)
         self.indicator_weights_ = stacked("indicator_weights", 0)
         self.kinds_ = np.array([one.kind for one in rounds], dtype=np.int8)
+        steps = np.array([one.step for one in rounds], dtype=np.int64)
+        self.steps_ = steps if self.factors == "real" else np.arange(len(rounds))
         self._folded = None
 
     def _rounds(self) -> list[FactorRound]:
         kept = self.user_values_, self.item_values_, self.round_votes_, self.indicator_weights_
-        return list(map(FactorRound, self.kinds_.tolist(), *kept))
+        found = list(map(FactorRound, self.kinds_.tolist(), *kept))
+        steps = range(len(found)) if self.steps_ is None else self.steps_.tolist()
+        return [one._replace(step=step) for one, step in zip(found, steps, strict=True)]
 
     def _settings(self, seed: int = 0, scale: float | None = None) -> training.FactorSettings:
         """Return how real values are learned, by a scale of regularisation or the tuned one."""
@@ -411,14 +450,15 @@ class BoostedFactorization(Recommender):
         own, alone, shared = (
             by * usual if given is None else float(given)
             for given, usual in (
-                (self.regularization, _REGULARIZATION),
+                (self.regularization, self.usual_regularization_),
                 (self.bias_regularization, _BIAS_REGULARIZATION),
                 (self.share_regularization, _SHARE_REGULARIZATION),
             )
         )
+        growth = max(1.0, self.usual_regularization_ / _REGULARIZATION)
         return training.FactorSettings(
-            n_rounds=self.n_rounds,
-            learning_rate=_RATE if self.learning_rate is None else float(self.learning_rate),
+            n_rounds=round(_ROUNDS * growth) if self.n_rounds is None else self.n_rounds,
+            learning_rate=self.rate_,
             regularization=own,
             bias_regularization=alone,
             share_regularization=shared,
@@ -435,14 +475,15 @@ class BoostedFactorization(Recommender):
     @property
     def _levels(self) -> Levels:
         logistic = self.loss == "logistic"
-        return Levels(self.target, self.levels_, self.level_starts_, logistic)
+        return Levels(self.target_, self.levels_, self.level_starts_, logistic)
 
     @property
     def _factors(self) -> RoundFactors:
         """The factors of all rounds, folded on first use."""
         self._trained()
         if self._folded is None:
-            folded = fold(self.user_values_, self.item_values_, self.round_votes_, self.kinds_)
+            values = self.user_values_, self.item_values_, self.round_votes_
+            folded = fold(*values, self.kinds_, merge=self.factors == "signs")
             self._folded = folded.without_votes() if self._levels.n_columns == 1 else folded
         return self._folded
 
@@ -508,6 +549,23 @@ class BoostedFactorization(Recommender):
     def _vectors(self, side: str) -> Reals:
         return self._factors.tastes(side)
 
+    def _check_steps(self) -> None:
+        """Raise if what a file says of the steps and settings of the fit makes no sense."""
+        one_of("target_", self.target_, [target for target in TARGETS if target != "auto"])
+        positive("rate_", self.rate_)
+        positive("usual_regularization_", self.usual_regularization_)
+        if self.steps_ is None:
+            return
+        steps = np.asarray(self.steps_)
+        if steps.shape != self.kinds_.shape or not np.issubdtype(steps.dtype, np.integer):
+            raise ValueError("the steps do not match the rounds")
+        same = np.diff(steps) == 0
+        alike = (np.diff(self.kinds_) == 0) & (self.kinds_[1:] == BOTH)
+        alike &= (np.diff(self.round_votes_, axis=0) == 0).all(axis=1)
+        run = max((len(list(group)) for _, group in groupby(steps.tolist())), default=0)
+        if (same & ~alike).any() or (run > WIDTH and self.factors == "real"):
+            raise ValueError("the steps do not match the rounds")
+
     def _restored(self) -> None:
         super()._restored()
         if any(len(rows) != self.n_rounds_ for rows in self.history_.values()):
@@ -519,6 +577,7 @@ class BoostedFactorization(Recommender):
             raise ValueError("the votes do not match the levels")
         if not np.isin(self.kinds_, (USERS, ITEMS, BOTH)).all():
             raise ValueError("a round is of an unknown kind")
+        self._check_steps()
         if self.n_trained_ > self.n_users_:
             raise ValueError("the number of users in training does not match the ratings")
         n_indicators = 0
@@ -553,8 +612,8 @@ def _explanation(
     start, end = levels.chances(constant), levels.chances(constant + moved)
     # Where parts cancel, the quotient is noise: take the derivative there instead.
     moves = np.abs(moved) > 1e-6
-    slope = start * (1.0 - start) * (1.0 if levels.logistic else 2.0)
-    slope = levels.gaps() * np.divide(end - start, moved, out=slope, where=moves)
+    slope = np.divide(end - start, moved, out=levels.slopes(start), where=moves)
+    slope = levels.gaps() * slope
 
     def points(scores: Reals) -> Reals:
         return (scores * slope).sum(axis=-1)

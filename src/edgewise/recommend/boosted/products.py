@@ -1,8 +1,10 @@
-"""One round of boosted factorisation: a product of user values and item values, and votes on it.
+"""The rounds of boosted factorisation: products of user values and item values, and votes on them.
 
 Along a product h = U Z v the loss changes by about ``- sum(gradient h) + sum(hessian h^2) / 2``,
 where gradients are negative ones. With two of U, Z and v fixed, the best of the third is a division
-for each user, item or score column, so each is improved in turn.
+for each user, item or score column, so each is improved in turn. Votes are free in rounds of users
+alone and of items alone; products vote for better ratings in all columns alike. Several products
+are found at a time, from different starts along the same gradients.
 
 A user with few ratings tells little alone, but others who rated the same items tell something about
 it. So a value has two parts: a sum of weights of the user's indicator features (the items it rated,
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.backend.choose import kernels
+from edgewise.backend.reference.factorization_boosting import WIDTH, Singles
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.recommend.boosted.levels import Levels
@@ -28,8 +31,9 @@ from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound
 _PART = 1 << 17
 _MOST_PARTS = 16
 
-# The cost of a round for each rating and score column in NumPy, counted in visits of a histogram.
-_VISITS = 60
+# The cost of a round for each rating in NumPy, and for each score column more, counted in visits of
+# a histogram.
+_VISITS, _VISITS_PER_COLUMN = 25, 15
 
 _SINGLE_SWEEPS = 2
 
@@ -40,9 +44,9 @@ _TINY = 1e-12
 class ScoredRatings:
     """The ratings of a training run and their scores, moved round by round.
 
-    `gradients` are negative ones of the logistic loss, `hessians` its second derivatives: half as
-    wide as the scores, since reading them is most of the work. `squared_error` is the weighted sum
-    of squared errors of the expected ratings.
+    `gradients` are negative ones of the loss along the votes `direction`, `hessians` its second
+    derivatives: single precision, since reading them is most of the work. `squared_error` is the
+    weighted sum of squared errors of the expected ratings.
     """
 
     def __init__(
@@ -60,49 +64,93 @@ class ScoredRatings:
         self.values, self.weights = values, weights
         self.levels, self.sizes = levels, sizes
         n, width = len(users), levels.n_columns
-        self.labels = levels.labels()[levels.codes(values)].astype(np.float32)
-        self.gaps = levels.gaps()
-        self.weighted = not bool((weights == 1.0).all())
-        self.scores = np.zeros((n, width))
-        self.gradients = np.zeros((n, width), dtype=np.float32)
-        self.hessians = np.zeros((n, width), dtype=np.float32)
+        self.direction = levels.direction()
+        self.codes = levels.codes(values)
+        self._questions = (*levels.questions(), levels.gaps(), levels.low)
+        self._squared = levels.target == "value"
+        self._weighted = not bool((weights == 1.0).all())
+        self.scores = np.zeros((width, n), dtype=np.float32)
+        self.gradients = np.zeros(n, dtype=np.float32)
+        self.hessians = np.zeros(n, dtype=np.float32)
         self.squared_error = 0.0
         n_parts = min(_MOST_PARTS, max(1, n // _PART))
         self._parts = list(pairwise(np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()))
         self._threads = threads
-        work = float(n) * width * n_rounds * _VISITS
+        work = float(n) * n_rounds * (_VISITS + _VISITS_PER_COLUMN * width / WIDTH)
         self._kernels: Any = kernels("factorization_boosting", work)
 
     def advance(self, user_values: Reals, item_values: Reals, votes: Reals) -> None:
-        """Add ``U Z votes`` to the scores, and compute gradients and hessians there."""
+        """Add the sum over products of ``U Z votes`` to the scores, and find the slopes there.
+
+        Values have shape (rows,), or (rows, products) with votes for all products.
+        """
+        pair = _padded(user_values), _padded(item_values)
+        move, direction = votes.astype(np.float32), self.direction.astype(np.float32)
         sums = np.zeros((len(self._parts), 1))
 
         def run(part: int) -> None:
             self._kernels.advance(
-                *self._parts[part], self.users, self.items, user_values, item_values, votes,
-                self.labels, self.gaps, self.levels.low, self.levels.target == "one_hot",
-                self.values, self.weights, self.weighted, self.scores, self.gradients,
-                self.hessians, sums[part],
+                *self._parts[part], self.users, self.items, *pair, move, direction, self.codes,
+                *self._questions, self.levels.target == "one_hot", self._squared, self.values,
+                self.weights, self._weighted, self.scores, self.gradients, self.hessians,
+                sums[part],
             )  # fmt: skip
 
         self._threads.map(run, range(len(self._parts)))
         self.squared_error = float(np.add.reduce(sums)[0])
 
+    def face(self, direction: Reals) -> None:
+        """Find the slopes along other votes."""
+        if not np.array_equal(direction, self.direction):
+            self.direction = direction
+            n_users, n_items = self.sizes
+            self.advance(np.zeros(n_users), np.zeros(n_items), np.zeros_like(direction))
+
     def sums(self, side: str, other_values: Reals) -> tuple[Reals, Reals]:
-        """Return each row's sums of gradients and hessians, along values of the other side."""
-        of_users = side == "users"
-        ones, others = (self.users, self.items) if of_users else (self.items, self.users)
-        shape = (len(self._parts), self.sizes[0 if of_users else 1], self.levels.n_columns)
-        gradients, hessians = np.zeros(shape), np.zeros(shape)
+        """Return each row's sums of slopes, along values of the other side and the direction.
+
+        Values and sums have shape (rows, products).
+        """
+        ones, others, n_rows = self._side(side)
+        values, width = _padded(other_values), other_values.shape[1]
+        sums = np.zeros((len(self._parts), n_rows, 2 * WIDTH))
 
         def run(part: int) -> None:
             self._kernels.gather(
-                *self._parts[part], ones, others, other_values, self.gradients, self.hessians,
-                gradients[part], hessians[part],
+                *self._parts[part], ones, others, values, self.gradients, self.hessians, sums[part]
+            )
+
+        self._threads.map(run, range(len(self._parts)))
+        total = np.add.reduce(sums)
+        gradients, hessians = total[:, :width], total[:, WIDTH : WIDTH + width]
+        return np.ascontiguousarray(gradients), np.ascontiguousarray(hessians)
+
+    def column_sums(self, side: str) -> tuple[Reals, Reals]:
+        """Return each row's sums of gradients and hessians in every column."""
+        ones, _, n_rows = self._side(side)
+        shape = (len(self._parts), n_rows, self.levels.n_columns)
+        gradients, hessians = np.zeros(shape), np.zeros(shape)
+
+        def run(part: int) -> None:
+            self._kernels.gather_columns(
+                *self._parts[part], ones, self.codes, *self._questions, self._squared, self.values,
+                self.weights, self.scores, gradients[part], hessians[part],
             )  # fmt: skip
 
         self._threads.map(run, range(len(self._parts)))
         return np.add.reduce(gradients), np.add.reduce(hessians)
+
+    def _side(self, side: str) -> tuple[Rows, Rows, int]:
+        if side == "users":
+            return self.users, self.items, self.sizes[0]
+        return self.items, self.users, self.sizes[1]
+
+
+def _padded(values: Reals) -> Singles:
+    """Return values in single precision, in as many columns as kernels take."""
+    found = np.zeros((len(values), WIDTH), dtype=np.float32)
+    found[:, : 1 if values.ndim == 1 else values.shape[1]] = values.reshape(len(values), -1)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +158,8 @@ class ValueStep:
     """How the values of users, or of items, follow from gradients and hessians.
 
     `counts` has the weight of each row's ratings. `indicators` is None or a sparse matrix, with
-    weights regularised by `share_regularization`.
+    weights regularised by `share_regularization`. Gradients, hessians and values have a column for
+    each product.
     """
 
     counts: Reals
@@ -121,29 +170,31 @@ class ValueStep:
     def values(self, gradients: Reals, hessians: Reals) -> tuple[Reals, Reals]:
         """Return the values of all rows, and the weights of the indicators."""
         if self.indicators is None:
-            return newton_step(gradients, hessians, self.regularization, None), np.zeros(0)
-        by_indicator, squares = self._transposed
-        weights = (by_indicator @ gradients) / (squares @ hessians + self.share_regularization)
+            none = np.zeros((0, gradients.shape[1]))
+            return newton_step(gradients, hessians, self.regularization, None), none
+        by_indicator, scales = self._transposed
+        # Values of the other side have one size, so that products bend the loss about alike.
+        bends = by_indicator @ (scales * hessians.mean(axis=1))
+        weights = (by_indicator @ gradients) / (bends[:, None] + self.share_regularization)
         shared = self.indicators @ weights
         # Indicators overlap, so their steps together are too long or too short: find the best
         # length along them.
-        bend = float((hessians * shared * shared).sum())
-        length = float((gradients * shared).sum()) / bend if bend > 0 else 0.0
+        bend = (hessians * shared * shared).sum(axis=0)
+        length = (gradients * shared).sum(axis=0)
+        length = np.divide(length, bend, out=np.zeros_like(bend), where=bend > 0)
         values = newton_step(gradients, hessians, self.regularization, shared * length)
         return values, weights * length
 
     @cached_property
-    def _transposed(self) -> tuple[Any, Any]:
-        """The indicators by column, and their squares."""
-        turned = self.indicators.T.tocsr()
-        squares = turned.copy()
-        squares.data = squares.data**2
-        return turned, squares
+    def _transposed(self) -> tuple[Any, Reals]:
+        """The indicators by column, and the size of those of each row."""
+        sizes = np.diff(self.indicators.indptr)
+        return self.indicators.T.tocsr(), 1.0 / np.sqrt(np.maximum(sizes, 1))
 
     def normalized(self, values: Reals) -> Reals:
-        """Return values whose square is 1 on average over the ratings."""
-        mean = float((self.counts * values * values).sum() / self.counts.sum())
-        return values / np.sqrt(mean) if mean > 0 else values
+        """Return values whose square is 1 on average over the ratings, in each column."""
+        mean = (self.counts[:, None] * values * values).sum(axis=0) / self.counts.sum()
+        return values / np.sqrt(np.where(mean > 0, mean, 1.0))
 
 
 def newton_step(
@@ -160,48 +211,45 @@ def newton_step(
 def best_single(scored: ScoredRatings, side: str, step: ValueStep, real_votes: bool) -> FactorRound:
     """Return the best values of users, or of items, alone."""
     ones = np.ones(scored.sizes[0]), np.ones(scored.sizes[1])
-    of_users = side == "users"
-    gradients, hessians = scored.sums(side, ones[1 if of_users else 0])
+    gradients, hessians = scored.column_sums(side)
     direction = votes = scored.levels.direction()
+
+    def best() -> tuple[Reals, Reals]:
+        gradient, hessian = along(gradients, hessians, votes)
+        return newton_step(gradient, hessian, step.regularization, None), gradient
+
     for _ in range(_SINGLE_SWEEPS):
-        values, _ = step.values(*along(gradients, hessians, votes))
-        votes = best_votes(gradients, hessians, values, direction, real_votes)
-    gradient, hessian = along(gradients, hessians, votes)
-    values, _ = step.values(gradient, hessian)
+        votes = best_votes(gradients, hessians, best()[0], direction, real_votes)
+    values, gradient = best()
     gain = float((gradient * values).sum())
-    if of_users:
+    if side == "users":
         return FactorRound(USERS, values, ones[1], votes, gain=gain)
     return FactorRound(ITEMS, ones[0], values, votes, gain=gain)
 
 
-def best_product(
-    scored: ScoredRatings,
-    users: ValueStep,
-    items: ValueStep,
-    start: Reals,
-    sweeps: int,
-    real_votes: bool,
-) -> FactorRound:
-    """Return values of users and items together, improved in turn from given values of users.
+def best_products(
+    scored: ScoredRatings, users: ValueStep, items: ValueStep, start: Reals, sweeps: int
+) -> list[FactorRound]:
+    """Return products of values of users and items, improved in turn from given values of users.
 
-    The users' values come last, from the final votes and values of items, so that the values of new
-    users can be found in the same way.
+    `start` has a column for each product. The users' values come last, from the final values of
+    items, so that the values of new users can be found in the same way.
     """
-    direction = votes = scored.levels.direction()
     user_values = users.normalized(start)
     for sweep in range(sweeps):
-        sums = scored.sums("items", user_values)
-        item_values, _ = items.values(*along(*sums, votes))
-        votes = best_votes(*sums, item_values, direction, real_votes)
+        item_values, _ = items.values(*scored.sums("items", user_values))
         item_values = items.normalized(item_values)
-        sums = scored.sums("users", item_values)
-        gradient, hessian = along(*sums, votes)
-        user_values, weights = users.values(gradient, hessian)
+        gradients, hessians = scored.sums("users", item_values)
+        user_values, weights = users.values(gradients, hessians)
         if sweep < sweeps - 1:
             user_values = users.normalized(user_values)
-            votes = best_votes(*sums, user_values, direction, real_votes)
-    gain = float((gradient * user_values).sum())
-    return FactorRound(BOTH, user_values, item_values, votes, weights, gain)
+    gains = (gradients * user_values).sum(axis=0).tolist()
+    return [
+        FactorRound(BOTH, user, item, scored.direction, weight, gain)
+        for user, item, weight, gain in zip(
+            user_values.T, item_values.T, weights.T, gains, strict=True
+        )
+    ]
 
 
 def along(gradients: Reals, hessians: Reals, votes: Reals) -> tuple[Reals, Reals]:

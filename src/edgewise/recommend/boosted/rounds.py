@@ -1,6 +1,7 @@
 """The rounds of a boosted factorisation, and the few factors that they come down to."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -31,8 +32,10 @@ class FactorRound(NamedTuple):
     indicator_weights: Reals = np.zeros(0)
     # About twice the decrease of the loss along it at full length.
     gain: float = 0.0
-    # The root mean squared error in training after it.
+    # The root mean squared error in training after it and the rounds found with it.
     error: float = np.nan
+    # The step that it is part of: rounds of one step follow from the same scores.
+    step: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +53,35 @@ class RoundFactors:
     def pairs(self, users: NDArray[np.intp], items: NDArray[np.intp]) -> Reals:
         """Return the scores of pairs, shape (pairs, L)."""
         scores = np.empty((len(users), self.votes.shape[1]))
+        alike, n = self._alike, self.n_single
         for start in range(0, len(users), _PAIRS):
             part = slice(start, start + _PAIRS)
             products = self.users[users[part]] * self.items[items[part]]
-            scores[part] = np.einsum("pt,tl->pl", products, self.votes)
+            if alike is None:
+                scores[part] = np.einsum("pt,tl->pl", products, self.votes)
+            else:
+                scores[part] = np.einsum("pt,tl->pl", products[:, :n], self.votes[:n])
+                scores[part] += products[:, n:].sum(axis=1)[:, None] * alike
         return scores
+
+    @cached_property
+    def _alike(self) -> Reals | None:
+        """The votes that all products share, if they do."""
+        votes = self.votes[self.n_single :]
+        return votes[0] if len(votes) and (votes == votes[0]).all() else None
 
     def table(self, users: NDArray[np.intp]) -> Reals:
         """Return the scores of all items for some users, shape (users, items, L)."""
-        values = self.users[users]
-        columns = [(values * votes) @ self.items.T for votes in self.votes.T]
+        values, n, alike = self.users[users], self.n_single, self._alike
+        if alike is not None:
+            products = values[:, n:] @ self.items[:, n:].T
+            values, items, ends = values[:, :n], self.items[:, :n], self.votes[:n]
+            columns = [
+                (values * votes) @ items.T + products * vote
+                for votes, vote in zip(ends.T, alike.tolist(), strict=True)
+            ]
+        else:
+            columns = [(values * votes) @ self.items.T for votes in self.votes.T]
         return np.stack(columns, axis=-1)
 
     def without_votes(self) -> "RoundFactors":
@@ -107,12 +129,16 @@ class SingleRounds(NamedTuple):
 
 
 def fold(
-    user_values: Reals, item_values: Reals, votes: Reals, kinds: NDArray[np.int8]
+    user_values: Reals,
+    item_values: Reals,
+    votes: Reals,
+    kinds: NDArray[np.int8],
+    merge: bool = True,
 ) -> RoundFactors:
     """Return the factors of all rounds, merging rounds that repeat each other.
 
     All rounds of users alone come down to one term for each score column, and so do those of items
-    alone. Products that are equal but for their sign share their votes.
+    alone. With `merge`, products that are equal but for their sign share their votes.
     """
     width, n_users, n_items = votes.shape[1], user_values.shape[1], item_values.shape[1]
     parts = []
@@ -129,7 +155,8 @@ def fold(
     n_single = width * len(parts)
     at = np.flatnonzero(kinds == BOTH)
     if len(at):
-        parts.append(_merged(user_values[at], item_values[at], votes[at]))
+        found = user_values[at], item_values[at], votes[at]
+        parts.append(_merged(*found) if merge else (found[0].T, found[1].T, found[2]))
     if not parts:
         parts.append((np.zeros((n_users, 0)), np.zeros((n_items, 0)), np.zeros((0, width))))
     users, items, ends = zip(*parts, strict=True)

@@ -1,12 +1,15 @@
 """The rounds of boosted factorisation with real values: training, tuning, and new users."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.boosting.callbacks import BestRound
 from edgewise.common.dtypes import Reals
 from edgewise.common.progress import Step
@@ -17,9 +20,9 @@ from edgewise.recommend.boosted.indicators import indicators_of
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound
 
-# Values of users alone and of items alone are tried in the first rounds, and from then on in every
-# fourth: little is left for them to learn.
-_SINGLES_EVERY = 4
+# After the first rounds, values of users alone or of items alone follow on so many steps of
+# products: little is left for them to learn.
+_SINGLES_EVERY = 8
 
 # A product with a gain below this share of the ratings' weight has nothing left to learn.
 _LEAST_GAIN = 1e-9
@@ -44,7 +47,17 @@ MANY = 50_000
 """With fewer ratings than this, the best regularisation differs most from one set to another."""
 
 # Products follow after the rounds of users alone and items alone, which must not end the search.
-_TUNING_PATIENCE = 60
+_TUNING_PATIENCE = 160
+
+# More ratings allow for more rounds, and want values regularised more, since each round then takes
+# less of what is particular to a user: both grow with the root of their number from here on, up to
+# a factor. Chosen on ratings held out of MovieLens 100K and of parts of 1M.
+_USUAL, _MOST = 80_000, 4.0
+
+
+def growth(n_ratings: int) -> float:
+    """Return the factor on the usual rounds and regularisation for this many ratings."""
+    return float(np.clip((n_ratings / _USUAL) ** 0.5, 1.0, _MOST))
 
 
 @dataclass(frozen=True)
@@ -77,13 +90,19 @@ class HeldOutRatings:
         self._best = BestRound(early_stopping_rounds)
         self._scores = np.zeros((len(ratings), levels.n_columns))
 
-    def add(self, found: FactorRound) -> bool:
-        """Add a round; return whether to stop."""
-        u, z = found.user_values[self.ratings.users], found.item_values[self.ratings.items]
-        self._scores += (u * z)[:, None] * found.votes
+    def add(self, *found: FactorRound) -> bool:
+        """Add the rounds of a step; return whether to stop.
+
+        The error is that before the step for all but the last of them.
+        """
+        for one in found:
+            u, z = one.user_values[self.ratings.users], one.item_values[self.ratings.items]
+            self._scores += (u * z)[:, None] * one.votes
         wrong = self.levels.expected(self._scores) - self.ratings.values
-        self.errors.append(float(np.sqrt((wrong * wrong).mean())))
-        return self._best.update(self.errors[-1])
+        error = float(np.sqrt((wrong * wrong).mean()))
+        errors = [*self.errors[-1:] * (len(found) - 1), error]
+        self.errors += errors
+        return [self._best.update(one) for one in errors][-1]
 
     @property
     def best_round(self) -> int:
@@ -113,20 +132,31 @@ def train(
             (ratings.n_users, ratings.n_items), settings.n_rounds, threads,
         )  # fmt: skip
         search = _RoundSearch(ratings, scored, settings)
-        for t in range(settings.n_rounds + 1):
-            found = search.find(t) if t else search.constant()
-            if found is None:
+        for n_steps in range(settings.n_rounds + 1):
+            t = len(rounds)
+            if t > settings.n_rounds:
                 break
-            scored.advance(found.user_values, found.item_values, found.votes)
+            found = search.find(t) if t else [search.constant()]
+            if not found:
+                break
+            scored.advance(*stacked(found), found[0].votes)
             error = float(np.sqrt(scored.squared_error / search.total))
-            if not len(found.indicator_weights):
-                found = found._replace(indicator_weights=np.zeros(search.n_indicators))
-            rounds.append(found._replace(error=error))
-            if t:
-                step(error)
-            if held_out is not None and held_out.add(found):
+            for one in found:
+                weights = one.indicator_weights
+                if not len(weights):
+                    weights = np.zeros(search.n_indicators)
+                rounds.append(one._replace(indicator_weights=weights, error=error, step=n_steps))
+                if t:
+                    step(error)
+            if held_out is not None and held_out.add(*found):
                 break
     return rounds
+
+
+def stacked(rounds: list[FactorRound]) -> tuple[Reals, Reals]:
+    """Return the values of users and of items, a column for each round."""
+    users, items = ([one[side] for one in rounds] for side in (1, 2))
+    return np.column_stack(users), np.column_stack(items)
 
 
 class _RoundSearch:
@@ -151,46 +181,56 @@ class _RoundSearch:
         self.single_items = products.ValueStep(items, None, alone, shared)
         self.users = products.ValueStep(users, of_users, settings.regularization, shared)
         self.items = products.ValueStep(items, of_items, settings.regularization, shared)
+        if not settings.real_votes:
+            scored.direction = np.where(scored.direction < 0, -1.0, 1.0)
+        self._since = 0
 
     def constant(self) -> FactorRound:
         """Return the scores that fit best without users and items: the log odds of each column."""
-        scored = self.scored
-        yes, no = (
-            np.array([scored.weights[side].sum() for side in sides])
-            for sides in (scored.labels.T > 0, scored.labels.T < 0)
-        )
+        scored, levels = self.scored, self.scored.levels
+        ones = np.ones(scored.sizes[0]), np.ones(scored.sizes[1])
+        if levels.target == "value":
+            mean = float((scored.weights * scored.values).sum()) / self.total
+            return FactorRound(ITEMS, *ones, (mean - levels.low) / levels.gaps())
+        labels = levels.labels().T
+        mass = np.bincount(scored.codes, scored.weights, labels.shape[1])
+        yes, no = ((mass * side).sum(axis=1) for side in (labels > 0, labels < 0))
         # Weights of very different sizes leave one side next to nothing.
         odds = np.log(np.maximum(yes, _LEAST_MASS)) - np.log(np.maximum(no, _LEAST_MASS))
-        return FactorRound(ITEMS, np.ones(scored.sizes[0]), np.ones(scored.sizes[1]), odds)
+        return FactorRound(ITEMS, *ones, odds)
 
-    def find(self, t: int) -> FactorRound | None:
-        """Return the values and votes of round `t`, or None if nothing is left to learn."""
-        all_kinds = t > _BIAS_ROUNDS and t % _SINGLES_EVERY == 0
+    def find(self, t: int) -> list[FactorRound]:
+        """Return the rounds of a step, the first of which is round `t`: none if none is left.
+
+        They follow from the same scores.
+        """
         kinds = [self._singles, self._products] if self.settings.products else [self._singles]
-        if t > _BIAS_ROUNDS and not all_kinds:
+        if t > _BIAS_ROUNDS and self._since < _SINGLES_EVERY:
             kinds.reverse()
-        found: list[FactorRound] = []
+        # Where users and items have no offsets there may still be tastes, and vice versa.
         for candidates in kinds:
-            found += candidates(t)
-            best = max(found, key=lambda one: one.gain)
-            # Where users and items have no offsets there may still be tastes, and vice versa.
-            if best.gain >= self.least and not all_kinds:
-                break
-        if best.gain < self.least:
-            return None
-        return best._replace(votes=best.votes * self.settings.rate(best.kind))
+            found = [one for one in candidates(t) if one.gain >= self.least]
+            if found:
+                self._since = self._since + 1 if found[0].kind == BOTH else 0
+                return [
+                    one._replace(votes=one.votes * self.settings.rate(one.kind)) for one in found
+                ]
+        return []
 
     def _singles(self, t: int) -> list[FactorRound]:
         real = self.settings.real_votes
-        return [
+        found = [
             products.best_single(self.scored, "users", self.single_users, real),
             products.best_single(self.scored, "items", self.single_items, real),
         ]
+        return [max(found, key=lambda one: one.gain)]
 
     def _products(self, t: int) -> list[FactorRound]:
-        rng = np.random.default_rng([self.settings.seed, t])
-        start, real = rng.standard_normal(self.scored.sizes[0]), self.settings.real_votes
-        return [products.best_product(self.scored, self.users, self.items, start, _SWEEPS, real)]
+        # Steps of all products together are no longer than the whole step along one.
+        most = min(WIDTH, max(1, int(1.0 / self.settings.learning_rate)))
+        shape = self.scored.sizes[0], min(most, self.settings.n_rounds + 1 - t)
+        start = np.random.default_rng([self.settings.seed, t]).standard_normal(shape)
+        return products.best_products(self.scored, self.users, self.items, start, _SWEEPS)
 
 
 def tune(
@@ -211,6 +251,15 @@ def tune(
         if min(held_out.errors) < least:
             best, least = (scale, max(1, held_out.best_round)), min(held_out.errors)
     return best
+
+
+def warn_of_few_rounds(n_rounds: int, most: int) -> None:
+    """Warn if the best number of rounds is the largest that was tried."""
+    if n_rounds >= most:
+        warnings.warn(
+            f"the validation error still fell at n_rounds={most}: more rounds may do better",
+            stacklevel=4,
+        )
 
 
 def values_of_new_users(
@@ -238,12 +287,19 @@ def values_of_new_users(
     indicators = user_indicators(ratings, settings, n_trained)
     own = None if indicators is None else indicators[users]
     values = np.ones((len(rounds), len(users)))
-    for t, (kind, _, item_values, votes, weights, *_) in enumerate(rounds):
-        if kind != ITEMS:
-            product = kind == BOTH
-            strength = settings.regularization if product else settings.bias_regularization
-            sums = products.along(*scored.sums("users", item_values), votes / settings.rate(kind))
-            prior = own @ weights if product and own is not None else None
-            values[t] = products.newton_step(*sums, strength, prior)
-        scored.advance(values[t], item_values, votes)
+    for _, step in groupby(enumerate(rounds), lambda one: one[1].step):
+        places, found = zip(*step, strict=True)
+        first, at = found[0], list(places)
+        _, item_values = stacked(list(found))
+        own_votes = first.votes / settings.rate(first.kind)
+        if first.kind == BOTH:
+            scored.face(own_votes)
+            sums = scored.sums("users", item_values)
+            weights = np.column_stack([one.indicator_weights for one in found])
+            prior = None if own is None else own @ weights
+            values[at] = products.newton_step(*sums, settings.regularization, prior).T
+        elif first.kind != ITEMS:
+            sums = products.along(*scored.column_sums("users"), own_votes)
+            values[at] = products.newton_step(*sums, settings.bias_regularization, None)
+        scored.advance(values[at].T, item_values, first.votes)
     return values
