@@ -1,4 +1,5 @@
-"""Accuracy and speed of recommenders on MovieLens, compared with cornac, implicit and Surprise.
+"""Accuracy and speed of recommenders on MovieLens, compared with cornac, implicit, myFM and
+Surprise.
 
 Run with `python benchmarks/recommend.py [table growth scale] [--folds 1 2 3 4 5] [--peers PYTHON]`.
 `--only WORD` selects the rows that contain the word. The other libraries run in processes of the
@@ -57,7 +58,7 @@ LIKED = 4
 # A model's own levels: the median and the most likely one.
 LEVELS = ("level", "mode")
 SHARES = (0.1, 0.3, 1.0)
-PEERS = ("surprise", "cornac", "implicit")
+PEERS = ("surprise", "cornac", "implicit", "myfm")
 # The models timed as the data grows.
 GROWING = (
     "BoostedFactorization",

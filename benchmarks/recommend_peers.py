@@ -1,4 +1,4 @@
-"""Run cornac, implicit or Surprise for benchmarks/recommend.py.
+"""Run cornac, implicit, myFM or Surprise for benchmarks/recommend.py.
 
 Run with `python benchmarks/recommend_peers.py LIBRARY FOLD ANSWERS [WORD]`: reads a fold from one
 file and writes the predictions of the library's models, those with WORD in their title, to another;
@@ -187,7 +187,38 @@ def implicit(part: Part, word: str) -> Iterator[tuple[str, Answer]]:
         yield title, Answer(fitting, predict, NOTHING, NOTHING, np.asarray(found[0], np.intp))
 
 
-LIBRARIES = {"surprise": surprise, "cornac": cornac, "implicit": implicit}
+def myfm(part: Part, word: str) -> Iterator[tuple[str, Answer]]:
+    from myfm import MyFMRegressor, RelationBlock
+    from scipy.sparse import csr_matrix, diags, eye, hstack
+
+    rated = csr_matrix((np.ones(len(part.users)), (part.users, part.items)), tuple(part.shape))
+
+    def described(matrix: Any) -> Any:
+        """Return who a row is, and what it was rated with: the features of flipped SVD++."""
+        sizes = np.maximum(np.asarray(matrix.sum(axis=1)).ravel(), 1.0)
+        return csr_matrix(hstack([eye(matrix.shape[0]), diags(sizes**-0.5) @ matrix]))
+
+    sides = described(rated), described(csr_matrix(rated.T))
+    groups = [size for n, m in (part.shape, part.shape[::-1]) for size in (int(n), int(m))]
+
+    def blocks(*indices: np.ndarray) -> Any:
+        return [RelationBlock(i, side) for i, side in zip(indices, sides, strict=True)]
+
+    scale = part.values.min(), part.values.max()
+    # The settings of the library's own example on this data.
+    rows = {"myFM, flipped SVD++, rank 10, 512 draws": {"rank": 10, "random_seed": 0}}
+    for title, settings in wanted(rows, word):
+        fit, predict, _, found = timed(
+            lambda data, s=settings: MyFMRegressor(**s).fit(
+                None, part.values, X_rel=data, group_shapes=groups, n_iter=512, n_kept_samples=512
+            ),
+            lambda model: model.predict(None, blocks(part.test_users, part.test_items)),
+            lambda: blocks(part.users, part.items),
+        )
+        yield title, Answer(fit, predict, part.filled(np.clip(found, *scale)), NOTHING, NOTHING)
+
+
+LIBRARIES = {"surprise": surprise, "cornac": cornac, "implicit": implicit, "myfm": myfm}
 
 
 def main(name: str, given: str, answers: str, word: str = "") -> None:

@@ -557,7 +557,7 @@ class BoostedFactorization(Recommender):
         if self.steps_ is None:
             return
         steps = np.asarray(self.steps_)
-        if steps.shape != self.kinds_.shape or not np.issubdtype(steps.dtype, np.integer):
+        if steps.shape != self.kinds_.shape or steps.dtype != np.int64:
             raise ValueError("the steps do not match the rounds")
         same = np.diff(steps) == 0
         alike = (np.diff(self.kinds_) == 0) & (self.kinds_[1:] == BOTH)
