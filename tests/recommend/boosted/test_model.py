@@ -349,6 +349,8 @@ def test_ratings_without_levels_are_fitted_by_least_squares(tmp_path):
     for output in ("level", "mode"):
         found = model.predict(test.users, test.items, output=output)
         np.testing.assert_array_equal(found, model.predict(test.users, test.items))
+    with pytest.raises(ValueError, match="predict_proba needs levels"):
+        model.predict_proba(3, 4)
     told = model.explain(3, 4)
     assert sum(part.amount for part in told.contributions) == pytest.approx(told.score)
     model.save(tmp_path / "model")

@@ -273,6 +273,9 @@ class BoostedFactorization(Recommender):
         >>> model.predict_proba(3, [4, 5]).sum(axis=1)
         array([1., 1.])
         """
+        self._trained()
+        if self.target_ == "value":
+            raise ValueError("predict_proba needs levels: fit with target='ordered'")
         user_places, item_places, known = self._found(users, items, unknown)
         found = np.full((len(known), len(self.levels_)), np.nan)
         if known.any():
