@@ -99,10 +99,15 @@ class Growth(Part):
 
         for name in _FITS * 2:
             once(name)
-        before = self._held()
-        for at in range(self.fits):
-            once(_FITS[at % len(_FITS)])
         after = self._held()
+        # Twice, if it grew: kernels that another process compiled are loaded once.
+        for _ in range(2):
+            before = after
+            for at in range(self.fits):
+                once(_FITS[at % len(_FITS)])
+            after = self._held()
+            if after[0] - before[0] <= self.megabytes:
+                break
         assert after[0] - before[0] <= self.megabytes, f"{after[0] - before[0]:.1f} MB more"
         assert after[1:] == before[1:], f"threads and files: {before[1:]}, then {after[1:]}"
         return Counter({"level": self.fits})
