@@ -59,9 +59,9 @@ class IdTests(Setting):
     def test_one_id_goes_with_all_of_the_other_side(self):
         model = self.fitted()
         expected = [model.predict("a1", item) for item in ITEMS]
-        np.testing.assert_allclose(model.predict("a1", ITEMS), expected, rtol=1e-9)
+        np.testing.assert_allclose(model.predict("a1", ITEMS), expected, rtol=1e-9, atol=1e-15)
         expected = [model.predict(user, "x0") for user in USERS]
-        np.testing.assert_allclose(model.predict(USERS, "x0"), expected, rtol=1e-9)
+        np.testing.assert_allclose(model.predict(USERS, "x0"), expected, rtol=1e-9, atol=1e-15)
 
     def test_no_ids_give_no_answers(self):
         model = self.fitted()
