@@ -209,7 +209,8 @@ def run(experiment: Experiment, options: Options, say: Callable[[str], None]) ->
             raise ValueError(f"{path} is of a run with other settings: {head['command']}")
         done = {(line["row"], line["column"]): line for line in lines}
     folder.mkdir(parents=True, exist_ok=True)
-    head = {"experiment": experiment.name, **settings, **_circumstances()}
+    command = _command(experiment, options)
+    head = {"experiment": experiment.name, **settings, "command": command, **_circumstances()}
 
     def keep() -> None:
         lines = [head, *done.values()]
@@ -241,11 +242,22 @@ def run(experiment: Experiment, options: Options, say: Callable[[str], None]) ->
     return _report(experiment, folder, head, list(done.values()), len(cells))
 
 
+def _command(experiment: Experiment, options: Options) -> str:
+    """Return the command that gives these results anywhere."""
+    words = ["python", "-m", "experiments", experiment.name]
+    words += ["--quick"] if options.quick else []
+    words += ["--rounds", str(options.n_rounds)] if options.n_rounds is not None else []
+    words += ["--seed", str(options.seed)] if options.seed else []
+    words += ["--device", options.device] if options.device != "cpu" else []
+    for word in options.only:
+        words += ["--only", word]
+    return shlex.join(words)
+
+
 def _circumstances() -> dict[str, Any]:
     """Return what a reader needs to run it again."""
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     return {
-        "command": shlex.join(["python", "-m", "experiments", *sys.argv[1:]]),
         "date": time.strftime("%Y-%m-%d"),
         "versions": {"edgewise": __version__, "python": platform.python_version()}
         | {name: version(name) for name in packages},
