@@ -8,6 +8,7 @@ if "--quick" not in sys.argv:
     os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 
 import argparse
+import logging
 from pathlib import Path
 
 from edgewise.common.text import text_table
@@ -16,6 +17,8 @@ from experiments.runner import Options, experiments, printed, publish, run
 
 def main() -> int:
     """Run what the command line names."""
+    # Queries without pairs are no news in a table of results.
+    logging.getLogger("edgewise").setLevel(logging.ERROR)
     known = experiments()
     listed = text_table([[one.name, one.title] for one in known.values()], "  ", (0, 1))
     parser = argparse.ArgumentParser(

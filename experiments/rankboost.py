@@ -1,6 +1,5 @@
 """RankBoost (Iyer 1999): its weak learners, meta-search, and whether AdaBoost ranks as well."""
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
@@ -23,7 +22,6 @@ from experiments.runner import (
 )
 
 # These sets have queries of one grade; no need to warn.
-logging.getLogger("edgewise").setLevel(logging.ERROR)
 
 SOURCE = "Iyer 1999"
 LISTS = ("mq2008-agg", "mq2007-agg")

@@ -83,7 +83,12 @@ def test_a_ranker_starts_again_before_the_first_checkpoint(client, spread, tmp_p
 def test_control_c_keeps_the_rounds_so_far(client, spread, tmp_path):
     (X, y), local = spread
     press = signalling(os.getpid(), signal.SIGINT, tmp_path / "pressed")
-    model = DaskAdaBoostMH("stump", n_rounds=100_000, callbacks=[press]).fit(X, y)
+    # A shell starts what it runs in the background with interrupts ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        model = DaskAdaBoostMH("stump", n_rounds=100_000, callbacks=[press]).fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert model.stop_reason_ == "interrupted"
     assert 5 <= model.n_rounds_ < 100_000
     expected = AdaBoostMH("stump", n_rounds=model.n_rounds_).fit(*local)

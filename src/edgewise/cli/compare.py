@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from edgewise.ratings import Ratings
     from edgewise.recommend import Recommender
 
-DEFAULT = "boosted,item-knn,user-knn,sgd,als,nmf,boosted-lists,ease,implicit,bias,popularity"
+RATINGS = "boosted,item-knn,user-knn,sgd,als,nmf,bias"
+LISTS = "boosted-lists,ease,implicit,popularity"
+DEFAULT = f"{RATINGS},{LISTS}"
 DEFAULT_IMPLICIT = "boosted-lists,ease,implicit,item-knn,user-knn,popularity,random"
 
 files, comparison = common.heading("Files"), common.heading("Comparison")
@@ -24,8 +26,8 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
 
 @common.command(
     "compare",
-    epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}\n\nDefault: {DEFAULT}.\n"
-    f"With --implicit: {DEFAULT_IMPLICIT}.",
+    epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}\n\n"
+    f"Default: {RATINGS},\n  {LISTS}.\nWith --implicit:\n  {DEFAULT_IMPLICIT}.",
 )
 @click.argument("data", type=common.FILE, help="Ratings to train on.")
 @files("--test", type=common.FILE, help="Ratings to test on, instead of folds.")
