@@ -129,8 +129,8 @@ def formulas_as_literals(app, what, name, obj, options, lines):
 
 def skip_parameters(app, what, name, obj, skip, options):
     """Leave out parameters, which the class describes, what files hold, and scikit-learn's own."""
-    hidden = {"stored", "stores_undeclared", "n_rounds", "search", "subsample", "set_split_request"}
-    return skip or name in hidden
+    hidden = {"stored", "stores_undeclared", "n_rounds", "search", "subsample"}
+    return skip or name in hidden or bool(re.fullmatch(r"set_\w+_request", name))
 
 
 def without_last_lines(app, name, source):
