@@ -135,32 +135,34 @@ def users_by_density(bench: Bench) -> dict[str, np.ndarray]:
     return {name: np.flatnonzero((sizes >= low) & (sizes <= high)) for name, low, high in bins}
 
 
+def drawn_by_density(
+    bench: Bench, n_drawn: int, n_others: int, figure: int
+) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray, np.random.Generator]]:
+    """Yield users of each density, users of any among the others, and the split's generator."""
+    bins = users_by_density(bench)
+    for split in range(1 if bench.quick else 3):
+        rng = np.random.default_rng([bench.seed + split, figure])
+        drawn = {name: rng.permutation(users)[:n_drawn] for name, users in bins.items()}
+        rest = np.setdiff1d(np.arange(data(bench).n_users), np.concatenate([*drawn.values()]))
+        yield drawn, rng.permutation(rest)[:n_others], rng
+
+
 def by_feature_density(bench: Bench) -> Iterator[tuple[str, Task]]:
     """Yield the tasks of figure 5-3: feature users of one density, targets of any."""
-    ratings, bins = data(bench), users_by_density(bench)
-    n_viewers, n_targets = (15, 10) if bench.quick else (100, 300)
-    for split in range(1 if bench.quick else 3):
-        rng = np.random.default_rng([bench.seed + split, 3])
-        drawn = {name: rng.permutation(users)[:n_viewers] for name, users in bins.items()}
-        others = np.setdiff1d(np.arange(ratings.n_users), np.concatenate([*drawn.values()]))
-        targets = rng.permutation(others)[:n_targets]
+    sizes = (15, 10) if bench.quick else (100, 300)
+    for drawn, targets, rng in drawn_by_density(bench, *sizes, figure=3):
         state = rng.bit_generator.state
         for name, viewers in drawn.items():
             rng.bit_generator.state = state
-            yield name, halves(ratings, viewers, targets, rng)
+            yield name, halves(data(bench), viewers, targets, rng)
 
 
 def by_feedback_density(bench: Bench) -> Iterator[tuple[str, Task]]:
     """Yield the tasks of figure 5-4: targets of one density, the same feature users for all."""
-    ratings, bins = data(bench), users_by_density(bench)
-    n_viewers, n_targets = (30, 8) if bench.quick else (400, 75)
-    for split in range(1 if bench.quick else 3):
-        rng = np.random.default_rng([bench.seed + split, 4])
-        drawn = {name: rng.permutation(users)[:n_targets] for name, users in bins.items()}
-        others = np.setdiff1d(np.arange(ratings.n_users), np.concatenate([*drawn.values()]))
-        viewers = rng.permutation(others)[:n_viewers]
+    sizes = (8, 30) if bench.quick else (75, 400)
+    for drawn, viewers, rng in drawn_by_density(bench, *sizes, figure=4):
         for name, targets in drawn.items():
-            yield name, halves(ratings, viewers, targets, rng)
+            yield name, halves(data(bench), viewers, targets, rng)
 
 
 def data(bench: Bench) -> Ratings:

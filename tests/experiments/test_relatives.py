@@ -1,10 +1,8 @@
 """The relatives of AdaBoost keep their guarantees."""
 
-from functools import partial
-
 import numpy as np
 import pytest
-from experiments.relatives import ArcX4, BoostByMajority, Majority, fitted, noisy, trained
+from experiments.relatives import ArcX4, BoostByMajority, fitted, noisy, trained
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from edgewise import AdaBoostMH
@@ -45,7 +43,7 @@ def test_arc_x4_weighs_by_the_fourth_power_of_mistakes(cancer):
     np.testing.assert_allclose(seen[-1], weights / weights.sum(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("gamma", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("gamma", [0.02, 0.05, 0.1])
 @pytest.mark.parametrize("n_rounds", [11, 31])
 def test_boost_by_majority_keeps_its_bound_wherever_the_edges_are_large_enough(
     cancer, gamma, n_rounds
@@ -58,9 +56,8 @@ def test_boost_by_majority_keeps_its_bound_wherever_the_edges_are_large_enough(
 
     model = trained(AdaBoostMH("stump", n_rounds=n_rounds), kind, *cancer)
     edges = model.history_["edge"]
-    assert (edges >= 2 * gamma).all() or gamma > 0.1
-    if (edges >= 2 * gamma).all():
-        assert model.history_["train_error"][-1] <= kept[0].bound()
+    assert (edges >= 2 * gamma).all()
+    assert model.history_["train_error"][-1] <= kept[0].bound()
 
 
 def test_the_weights_of_boost_by_majority_are_chances_to_decide():
@@ -86,5 +83,3 @@ def test_several_classes_and_noise():
     assert np.sum(wrong != y) == 30
     for method in ("arc-x4", "boost-by-majority", "bagging"):
         assert fitted(method, X, y, 10, 0).score(X, y) > 0.9
-    with pytest.raises(TypeError):
-        partial(Majority)()
