@@ -94,8 +94,8 @@ class Ranking(Objective):
         # How far apart scores could be by now.
         self._reach = 0.0 if start is None else float(np.ptp(start))
         self._trial: tuple[NDArray, float, Reals, PairWeights] | None = None
-        # The outputs of rules that are asked for in every round.
-        self._lines: tuple[list[int], Lines | None] | None = None
+        # The rules that are asked for in every round, and their outputs.
+        self._lines: tuple[Sequence[Rule], Lines | None] = ((), None)
         # The rows of the round's sample, and the weights of its pairs as integers.
         self._sampled: Rows | None = None
         self._sample: Any = None
@@ -154,9 +154,9 @@ class Ranking(Objective):
         fits = len(rules) * self.feedback.n_rows <= _LARGEST_MATRIX and self._partition.is_whole
         if not fits or self.weighed.energy < _LEAST_COMPARED:
             return None
-        if self._lines is None or self._lines[0] != list(map(id, rules)):
+        if [*map(id, rules)] != [*map(id, self._lines[0])]:
             outputs = [self._unit(self._outputs(rule))[0] for rule in rules]
-            self._lines = (list(map(id, rules)), self.feedback.lines(outputs))
+            self._lines = (tuple(rules), self.feedback.lines(outputs))
         lines = self._lines[1]
         curvatures = None if lines is None else self.feedback.curvatures(self.scores, lines)
         if lines is None or curvatures is None:
