@@ -108,6 +108,17 @@ def test_a_round_without_a_split_is_left_to_the_others():
     both(X, y, learner=learner, n_rounds=30, subsample=0.6, **given)
 
 
+def test_small_trees_come_first():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 4))
+    y = (X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=200) > 0).astype(int)
+    learner = Tree(Stump(), 6, "free", "gain", small_rounds=21)
+    given = {"votes": "real", "loss": "logistic", "damping": 0.5, "learning_rate": 0.1}
+    model, _ = both(X, y, learner=learner, n_rounds=40, **given)
+    sizes = np.diff(model.terms_.firsts) + 1  # leaves, one more than nodes
+    assert sizes.tolist() == [3] * 21 + [6] * 19
+
+
 def test_more_rounds_follow():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(150, 3)), rng.integers(3, size=150)

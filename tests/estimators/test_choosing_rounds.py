@@ -403,10 +403,10 @@ def test_validation_rows_without_some_class_choose(noisy):
 
 
 def test_a_warm_start_keeps_more_rounds_than_folds_choose(noisy, same_terms):
-    model = auto(n_rounds=60, warm_start=True).fit(*noisy)
+    model = auto(n_rounds=90, warm_start=True).fit(*noisy)
     model.set_params(n_rounds="auto").fit(*noisy)
-    same_terms(model, auto(n_rounds=60).fit(*noisy))
-    assert model.settings_.n_rounds == 60 > model.fitted_.held_out.n_rounds
+    same_terms(model, auto(n_rounds=90).fit(*noisy))
+    assert model.settings_.n_rounds == 90 > model.fitted_.held_out.n_rounds
 
 
 @pytest.mark.parametrize("n_rounds", ["none", "Auto", 0, 2.5])

@@ -370,7 +370,7 @@ def test_the_automatic_learner_is_a_tree_that_grows_with_the_classes(n_classes, 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 2)), np.arange(80) % n_classes
     model = AdaBoostMH(n_rounds=1).fit(X, y)
-    expected = Tree(Stump(), leaves, leaf_votes="free", criterion=criterion)
+    expected = Tree(Stump(), leaves, "free", criterion, small_rounds=100)
     assert as_params(model.learner_) == as_params(expected)
     loss = "softmax" if n_classes == 2 else "logistic"
     assert (model.votes_, model.loss_, model.learning_rate_) == ("real", loss, 0.1)
@@ -387,7 +387,7 @@ def test_the_automatic_model_is_the_same_as_one_spelled_out(data, base, kind):
     X = data()
     y = targets(X, kind)
     criterion, damping = ("edge", 0.1) if kind == "three classes" else ("gain", 0.5)
-    learner = Tree(base, 8, "free", criterion)
+    learner = Tree(base, 8, "free", criterion, small_rounds=100)
     loss = "logistic" if kind == "three classes" else "softmax"
     chosen = {"votes": "real", "loss": loss, "learning_rate": 0.1, "subsample": 0.7, "max_bins": 32}
     chosen |= {"damping": damping, "min_samples_leaf": min(3, max(1, len(y) // 20))}

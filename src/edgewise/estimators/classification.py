@@ -44,6 +44,7 @@ from edgewise.learners import (
     Learner,
     Preset,
     Stump,
+    Tree,
     learner_named,
     preset_for,
 )
@@ -233,18 +234,16 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     def coarse(self, plan: FitPlan[Settings]) -> tuple[int, FitPlan[Settings]]:
         if self.learner != "auto":
             return 1, plan
-        rate = plan.settings.learning_rate
-        stride = max(1, min(_STRIDE, int(_COARSEST / rate)))
-        return stride, plan._replace(settings=replace(plan.settings, learning_rate=stride * rate))
+        stride = max(1, min(_STRIDE, int(_COARSEST / plan.settings.learning_rate)))
+        return stride, _in_larger_steps(plan, stride)
 
     def hurried(
         self, pace: Pace, plan: FitPlan[Settings]
     ) -> tuple["ClassificationProblem", Rows | None, FitPlan[Settings]]:
         problem, rows = self._sample(pace.share, plan.settings.seed)
-        rate = plan.settings.learning_rate * pace.factor
         if pace.factor > 1.0:
             problem.in_haste = (*problem.in_haste, "learning_rate")
-        return problem, rows, plan._replace(settings=replace(plan.settings, learning_rate=rate))
+        return problem, rows, _in_larger_steps(plan, pace.factor)
 
     def readable(self, limit: float, seed: int) -> "ClassificationProblem":
         return self._sample(rows_for(limit, self.table.n_columns) / self.n_rows, seed)[0]
@@ -432,6 +431,14 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             return partial(named.function, y)
         given = {} if weights is None or eval_metric != "log_loss" else {"sample_weight": weights}
         return lambda scores: named.function(y, self._probabilities(scores, plan), **given)
+
+
+def _in_larger_steps(plan: FitPlan[Settings], factor: float) -> FitPlan[Settings]:
+    """Return the plan of fewer rounds that go as far."""
+    learner, settings = plan
+    if isinstance(learner, Tree):
+        learner = replace(learner, small_rounds=round(learner.small_rounds / factor))
+    return FitPlan(learner, replace(settings, learning_rate=factor * settings.learning_rate))
 
 
 def _joined(held_out: Sequence[HeldOut]) -> tuple[NDArray[Any], Reals | None]:

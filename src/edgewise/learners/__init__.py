@@ -51,6 +51,9 @@ _RARE, _MANY_ROWS = 100, 10_000
 # The automatic trees have twice as many leaves from each of these numbers of rows on.
 _MORE_LEAVES_FROM = (2_000, 30_000)
 
+# On fewer rows, they have half as many leaves in so many first rounds.
+_SMALL_ROUNDS = 100
+
 
 class Goal(NamedTuple):
     """The problem that a named learner is for."""
@@ -102,7 +105,9 @@ def auto_leaves(n_scores: int, n_rows: int = 0) -> int:
 def _auto(base: Learner, goal: Goal) -> Preset:
     """Return the settings that measured best over many data sets (docs/guide/defaults.md)."""
     criterion, damping = ("gain", 0.5) if goal.apart else ("edge", 0.1)
-    tree = Tree(base, auto_leaves(goal.n_scores, goal.n_rows), "free", criterion)
+    leaves = auto_leaves(goal.n_scores, goal.n_rows)
+    small_rounds = _SMALL_ROUNDS if goal.n_rows < _MORE_LEAVES_FROM[0] else 0
+    tree = Tree(base, leaves, "free", criterion, small_rounds)
     return Preset(
         tree,
         votes="real",

@@ -1,5 +1,6 @@
 """Trees of base functions (Kégl 2014a; Kégl and Busa-Fekete 2009a, 2009b)."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +54,9 @@ class Tree(Wrapper):
         Compares splits. "edge" is the papers': a split improves it only if some class changes sign
         between the sides. "gain", the sum over both sides of squared edges over mass, also sees
         that a class is more likely on one side; it is meant for real votes and free leaves.
+    small_rounds : int, default 0
+        The number of first rounds whose trees have half as many leaves: where rows are few, large
+        trees fit noise that small ones leave alone.
 
     Examples
     --------
@@ -68,9 +72,11 @@ class Tree(Wrapper):
     max_leaf_nodes: int = 8
     leaf_votes: str = "inherit"
     criterion: str = "edge"
+    small_rounds: int = 0
 
     def validate(self) -> None:
         integer("max_leaf_nodes", self.max_leaf_nodes, 2)
+        integer("small_rounds", self.small_rounds, 0)
         one_of("leaf_votes", self.leaf_votes, LEAF_VOTES)
         one_of("criterion", self.criterion, CRITERIA)
         super().validate()
@@ -101,7 +107,16 @@ class Tree(Wrapper):
         known = [type(part) for part in parts] in ([Stump], [Indicator], [Stump, Indicator])
         abstains = any(getattr(part, "missing", "") == "abstain" for part in parts)
         started.parts_ = parts if known and not abstains else []
+        started.leaves_ = self._leaves(0)
         return started
+
+    def begin(self, t: int) -> None:
+        super().begin(t)
+        self.leaves_ = self._leaves(t)
+
+    def _leaves(self, t: int) -> int:
+        """Return the most leaves of the tree of a round."""
+        return max(2, self.max_leaf_nodes // 2) if t < self.small_rounds else self.max_leaf_nodes
 
     def find(self, round: Round) -> Found | None:
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
@@ -143,7 +158,7 @@ class Tree(Wrapper):
         growth = Growth(
             columns,
             0 if stump is None else len(pulled[0]),
-            self.max_leaf_nodes,
+            self.leaves_,
             self.criterion,
             LEARN if stump is None else MISSING_SIDES[stump.missing],
             least,
@@ -152,11 +167,17 @@ class Tree(Wrapper):
         )
         return growth, pulled
 
-    def whole_growth(self, least: tuple[int, ...]) -> Growth | None:
-        """Return how a backend may grow trees in all rounds, or None: searches must be complete."""
+    def whole_growth(self, t: int, least: tuple[int, ...]) -> tuple[Growth | None, float]:
+        """Return how a backend may grow trees from round `t` on, and for how many rounds.
+
+        None where it may not: searches must be complete.
+        """
         parts = list(self.column_learners())
         complete = all(part.searches_all and not part.search_.learns for part in parts)
-        return self.growth(least, 0.0)[0] if complete and self._splits(least) else None
+        growth = self.growth(least, 0.0)[0] if complete and self._splits(least) else None
+        if growth is not None:
+            growth = growth._replace(max_leaf_nodes=self._leaves(t))
+        return growth, self.small_rounds - t if t < self.small_rounds else math.inf
 
     def _splits(self, least: tuple[int, ...]) -> bool:
         """Return whether every node must split its rows; else a constant may be its best rule."""
@@ -240,7 +261,7 @@ class _Grower:
         if root.found is None:
             return None
         self._split(root)
-        while len(self.leaves) < self.settings.max_leaf_nodes:
+        while len(self.leaves) < self.settings.leaves_:
             self._look_for_splits()
             best = max(self.leaves, key=lambda leaf: leaf.improvement)
             if best.improvement <= 0:

@@ -171,13 +171,13 @@ class Hamming(Objective):
         self, learner: Learner, t: int, most: int, watched: tuple[BinnedTable, Reals] | None
     ) -> Iterator[Leapt]:
         yield from self._climb(learner, t, most if watched is None else 0)
-        growth = self._whole_growth(learner)
+        growth, alike = self._whole_growth(learner, t)
         if t == 0 or growth is None or not isinstance(learner, Tree):
             return
         settings, n_rows = self.settings, self.backend.table.n_rows
         n_scores, n_watched = self.state.n_scores, 0 if watched is None else watched[0].n_rows
         size = max(n_rows * max(len(growth.columns), n_scores), n_watched * n_scores)
-        n_rounds = min(most, _SHORTEST_LEAP + t // 16, _LARGEST_LEAP // size)
+        n_rounds = int(min(most, _SHORTEST_LEAP + t // 16, _LARGEST_LEAP // size, alike))
         if n_rounds < 2:
             return
         boosting = Boosting(
@@ -222,15 +222,18 @@ class Hamming(Objective):
         self._shift -= math.log(vote.energy)
         return Taken(rule, vote, self._progress(self._weight, climbed.tally))
 
-    def _whole_growth(self, learner: Learner) -> Growth | None:
-        """Return how trees of all rounds grow, or None where rounds must be taken one by one."""
+    def _whole_growth(self, learner: Learner, t: int) -> tuple[Growth | None, float]:
+        """Return how trees grow from round `t` on, and for how many rounds.
+
+        None where rounds must be taken one by one.
+        """
         settings = self.settings
         plain = settings.votes == "real" and settings.factorized and self.loss == "logistic"
         if not (plain and settings.damping and self._selection is None):
-            return None
+            return None, 0
         if settings.least_leaf > 0 or not isinstance(learner, Tree):
-            return None
-        return learner.whole_growth((settings.least_rows,) if settings.least_rows > 1 else ())
+            return None, 0
+        return learner.whole_growth(t, (settings.least_rows,) if settings.least_rows > 1 else ())
 
     def _taken(self, learner: Tree, growth: Growth, t: int, grown: BoostedRound) -> Taken:
         """Return what one of several rounds did."""
