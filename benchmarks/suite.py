@@ -275,6 +275,7 @@ class Table:
         unit = self.models.index("lightgbm") if "lightgbm" in self.models else 0
         header = [
             "model",
+            "error %",
             "rank in error",
             "in log loss",
             "in Brier",
@@ -292,6 +293,7 @@ class Table:
             rows.append(
                 [
                     model,
+                    f"{100 * error[:, j].mean():.2f}",
                     f"{self.ranks('error')[j]:.2f}",
                     f"{self.ranks('log_loss')[j]:.2f}",
                     f"{self.ranks('brier')[j]:.2f}",
