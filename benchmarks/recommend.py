@@ -29,7 +29,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,26 @@ from edgewise import datasets
 LIKED = 4
 THREADS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "RAYON_NUM", "LK_NUM", "LK_NUM_BACKEND")
 """What libraries read their number of threads from, each with "_THREADS"."""
-COLUMNS = ("RMSE", "MAE", "NDCG@10", "Recall@20", "coverage", "fit", "serve", "peak")
-HEADER = (*COLUMNS[:5], "fit s", "serve s", "MiB")
+
+
+class Column(NamedTuple):
+    """A column of the table: what it is called, its digits, and which value is the best."""
+
+    title: str
+    digits: int
+    best: Callable[..., float] | None = None
+
+
+COLUMNS = {
+    "RMSE": Column("RMSE", 4, min),
+    "MAE": Column("MAE", 4, min),
+    "NDCG@10": Column("NDCG@10", 4, max),
+    "Recall@20": Column("Recall@20", 4, max),
+    "coverage": Column("coverage", 3),
+    "fit": Column("fit s", 2),
+    "serve": Column("serve s", 2),
+    "peak": Column("MiB", 0),
+}
 
 
 def folds() -> Iterator[Part]:
@@ -198,18 +216,18 @@ def read(results: Path) -> list[dict[str, Any]]:
 
 def table(lines: dict[tuple[str, str], dict[str, Any]]) -> Iterator[str]:
     """Yield the rows of the table, set by set; a star marks the best."""
-    digits = (4, 4, 4, 4, 3, 2, 2, 0)
     for name in SETS:
         rows = {title: lines[name, title] for title in rows_of(name) if (name, title) in lines}
+        found = {one: [row.get(one) for row in rows.values()] for one in COLUMNS}
+        columns = [one for one in COLUMNS if any(cell is not None for cell in found[one])]
         if rows:
-            yield f"\n{name:44}" + "".join(f"{title:>10} " for title in HEADER)
-        for title, line in rows.items():
+            yield f"\n{name:44}" + "".join(f"{COLUMNS[one].title:>10} " for one in columns).rstrip()
+        for title, row in rows.items():
             cells = ""
-            for column, places in zip(COLUMNS, digits, strict=True):
-                found = [one[column] for one in rows.values() if column in one]
-                best = {"RMSE": min, "MAE": min, "NDCG@10": max, "Recall@20": max}.get(column)
-                star = "*" if best is not None and line.get(column) == best(found) else " "
-                cells += f"{line[column]:10.{places}f}{star}" if column in line else f"{'-':>10} "
+            for one in columns:
+                best = COLUMNS[one].best
+                star = "*" if best is not None and row[one] == best(found[one]) else " "
+                cells += f"{row[one]:10.{COLUMNS[one].digits}f}{star}"
             yield f"{title:44}{cells}".rstrip()
 
 
