@@ -341,7 +341,7 @@ _SVD_WIDE = {"n_factors": 20, "n_epochs": 60, "lr_all": 0.002, "reg_all": 0.3}
 _MF = {"k": 200, "max_iter": 75, "learning_rate": 0.005, "lambda_reg": 0.06}
 _MF_WIDE = {"k": 20, "max_iter": 60, "learning_rate": 0.002, "lambda_reg": 0.3}
 _DRAWS = {"ml-100k": 300, "ml-1m": 300, "continuous": 150}
-_PENALTIES = {"ml-100k": 300.0, "ml-1m": 800.0, "continuous": 3000.0, "ten million": 1000.0}
+_PENALTIES = {"ml-100k": 300.0, "ml-1m": 800.0, "continuous": 3000.0, "ten million": 10_000.0}
 # Factors, penalty and the weight of a choice.
 _ALS = {"ml-100k": (50, 10.0, 1.0), "ml-1m": (50, 100.0, 8.0), "continuous": (4, 100.0, 4.0)}
 
