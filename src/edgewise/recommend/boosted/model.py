@@ -1,7 +1,7 @@
 """Boosted factorisation: ratings as a sum of products of user values and item values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby
 from math import isfinite
 from numbers import Real
@@ -27,9 +27,9 @@ from edgewise.recommend.boosted.rounds import (
     ITEMS,
     USERS,
     FactorRound,
+    Floats,
+    KeptRounds,
     RoundFactors,
-    SingleRounds,
-    fold,
 )
 from edgewise.recommend.content import has_features
 
@@ -48,6 +48,9 @@ _VALUE_REGULARIZATION = 50.0
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
+
+# Values of rounds are in single precision; earlier files have twice that.
+_VALUES = (np.float32, np.float64)
 
 # How far off, in parts of its size, an expected rating may be by rounding its chances.
 _ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-6
@@ -155,11 +158,11 @@ class BoostedFactorization(Recommender):
 
     predicts_levels = True
     stored: ClassVar = {
-        "user_values_": "rounds users",
-        "item_values_": "rounds items",
+        "user_values_": Array("rounds users", _VALUES),
+        "item_values_": Array("rounds items", _VALUES),
         "round_votes_": "rounds columns",
         "kinds_": Known(Array("rounds", np.int8)),
-        "indicator_weights_": "rounds indicators",
+        "indicator_weights_": Array("rounds indicators", _VALUES),
         "levels_": "levels",
         "level_starts_": "starts",
         "history_": DictOf(Array("steps", np.float64)),
@@ -191,8 +194,6 @@ class BoostedFactorization(Recommender):
     verbose: int = parameter(0, verbosity)
     _serves_in_threads = True
 
-    _folded: RoundFactors | None = field(default=None, init=False)
-
     # What was chosen, as files that do not say have it: rounds followed one by one.
     target_ = "ordered"
     steps_ = None
@@ -202,17 +203,23 @@ class BoostedFactorization(Recommender):
     @property
     def user_factors_(self) -> Reals:
         """User factors, shape (users, terms)."""
-        return self._factors.users
+        return self._terms[0]
 
     @property
     def item_factors_(self) -> Reals:
         """Item factors, shape (items, terms)."""
-        return self._factors.items
+        return self._terms[1]
 
     @property
     def votes_(self) -> Reals:
         """The votes of the terms, shape (terms, columns)."""
-        return self._factors.votes
+        return self._terms[2]
+
+    @property
+    def _terms(self) -> tuple[Reals, Reals, Reals]:
+        factors = self._factors
+        terms: tuple[Reals, Reals, Reals] = self._once("terms", factors.terms)
+        return terms
 
     @property
     def n_rounds_(self) -> int:
@@ -295,7 +302,8 @@ class BoostedFactorization(Recommender):
         def stages() -> Iterator[Reals]:
             scores = np.zeros((len(pair[0]), self._levels.n_columns))
             for _, user_values, item_values, votes, *_ in self._rounds():
-                scores += (user_values[pair[0]] * item_values[pair[1]])[:, None] * votes
+                products = user_values[pair[0]].astype(np.float64) * item_values[pair[1]]
+                scores += products[:, None] * votes
                 rated = self._levels.expected(scores)
                 yield self._predicted(users, items, unknown, lambda *_, rated=rated: rated)
 
@@ -366,27 +374,29 @@ class BoostedFactorization(Recommender):
             self.usual_regularization_ = _VALUE_REGULARIZATION
         if levels.n_columns == 0 or len(levels.starts) == 0:
             # All ratings are the same: predict that.
-            self._keep_rounds([], ratings, levels)
+            sizes = ratings.n_users, ratings.n_items, 0
+            self._keep_rounds(KeptRounds(sizes, 0, levels.n_columns), 0)
             self.history_ = {}
             return
         held_out = None
         if rest is not None:
             held_out = training.HeldOutRatings(rest, levels, self.early_stopping_rounds)
         fit = self._fit_signs if self.factors == "signs" else self._fit_real
-        rounds = fit(ratings, levels, seed, held_out)
+        kept = fit(ratings, levels, seed, held_out)
+        n_kept = kept.size
         if held_out is not None:
             last = held_out.best_round
             if self.early_stopping_rounds is not None and real:
                 training.warn_of_few_rounds(last, self._settings().n_rounds)
-            del rounds[last + 1 :]
+            n_kept = last + 1
             self.rules_ = self.rules_[: last + 1]
             self.history_["validation_rmse"] = np.array(held_out.errors[1:])
             self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
-        self._keep_rounds(rounds, ratings, levels)
+        self._keep_rounds(kept, n_kept)
 
     def _fit_real(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
-    ) -> list[FactorRound]:
+    ) -> KeptRounds:
         tuned = self.tuned
         if tuned == "auto":
             given = self.regularization is not None or self.validation_fraction is not None
@@ -400,17 +410,23 @@ class BoostedFactorization(Recommender):
             if self.tuned is True:
                 training.warn_of_few_rounds(n_rounds, settings.n_rounds)
             settings = replace(self._settings(seed), n_rounds=n_rounds)
+        indicators = training.user_indicators(ratings, settings, self.n_trained_)
+        sizes = ratings.n_users, ratings.n_items, 0 if indicators is None else indicators.shape[1]
+        kept = KeptRounds(sizes, settings.n_rounds + 1, levels.n_columns)
+        history: dict[str, list[float]] = {"train_rmse": [], "gain": []}
         with self._progress(settings.n_rounds, "rounds") as step:
-            rounds = training.train(ratings, levels, settings, held_out, step)
-        self.history_ = {
-            "train_rmse": np.array([one.error for one in rounds[1:]]),
-            "gain": np.array([one.gain for one in rounds[1:]]),
-        }
-        return rounds
+            for found in training.train(ratings, levels, settings, held_out):
+                kept.add(found)
+                for one in found if kept.size > 1 else ():
+                    history["train_rmse"].append(one.error)
+                    history["gain"].append(one.gain)
+                    step(one.error)
+        self.history_ = {name: np.array(values) for name, values in history.items()}
+        return kept
 
     def _fit_signs(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
-    ) -> list[FactorRound]:
+    ) -> KeptRounds:
         columns = signs.sign_columns(ratings, self.side_features, self.features)
         settings = {
             "n_rounds": _SIGN_ROUNDS if self.n_rounds is None else self.n_rounds,
@@ -425,21 +441,16 @@ class BoostedFactorization(Recommender):
         rounds, self.rules_, self.history_ = trained
         if held_out is not None:
             any(held_out.add(one) for one in rounds)
-        return rounds
+        kept = KeptRounds((ratings.n_users, ratings.n_items, 0), len(rounds), levels.n_columns)
+        for t, one in enumerate(rounds):
+            kept.add([one._replace(step=t)])
+        return kept
 
-    def _keep_rounds(self, rounds: list[FactorRound], ratings: Ratings, levels: Levels) -> None:
-        def stacked(name: str, width: int) -> Reals:
-            rows = [getattr(one, name) for one in rounds]
-            return np.stack(rows) if rows else np.zeros((0, width))
-
-        self.user_values_ = stacked("user_values", ratings.n_users)
-        self.item_values_ = stacked("item_values", ratings.n_items)
-        self.round_votes_ = stacked("votes", levels.n_columns)
-        self.indicator_weights_ = stacked("indicator_weights", 0)
-        self.kinds_ = np.array([one.kind for one in rounds], dtype=np.int8)
-        steps = np.array([one.step for one in rounds], dtype=np.int64)
-        self.steps_ = steps if self.factors == "real" else np.arange(len(rounds))
-        self._folded = None
+    def _keep_rounds(self, kept: KeptRounds, n_rounds: int) -> None:
+        users, items, weights = kept.values(n_rounds)
+        self.user_values_, self.item_values_, self.indicator_weights_ = users.T, items.T, weights.T
+        self.round_votes_, self.kinds_ = kept.votes[:n_rounds], kept.kinds[:n_rounds]
+        self.steps_ = kept.steps[:n_rounds]
 
     def _rounds(self) -> list[FactorRound]:
         kept = self.user_values_, self.item_values_, self.round_votes_, self.indicator_weights_
@@ -482,13 +493,18 @@ class BoostedFactorization(Recommender):
 
     @property
     def _factors(self) -> RoundFactors:
-        """The factors of all rounds, folded on first use."""
+        """The factors of all rounds, made ready on first use."""
         self._trained()
-        if self._folded is None:
-            values = self.user_values_, self.item_values_, self.round_votes_
-            folded = fold(*values, self.kinds_, merge=self.factors == "signs")
-            self._folded = folded.without_votes() if self._levels.n_columns == 1 else folded
-        return self._folded
+
+        def made() -> RoundFactors:
+            # As they are but after an update: the values of a user in all rounds stand together.
+            users = np.ascontiguousarray(self.user_values_.T)
+            items = np.ascontiguousarray(self.item_values_.T)
+            merge = self.factors == "signs"
+            return RoundFactors.of(users, items, self.round_votes_, self.kinds_, merge)
+
+        factors: RoundFactors = self._once("rounds", made)
+        return factors
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self._levels.expected(self._factors.pairs(users, items))
@@ -508,13 +524,13 @@ class BoostedFactorization(Recommender):
         if levels.n_columns < 1 or levels.target == "one_hot":
             errors = np.full(len(users), _ROUNDING * np.abs(self.levels_).max())
             return self._user_scores(users), errors
-        single: SingleRounds = self._once("scores", lambda: SingleRounds.of(self._factors))
         found = np.full((len(users), self.n_items_), levels.low, dtype=np.float32)
         # A chance moves by a quarter of its score at most, or half of it, and an exponential
         # function of single precision is a few units of the last place off.
         steep, errors = 0.25 if levels.logistic else 0.5, np.zeros(len(users))
-        for column, gap in enumerate(levels.gaps()):
-            scores, off = single.scores(users, column)
+        for gap, (scores, off) in zip(levels.gaps(), self._factors.near(users), strict=True):
+            if levels.target == "value":
+                return levels.low + np.float32(gap) * scores, gap * (off + _ROUNDING_SINGLE)
             scores *= -1.0 if levels.logistic else -2.0
             with np.errstate(over="ignore"):
                 np.exp(scores, out=scores)
@@ -546,10 +562,9 @@ class BoostedFactorization(Recommender):
             more = training.values_of_new_users(
                 ratings, users, levels, settings, rounds, self.n_trained_
             )
-        self.user_values_ = np.concatenate([self.user_values_, more], axis=1)
-        self._folded = None
+        self.user_values_ = np.concatenate([self.user_values_.T, more], dtype=_VALUES[0]).T
 
-    def _vectors(self, side: str) -> Reals:
+    def _vectors(self, side: str) -> Floats:
         return self._factors.tastes(side)
 
     def _check_steps(self) -> None:
@@ -571,6 +586,8 @@ class BoostedFactorization(Recommender):
 
     def _restored(self) -> None:
         super()._restored()
+        for name in ("user_values_", "item_values_", "indicator_weights_"):
+            setattr(self, name, np.asfortranarray(getattr(self, name)))
         if any(len(rows) != self.n_rounds_ for rows in self.history_.values()):
             raise ValueError("the history does not match the rounds")
         levels = len(self.levels_)
@@ -608,8 +625,8 @@ def _explanation(
     share of the change of the chance.
     """
     levels, kinds = model._levels, model.kinds_[1:]
-    products = (model.user_values_[:, user] * model.item_values_[:, item])[:, None]
-    products = products * model.round_votes_
+    products = model.user_values_[:, user].astype(np.float64) * model.item_values_[:, item]
+    products = products[:, None] * model.round_votes_
     constant = products[0] if len(products) else np.zeros(levels.n_columns)
     moved = products[1:].sum(axis=0)
     start, end = levels.chances(constant), levels.chances(constant + moved)
