@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
@@ -19,7 +20,7 @@ from edgewise.model.file import Noted
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Near, Recommender, parameter
-from edgewise.recommend.boosted import signs, training
+from edgewise.recommend.boosted import joint, signs, training
 from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.rounds import (
@@ -43,8 +44,10 @@ _ROUNDS, _SIGN_ROUNDS = 1000, 500
 _RATE, _SIGN_RATE = 0.1, 0.05
 _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
 
-# The same for ratings without levels, chosen on generated sets: many users rate few items there.
-_VALUE_REGULARIZATION = 50.0
+# The same for ratings without levels, and the variance of standardised ratings about what a user
+# thinks. Chosen on generated sets of few and many items, rated by most users or by few.
+_VALUE_ROUNDS, _VALUE_REGULARIZATION, _NOISE = 400, 50.0, 1 / 6
+_VALUE_SCALES = (1.0, 4.0, 16.0, 64.0)
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
@@ -69,14 +72,16 @@ class BoostedFactorization(Recommender):
     ----------
     n_rounds : int or None, default None
         The most rounds. None is 1,000 up to 80,000 ratings, more in proportion to the root of their
-        number, up to 4,000; 1,000 without levels; 500 for signs. With real factors the first 30
+        number, up to 4,000; 400 without levels; 500 for signs. With real factors the first 30
         rounds learn offsets of users and items, and then up to eight products at a time follow from
         the same gradients.
     target : {"auto", "ordered", "one_hot", "binary", "value"}, default "auto"
         What the score columns ask: "above this level?", "this level?", or, in one column, "above
         `threshold`?"; then more than 20 distinct ratings share at most 20 levels. "value" has no
-        levels: one column fits the ratings by least squares, with real factors only. "auto" is
-        "ordered" up to 20 distinct ratings and for signs, and "value" beyond.
+        levels: one column fits the ratings by least squares, with real factors only, and a last
+        step finds all values of a user at once, along the 100 main directions of what the rounds
+        found, which the model keeps in their place. "auto" is "ordered" up to 20 distinct ratings
+        and for signs, and "value" beyond.
     factors : {"real", "signs"}, default "real"
         The kind of values: Newton steps on the logistic loss, regularised and shared among similar
         users and items, made for low error; or -1 and +1, and AdaBoost.MH as in the paper.
@@ -197,6 +202,7 @@ class BoostedFactorization(Recommender):
     # What was chosen, as files that do not say have it: rounds followed one by one.
     target_ = "ordered"
     steps_ = None
+    joint_ = False
     rate_ = 0.2
     usual_regularization_ = _REGULARIZATION
 
@@ -393,6 +399,51 @@ class BoostedFactorization(Recommender):
             self.history_["validation_rmse"] = np.array(held_out.errors[1:])
             self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
         self._keep_rounds(kept, n_kept)
+        if levels.target == "value" and (self.kinds_ == BOTH).any():
+            self._solve_jointly(ratings, levels, rest)
+
+    def _solve_jointly(self, ratings: Ratings, levels: Levels, rest: Ratings | None) -> None:
+        """Find all values of a user at once, along the main directions of what rounds found."""
+        settings = self._settings()
+        noise = self._noise(settings)
+        rounds = joint.joint_rounds(ratings, levels, self._ready(), noise, settings.n_threads)
+        sizes = ratings.n_users, ratings.n_items, self.indicator_weights_.shape[1]
+        kept = KeptRounds(sizes, len(rounds), levels.n_columns)
+        held_out = None if rest is None else training.HeldOutRatings(rest, levels, None)
+        for _, step in groupby(rounds, lambda one: one.step):
+            found = list(step)
+            kept.add(found)
+            if held_out is not None:
+                held_out.add(*found)
+        self._keep_rounds(kept, kept.size)
+        self.joint_ = True
+        self.history_ = _history([(one.error, one.gain) for one in rounds])
+        if held_out is not None:
+            self.history_["validation_rmse"] = np.array(held_out.errors[1:])
+
+    def _best_scale(self, ratings: Ratings, seed: int) -> float:
+        """Return the factor on the usual regularisation with the least error on a tenth."""
+        usual = (
+            ("regularization", _VALUE_REGULARIZATION),
+            ("bias_regularization", _BIAS_REGULARIZATION),
+            ("share_regularization", _SHARE_REGULARIZATION),
+        )
+        free = {name: size for name, size in usual if getattr(self, name) is None}
+        if len(ratings) < training.FEWEST:
+            return _VALUE_SCALES[-1]
+        kept, rest = ratings.split(training.HELD_OUT, random_state=seed)
+        users, items = rest.user_ids.values[rest.users], rest.item_ids.values[rest.items]
+        errors = []
+        for scale in _VALUE_SCALES:
+            model = clone(self).set_params(tuned=False, validation_fraction=None, verbose=0)
+            model.set_params(**{name: scale * size for name, size in free.items()})
+            wrong = model.fit(kept).predict(users, items, "mean") - rest.values
+            errors.append(float((wrong * wrong).mean()))
+        return _VALUE_SCALES[int(np.argmin(errors))]
+
+    def _noise(self, settings: training.FactorSettings) -> float:
+        """Return the variance of standardised ratings about what a user thinks."""
+        return _NOISE * settings.regularization / _VALUE_REGULARIZATION
 
     def _fit_real(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
@@ -402,7 +453,10 @@ class BoostedFactorization(Recommender):
             given = self.regularization is not None or self.validation_fraction is not None
             tuned = not given and len(ratings) < training.MANY
         settings = self._settings(seed)
-        if tuned:
+        if tuned and levels.target == "value":
+            self.regularization_scale_ = self._best_scale(ratings, seed)
+            settings = self._settings(seed)
+        elif tuned:
             scale, n_rounds = training.tune(
                 ratings, levels, lambda scale: self._settings(seed, scale)
             )
@@ -413,15 +467,14 @@ class BoostedFactorization(Recommender):
         indicators = training.user_indicators(ratings, settings, self.n_trained_)
         sizes = ratings.n_users, ratings.n_items, 0 if indicators is None else indicators.shape[1]
         kept = KeptRounds(sizes, settings.n_rounds + 1, levels.n_columns)
-        history: dict[str, list[float]] = {"train_rmse": [], "gain": []}
+        measures: list[tuple[float, float]] = []
         with self._progress(settings.n_rounds, "rounds") as step:
             for found in training.train(ratings, levels, settings, held_out):
-                kept.add(found)
-                for one in found if kept.size > 1 else ():
-                    history["train_rmse"].append(one.error)
-                    history["gain"].append(one.gain)
+                for one in found if kept.size else ():
                     step(one.error)
-        self.history_ = {name: np.array(values) for name, values in history.items()}
+                kept.add(found)
+                measures += [(one.error, one.gain) for one in found]
+        self.history_ = _history(measures)
         return kept
 
     def _fit_signs(
@@ -469,9 +522,11 @@ class BoostedFactorization(Recommender):
                 (self.share_regularization, _SHARE_REGULARIZATION),
             )
         )
-        growth = max(1.0, self.usual_regularization_ / _REGULARIZATION)
+        usual = _ROUNDS * max(1.0, self.usual_regularization_ / _REGULARIZATION)
+        if self.target_ == "value":
+            usual = _VALUE_ROUNDS
         return training.FactorSettings(
-            n_rounds=round(_ROUNDS * growth) if self.n_rounds is None else self.n_rounds,
+            n_rounds=round(usual) if self.n_rounds is None else self.n_rounds,
             learning_rate=self.rate_,
             regularization=own,
             bias_regularization=alone,
@@ -495,16 +550,15 @@ class BoostedFactorization(Recommender):
     def _factors(self) -> RoundFactors:
         """The factors of all rounds, made ready on first use."""
         self._trained()
-
-        def made() -> RoundFactors:
-            # As they are but after an update: the values of a user in all rounds stand together.
-            users = np.ascontiguousarray(self.user_values_.T)
-            items = np.ascontiguousarray(self.item_values_.T)
-            merge = self.factors == "signs"
-            return RoundFactors.of(users, items, self.round_votes_, self.kinds_, merge)
-
-        factors: RoundFactors = self._once("rounds", made)
+        factors: RoundFactors = self._once("rounds", self._ready)
         return factors
+
+    def _ready(self) -> RoundFactors:
+        # As they are but after an update: the values of a user in all rounds stand together.
+        users = np.ascontiguousarray(self.user_values_.T)
+        items = np.ascontiguousarray(self.item_values_.T)
+        merge = self.factors == "signs"
+        return RoundFactors.of(users, items, self.round_votes_, self.kinds_, merge)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self._levels.expected(self._factors.pairs(users, items))
@@ -557,6 +611,12 @@ class BoostedFactorization(Recommender):
         levels, rounds = self._levels, self._rounds()
         if self.factors == "signs":
             more = signs.signs_of_new_users(ratings, users, levels, rounds, self.rules_)
+        elif self.joint_:
+            system = joint.UserSystem(levels, rounds, self._noise(self._settings()))
+            view, trained = ratings.by_user.last(len(users)), ratings.users < self.n_trained_
+            more = np.ones((len(users), len(rounds)))
+            weights = joint.weights_of(view, ratings.take(trained))
+            more[:, system.solved] = system.values(view, weights, 1)
         else:
             settings = self._settings()
             more = training.values_of_new_users(
@@ -615,6 +675,12 @@ class BoostedFactorization(Recommender):
         )
 
 
+def _history(measures: list[tuple[float, float]]) -> dict[str, Reals]:
+    """Return the training errors and gains of rounds after the constant."""
+    errors, gains = np.array(measures).T
+    return {"train_rmse": errors[1:], "gain": gains[1:]}
+
+
 def _explanation(
     model: BoostedFactorization, user: int, item: int
 ) -> tuple[float, tuple[Contribution, ...]]:
@@ -641,14 +707,18 @@ def _explanation(
     def of_kind(kind: int) -> float:
         return float(points(products[1:][kinds == kind].sum(axis=0)))
 
-    added, named = _by_indicator(model, user, item)
+    added, named = (_by_rating if model.joint_ else _by_indicator)(model, user, item)
     amounts = points(added)
     parts = [
         Contribution("mean", float(levels.expected(constant))),
-        Contribution("user offset", of_kind(USERS)),
         Contribution("item offset", of_kind(ITEMS)),
-        Contribution("user taste", float(of_kind(BOTH) - amounts.sum())),
     ]
+    offset, taste = of_kind(USERS), float(of_kind(BOTH) - amounts.sum())
+    if not model.joint_:
+        parts += [Contribution("user offset", offset), Contribution("user taste", taste)]
+    elif abs(offset + taste) > _ROUNDING_SINGLE * np.abs(amounts).sum():
+        # Nothing else is left where the model knows all ratings that it was trained on.
+        parts.append(Contribution("user taste", offset + taste))
     parts = [part for part in parts if part.amount != 0.0]
     parts += [
         Contribution(name, amount, detail)
@@ -656,6 +726,19 @@ def _explanation(
     ]
     parts.sort(key=lambda part: -abs(part.amount))
     return float(levels.expected(constant + moved)), tuple(parts)
+
+
+def _by_rating(
+    model: BoostedFactorization, user: int, item: int
+) -> tuple[Reals, list[tuple[str, str]]]:
+    """Return what each rating of a user adds to the score, and its name and detail."""
+    ratings, settings = model.ratings_, model._settings()
+    system = joint.UserSystem(model._levels, model._rounds(), model._noise(settings))
+    span, view = ratings.by_user.span(user), ratings.by_user
+    weights = joint.weights_of(view, ratings.take(ratings.users < model.n_trained_))[span]
+    added = system.parts(view.others[span], view.values[span], weights, item)
+    ids = ratings.item_ids.values[view.others[span]]
+    return added[:, None], [("rated", str(one)) for one in ids.tolist()]
 
 
 def _by_indicator(

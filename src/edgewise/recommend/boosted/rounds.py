@@ -42,6 +42,12 @@ class FactorRound(NamedTuple):
     step: int = 0
 
 
+def stacked(rounds: Sequence[FactorRound]) -> tuple[Reals, Reals]:
+    """Return the values of users and of items, a column for each round."""
+    users, items = ([one[side] for one in rounds] for side in (1, 2))
+    return np.column_stack(users), np.column_stack(items)
+
+
 class KeptRounds:
     """The rounds of a model, in single precision, which training scores with too.
 

@@ -17,7 +17,7 @@ from edgewise.ratings import Ratings
 from edgewise.recommend.boosted import products
 from edgewise.recommend.boosted.indicators import indicators_of
 from edgewise.recommend.boosted.levels import Levels
-from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound, stacked
 
 # After the first rounds, values of users alone or of items alone follow on so many steps of
 # products: little is left for them to learn.
@@ -34,9 +34,10 @@ _LEAST_MASS = 1e-6
 _BIAS_ROUNDS, _BIAS_RATE, _SWEEPS = 30, 0.3, 2
 
 # With fewer ratings than this there are too few to hold out: then regularise by the least scale.
-_FEWEST, _LEAST_SCALE = 30, 1 / 64
+FEWEST, _LEAST_SCALE = 30, 1 / 64
 
-_HELD_OUT = 0.1
+# The share of the ratings that settings are chosen on.
+HELD_OUT = 0.1
 
 # Factors on the usual regularisation. What suits many ratings leaves nothing to learn from few, and
 # then neighbouring factors look the same: try all. Many ratings cost more, and differ less.
@@ -144,12 +145,6 @@ def train(
                 break
 
 
-def stacked(rounds: list[FactorRound]) -> tuple[Reals, Reals]:
-    """Return the values of users and of items, a column for each round."""
-    users, items = ([one[side] for one in rounds] for side in (1, 2))
-    return np.column_stack(users), np.column_stack(items)
-
-
 class _RoundSearch:
     """Finds the product, or the values of one side, with the largest gain in each round."""
 
@@ -231,9 +226,9 @@ def tune(
     They have the least error on a tenth of the ratings held out; `scaled` has the settings.
     """
     settings = scaled(1.0)
-    if len(ratings) < _FEWEST:
+    if len(ratings) < FEWEST:
         return _LEAST_SCALE, settings.n_rounds
-    kept, rest = ratings.split(_HELD_OUT, random_state=settings.seed)
+    kept, rest = ratings.split(HELD_OUT, random_state=settings.seed)
     best, least = (_LEAST_SCALE, 1), np.inf
     for scale in _SCALES_OF_FEW if len(ratings) < MANY else _SCALES_OF_MANY:
         held_out = HeldOutRatings(rest, levels, _TUNING_PATIENCE)
