@@ -12,7 +12,7 @@ from edgewise.common.fields import Value, finite
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.base import Indices, Recommender, parameter
 from edgewise.recommend.ease import EASE
 from edgewise.recommend.factorization.implicit import ImplicitFactorization
 
@@ -102,8 +102,8 @@ class BoostedLists(EASE):
     def _vectors(self, side: str) -> Reals:
         return self.user_factors_ if side == "users" else self.item_factors_
 
-    def _similarities(self, side: str, places: Indices) -> Reals:
-        return self._directions(side).cosines(places)
+    # Cosines of factors, for items too.
+    _similarities = Recommender._similarities
 
     def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
         """Explain a score by the factors and the `n` choices that add most; all add up to it."""
