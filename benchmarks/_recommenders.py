@@ -336,8 +336,11 @@ _NEAR = {"name": "pearson_baseline", "shrinkage": 200, "user_based": False}
 
 # Rows marked "tuned" have the best of some settings on held-out training rows; ten million choices,
 # those of ml-1m.
-_SVD = {"n_factors": 200, "n_epochs": 75, "lr_all": 0.005, "reg_all": 0.06}
-_SVD_WIDE = {"n_factors": 20, "n_epochs": 60, "lr_all": 0.002, "reg_all": 0.3}
+_SVD = {
+    "ml-100k": {"n_factors": 100, "n_epochs": 60, "lr_all": 0.01, "reg_all": 0.1},
+    "ml-1m": {"n_factors": 200, "n_epochs": 75, "lr_all": 0.005, "reg_all": 0.06},
+    "continuous": {"n_factors": 20, "n_epochs": 60, "lr_all": 0.002, "reg_all": 0.3},
+}
 _MF = {"k": 200, "max_iter": 75, "learning_rate": 0.005, "lambda_reg": 0.06}
 _MF_WIDE = {"k": 20, "max_iter": 60, "learning_rate": 0.002, "lambda_reg": 0.3}
 _DRAWS = {"ml-100k": 300, "ml-1m": 300, "continuous": 150}
@@ -377,7 +380,7 @@ RATINGS = {
     "Surprise SVD": Row("surprise", lambda _: Surprise("SVD", random_state=0), RATED),
     "Surprise SVD, tuned": Row(
         "surprise",
-        lambda name: Surprise("SVD", random_state=0, **(_SVD if name in FILMS else _SVD_WIDE)),
+        lambda name: Surprise("SVD", random_state=0, **_SVD[name]),
         RATED,
     ),
     "Surprise KNNBaseline of items, tuned": Row(
@@ -394,6 +397,10 @@ LISTS = {
     "edgewise EASE": Row("edgewise", lambda _: Edgewise("EASE"), RATED),
     "edgewise ImplicitFactorization": Row(
         "edgewise", lambda _: Edgewise("ImplicitFactorization"), CHOSEN
+    ),
+    "edgewise SLIM": Row("edgewise", lambda _: Edgewise("SLIM"), RATED),
+    "edgewise PairwiseFactorization, BPR": Row(
+        "edgewise", lambda _: Edgewise("PairwiseFactorization"), RATED
     ),
     "edgewise ItemKNN": Row("edgewise", lambda _: Edgewise("ItemKNN", implicit=True), CHOSEN),
     "edgewise Popularity": Row("edgewise", lambda _: Edgewise("Popularity"), CHOSEN),
