@@ -35,6 +35,8 @@ def models(name: str) -> dict[str, Callable[[], Any]]:
             precision="single", random_state=0, n_jobs=1
         ),
         "EASE": lambda: r.EASE(),
+        "SLIM": lambda: r.SLIM(n_jobs=1),
+        "PairwiseFactorization (BPR)": lambda: r.PairwiseFactorization(random_state=0),
         "ImplicitFactorization": lambda: r.ImplicitFactorization(random_state=0, n_jobs=1),
         "ImplicitFactorization, alpha=4": lambda: r.ImplicitFactorization(
             alpha=4.0, random_state=0, n_jobs=1
