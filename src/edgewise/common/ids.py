@@ -20,6 +20,9 @@ _SPAN_OF_EACH = 2
 # How many to look up at once.
 _AT_ONCE = 1 << 20
 
+# Letters of so many strings stay in the cache.
+_IN_CACHE = 1 << 12
+
 # From so many strings on, their letters are compared as numbers. The factor of a letter's key is
 # odd, so that no letter is lost.
 _MANY, _ODD = 100_000, np.uint64(0x9E3779B97F4A7C15)
@@ -195,9 +198,12 @@ def repeated(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp
         firsts[codes] = np.arange(n)
         return firsts, codes
     keys = np.zeros(n, dtype=np.uint64)
-    for letters in np.ascontiguousarray(words).view(np.uint32).reshape(n, -1).T:
-        keys *= _ODD
-        keys += letters
+    letters = np.ascontiguousarray(words).view(np.uint32).reshape(n, -1)
+    for at in range(0, n, _IN_CACHE):
+        part = keys[at : at + _IN_CACHE]
+        for column in letters[at : at + _IN_CACHE].T:
+            part *= _ODD
+            part += column
     bits = max(10, n.bit_length() - 3)
     table = np.zeros(1 << bits, dtype=np.int32)
     like, left = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
