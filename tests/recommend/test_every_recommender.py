@@ -148,6 +148,20 @@ class TestEASE(RecommenderTests):
         return recommend.EASE(1.0)
 
 
+class TestSLIM(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.SLIM(regularization=1.0, sparsity=0.01)
+
+
+class TestPairwiseFactorization(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.PairwiseFactorization(2, n_epochs=60, random_state=0)
+
+
 class TestBoostedLists(RecommenderTests):
     implicit = True
 
