@@ -334,8 +334,7 @@ CHOSEN = (*RATED, "ten million")
 
 _NEAR = {"name": "pearson_baseline", "shrinkage": 200, "user_based": False}
 
-# Rows marked "tuned" have the best of some settings on held-out training rows; ten million choices,
-# those of ml-1m.
+# Rows marked "tuned" have the best of some settings on held-out training rows.
 _SVD = {
     "ml-100k": {"n_factors": 100, "n_epochs": 60, "lr_all": 0.01, "reg_all": 0.1},
     "ml-1m": {"n_factors": 200, "n_epochs": 75, "lr_all": 0.005, "reg_all": 0.06},
@@ -345,7 +344,7 @@ _MF = {"k": 200, "max_iter": 75, "learning_rate": 0.005, "lambda_reg": 0.06}
 _MF_WIDE = {"k": 20, "max_iter": 60, "learning_rate": 0.002, "lambda_reg": 0.3}
 _DRAWS = {"ml-100k": 300, "ml-1m": 300, "continuous": 150}
 _PENALTIES = {"ml-100k": 300.0, "ml-1m": 800.0, "continuous": 3000.0, "ten million": 10_000.0}
-# Factors, penalty and the weight of a choice.
+# Factors, penalty and the weight of a choice; ten million choices have those of ml-1m.
 _ALS = {"ml-100k": (50, 10.0, 1.0), "ml-1m": (50, 100.0, 8.0), "continuous": (4, 100.0, 4.0)}
 
 
