@@ -62,6 +62,14 @@ class FitTests(Setting):
         )
         assert_same(ours, theirs)
 
+    def test_predictions_do_not_depend_on_what_else_is_asked(self):
+        model = self.fitted()
+        items = model.ratings_.item_ids.values[model.known_items_]
+        pairs = [(user, item) for user in ("a1", "b2") for item in items.tolist()]
+        together = model.predict(*zip(*pairs, strict=True))
+        alone = [model.predict(*pair) for pair in pairs]
+        np.testing.assert_allclose(alone, together, rtol=1e-12, atol=1e-12)
+
     def test_the_order_of_ratings_makes_no_difference(self):
         order = np.random.default_rng(0).permutation(len(self.ratings()))
         model = self.make().fit(self.ratings(order=order))
