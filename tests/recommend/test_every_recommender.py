@@ -186,6 +186,15 @@ class TestBlend(RecommenderTests):
         return recommend.Blend(models, validation_fraction=0.25, random_state=0)
 
 
+class TestBoostedWithoutLevels(RecommenderTests):
+    """All values of a user at once."""
+
+    def make(self):
+        return recommend.BoostedFactorization(
+            60, target="value", regularization=5.0, bias_regularization=2.0, random_state=0
+        )
+
+
 class TestBoostedFactorization(RecommenderTests):
     def make(self):
         return recommend.BoostedFactorization(40, regularization=1.0, random_state=0)
