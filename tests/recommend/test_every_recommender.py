@@ -227,10 +227,13 @@ TESTED = [
     TestSVDRecommender,
     TestNonNegativeFactorization,
     TestImplicitFactorization,
+    TestPairwiseFactorization,
     TestEASE,
+    TestSLIM,
     TestBoostedLists,
     TestRankBoostRecommender,
     TestBlend,
+    TestBoostedWithoutLevels,
     TestBoostedFactorization,
     TestBoostedIndicators,
 ]

@@ -200,10 +200,10 @@ def repeated(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp
     keys = np.zeros(n, dtype=np.uint64)
     letters = np.ascontiguousarray(words).view(np.uint32).reshape(n, -1)
     for at in range(0, n, _IN_CACHE):
-        part = keys[at : at + _IN_CACHE]
+        block = keys[at : at + _IN_CACHE]
         for column in letters[at : at + _IN_CACHE].T:
-            part *= _ODD
-            part += column
+            block *= _ODD
+            block += column
     bits = max(10, n.bit_length() - 3)
     table = np.zeros(1 << bits, dtype=np.int32)
     like, left = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)

@@ -470,6 +470,16 @@ def test_files_of_double_precision_give_what_they_gave(ratings, tmp_path):
     )
 
 
+def test_a_file_says_only_of_ratings_without_levels_that_values_were_found_at_once(
+    ratings, tmp_path
+):
+    model = BoostedFactorization(**FAST).fit(ratings)
+    for joint in (True, 3):
+        model.joint_ = joint
+        with pytest.raises(edgewise.ModelFileError, match=r"joint_|do not follow"):
+            edgewise.load(saved(model, tmp_path / "model"))
+
+
 def saved(model, path):
     model.save(path)
     return path

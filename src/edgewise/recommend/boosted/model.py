@@ -631,6 +631,9 @@ class BoostedFactorization(Recommender):
         """Raise if what a file says of the steps and settings of the fit makes no sense."""
         one_of("target_", self.target_, [target for target in TARGETS if target != "auto"])
         positive("rate_", self.rate_)
+        solvable = self.target_ == "value" and {USERS, ITEMS} <= set(self.kinds_.tolist())
+        if flag("joint_", self.joint_) and not solvable:
+            raise ValueError("the values of users do not follow from these rounds")
         positive("usual_regularization_", self.usual_regularization_)
         if self.steps_ is None:
             return
