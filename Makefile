@@ -52,7 +52,6 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/fusion.py
 	$(BIN)/python benchmarks/recommend.py
-	$(BIN)/python benchmarks/lists.py
 	$(BIN)/python benchmarks/many_classes.py
 	$(BIN)/python benchmarks/wide.py
 	$(BIN)/python benchmarks/searches.py

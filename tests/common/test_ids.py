@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.common import ids
 from edgewise.common.ids import as_ids
 from edgewise.ratings import Ids
 
@@ -210,3 +211,33 @@ def test_integers_are_found_close_together_and_far_apart(known):
     assert found.dtype == np.int32
     assert found.tolist() == [places.get(one, -1) for one in asked.tolist()]
     assert ids.find("users", asked[:1]).tolist() == found[:1].tolist()
+
+
+@pytest.mark.parametrize("factor", [ids._ODD, np.uint64(0), np.uint64(1)])
+@given(words=st.lists(WORDS, min_size=1))
+def test_many_strings_are_told_apart_as_numbers(factor, words):
+    # Factors of 0 and 1 give different strings the same keys.
+    given_words = np.array(words)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ids, "_MANY", 1)
+        patch.setattr(ids, "_ODD", factor)
+        firsts, codes = ids.repeated(given_words)
+    np.testing.assert_array_equal(given_words[firsts][codes], given_words)
+    assert len(firsts) == len(set(given_words.tolist()))
+
+
+@pytest.mark.parametrize("make", STRINGS.values(), ids=STRINGS)
+def test_many_strings_are_the_same_ids_in_any_container(make, monkeypatch):
+    monkeypatch.setattr(ids, "_MANY", 1)
+    words = ["b", "a", "b", "ccc"]
+    assert as_ids("ids", make(words)).tolist() == words
+    found = Ids.of("ids", make(words))
+    assert found.values.tolist() == ["a", "b", "ccc"]
+    assert found.find("ids", make([*words, "d"])).tolist() == [1, 0, 1, 2, -1]
+
+
+@pytest.mark.parametrize("wrong", [["a", 1], [True, 1], ["a", None]])
+def test_many_ids_of_a_series_are_still_of_one_kind(wrong, monkeypatch):
+    monkeypatch.setattr(ids, "_MANY", 1)
+    with pytest.raises((TypeError, ValueError), match="ids must"):
+        as_ids("ids", pd.Series(wrong, dtype=object))

@@ -97,3 +97,14 @@ def test_reasons_of_both_rounds_add_up():
     why = model.explain(0, 5, n=2)
     assert sum(part.amount for part in why.contributions) == pytest.approx(why.score, abs=1e-6)
     assert "user taste" in [part.name for part in why.contributions]
+
+
+@pytest.mark.parametrize(("n_items", "n_factors"), [(39, 1), (100, 2), (2000, 30)])
+def test_few_items_have_few_factors(n_items, n_factors):
+    rng = np.random.default_rng(0)
+    items = np.arange(n_items)
+    users = rng.integers(0, 50, n_items)
+    ratings = Ratings.from_arrays(users, items)
+    model = BoostedLists(n_epochs=1, precision="single", random_state=0).fit(ratings)
+    assert model.item_factors_.shape == (n_items, n_factors)
+    assert model.fold_in({99: {0: 1}}).user_factors_.shape[1] == n_factors

@@ -148,6 +148,20 @@ class TestEASE(RecommenderTests):
         return recommend.EASE(1.0)
 
 
+class TestSLIM(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.SLIM(regularization=1.0, sparsity=0.01)
+
+
+class TestPairwiseFactorization(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.PairwiseFactorization(2, n_epochs=60, random_state=0)
+
+
 class TestBoostedLists(RecommenderTests):
     implicit = True
 
@@ -170,6 +184,15 @@ class TestBlend(RecommenderTests):
             ("factors", recommend.SVDRecommender(1)),
         ]
         return recommend.Blend(models, validation_fraction=0.25, random_state=0)
+
+
+class TestBoostedWithoutLevels(RecommenderTests):
+    """All values of a user at once."""
+
+    def make(self):
+        return recommend.BoostedFactorization(
+            60, target="value", regularization=5.0, bias_regularization=2.0, random_state=0
+        )
 
 
 class TestBoostedFactorization(RecommenderTests):
@@ -204,10 +227,13 @@ TESTED = [
     TestSVDRecommender,
     TestNonNegativeFactorization,
     TestImplicitFactorization,
+    TestPairwiseFactorization,
     TestEASE,
+    TestSLIM,
     TestBoostedLists,
     TestRankBoostRecommender,
     TestBlend,
+    TestBoostedWithoutLevels,
     TestBoostedFactorization,
     TestBoostedIndicators,
 ]

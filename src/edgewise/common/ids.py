@@ -20,6 +20,13 @@ _SPAN_OF_EACH = 2
 # How many to look up at once.
 _AT_ONCE = 1 << 20
 
+# Letters of so many strings stay in the cache.
+_IN_CACHE = 1 << 12
+
+# From so many strings on, their letters are compared as numbers. The factor of a letter's key is
+# odd, so that no letter is lost.
+_MANY, _ODD = 100_000, np.uint64(0x9E3779B97F4A7C15)
+
 _ENDS_IN_NUL = methodcaller("endswith", "\0")
 
 
@@ -70,7 +77,7 @@ class Ids:
         if given.dtype.kind == "i":
             return Ids(different(given))
         # Sorting the few different strings is much faster than sorting all.
-        return Ids(text_array(name, sorted(set(given.tolist()))))
+        return Ids(text_array(name, sorted(set(given[repeated(given)[0]].tolist()))))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -95,8 +102,10 @@ class Ids:
             )
         if given.dtype.kind == "i":
             return self._find_numbers(given, dtype)
+        firsts, codes = repeated(given)
         places = self._places
-        return np.fromiter((places.get(one, -1) for one in given.tolist()), dtype, len(given))
+        found = (places.get(one, -1) for one in given[firsts].tolist())
+        return np.fromiter(found, dtype, len(firsts))[codes]
 
     def _find_numbers(self, given: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
         found = np.full(len(given), -1, dtype=dtype)
@@ -169,6 +178,65 @@ class Ids:
         return order, self.values[order]
 
 
+def repeated(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return a place of each different string, and which of these places holds each string's like.
+
+    Strings meet in a table at a place that their letters give. Where different ones meet, the last
+    stays, and the others try again elsewhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> firsts, codes = repeated(np.array(["b", "a", "b"]))
+    >>> np.array(["b", "a", "b"])[firsts][codes]
+    array(['b', 'a', 'b'], dtype='<U1')
+    """
+    n = len(words)
+    if n < _MANY or words.dtype.itemsize == 0:
+        _, codes = numbered(words.tolist())
+        firsts = np.zeros(codes.max(initial=-1) + 1, dtype=np.intp)
+        firsts[codes] = np.arange(n)
+        return firsts, codes
+    keys = np.zeros(n, dtype=np.uint64)
+    letters = np.ascontiguousarray(words).view(np.uint32).reshape(n, -1)
+    for at in range(0, n, _IN_CACHE):
+        block = keys[at : at + _IN_CACHE]
+        for column in letters[at : at + _IN_CACHE].T:
+            block *= _ODD
+            block += column
+    bits = max(10, n.bit_length() - 3)
+    table = np.zeros(1 << bits, dtype=np.int32)
+    like, left = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+    turn = int(_ODD)
+    while len(left):
+        mine = keys[left]
+        slots = (mine * np.uint64(turn)) >> np.uint64(64 - bits)
+        table[slots] = left
+        there = table[slots]
+        same = keys[there] == mine
+        like[left[same]] = there[same]
+        left, turn = left[~same], (turn * turn + 2) % 2**64
+    for at in range(0, n, _AT_ONCE):
+        part = slice(at, at + _AT_ONCE)
+        if not (words[like[part]] == words[part]).all():
+            # Different letters gave the same key, which hardly happens by chance.
+            _, firsts, codes = np.unique(words, return_index=True, return_inverse=True)
+            return firsts, codes
+    marks = np.zeros(n, dtype=bool)
+    marks[like] = True
+    firsts = np.flatnonzero(marks)
+    numbers_of = np.zeros(n, dtype=np.int32)
+    numbers_of[firsts] = np.arange(len(firsts))
+    return firsts, numbers_of[like].astype(np.intp)
+
+
+def numbered(words: list[str]) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the different strings of a list in their first order, and which each string is."""
+    few = list(dict.fromkeys(words))
+    places = dict(zip(few, range(len(few)), strict=True))
+    return few, np.fromiter(map(places.__getitem__, words), np.intp, len(words))
+
+
 def different(values: NDArray[Any]) -> NDArray[Any]:
     """Return the different values in ascending order.
 
@@ -201,6 +269,10 @@ def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = Fal
 
     With `floats`, floats may stand for integers, as in a column with missing values elsewhere.
     """
+    if hasattr(ids, "factorize") and len(ids) >= _MANY and n_rows is None:
+        codes, few = ids.factorize()
+        if len(few) and codes.min() >= 0 and all(isinstance(one, str) for one in few):
+            return text_array(name, few.tolist())[codes]
     if hasattr(ids, "to_list") and not isinstance(ids, np.ndarray):
         # From a series, NumPy would make objects or bytes of strings.
         plain = ids.to_numpy() if _is_whole(ids) else np.array(ids.to_list(), dtype=object)
@@ -240,7 +312,8 @@ def _from_objects(name: str, values: list[Any], floats: bool) -> NDArray[Any]:
     if not kinds:
         return np.zeros(0, dtype=np.int64)
     if all(issubclass(kind, str) for kind in kinds):
-        return text_array(name, values)
+        few, codes = numbered(values)
+        return text_array(name, few)[codes]
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return np.array(values, dtype=np.int64)

@@ -52,7 +52,7 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
 
     The same header and arrays give the same bytes.
     """
-    given = {name: np.asarray(array) for name, array in arrays.items()}
+    given = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     small = {name: _smallest(array) for name, array in given.items()}
     types = {name: given[name].dtype.str for name in given if small[name] is not given[name]}
     header = {"format": FORMAT_VERSION, "types": types, **header}

@@ -14,7 +14,7 @@ from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.choices import DUPLICATES
 from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.files import PathLike, reading
-from edgewise.common.ids import Ids, as_ids, text_array
+from edgewise.common.ids import Ids, as_ids, repeated, text_array
 from edgewise.data import as_table
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
 from edgewise.data.table import ColumnTable, Table, is_frame
@@ -68,13 +68,25 @@ def build(
         _check_moderate(name, part)
     if parts[1] is not None and not parts[1].min() > 0:
         raise ValueError(f"weights must be positive, got {parts[1].min():g}")
+    (users, user_rows), (items, item_rows) = _few(users), _few(items)
     user_ids = Ids.of("users", users if all_users is None else all_users)
     item_ids = Ids.of("items", items if all_items is None else all_items)
     user_ids, about_users = _described("users", user_ids, user_features, user)
     item_ids, about_items = _described("items", item_ids, item_features, item)
-    places = user_ids.find("users", users, ROW), item_ids.find("items", items, ROW)
+    places = (
+        user_ids.find("users", users, ROW)[user_rows],
+        item_ids.find("items", items, ROW)[item_rows],
+    )
     rows = _once(RatingColumns(*places, *parts), duplicates, user_ids, item_ids)
     return Ratings(user_ids, item_ids, *rows, about_users, about_items)
+
+
+def _few(ids: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+    """Return the different strings, and which of them each row has; integers stay as they are."""
+    if ids.dtype.kind == "i":
+        return ids, slice(None)
+    firsts, rows = repeated(ids)
+    return ids[firsts], rows
 
 
 def _check_moderate(name: str, values: Reals | None) -> None:
@@ -175,8 +187,7 @@ def _series(role: str, series: Any, nw: Any) -> NDArray[Any]:
         raise ValueError(f"{role}={series.name!r} must not be missing, but row {row} is")
     if role in ("user", "item"):
         whole = series.dtype.is_integer()
-        values = series.to_numpy() if whole else np.array(series.to_list(), dtype=object)
-        return as_ids(role, np.asarray(values))
+        return as_ids(role, np.asarray(series.to_numpy()) if whole else series.to_native())
     if series.dtype in (nw.Datetime, nw.Date) and role == "time":
         return np.asarray(series.to_numpy()).astype("datetime64[ns]").astype(np.int64) / 1e9
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):

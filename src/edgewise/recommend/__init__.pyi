@@ -28,6 +28,7 @@ from edgewise.recommend.factorization.matrix import MatrixFactorization as Matri
 from edgewise.recommend.factorization.nonnegative import (
     NonNegativeFactorization as NonNegativeFactorization,
 )
+from edgewise.recommend.factorization.pairwise import PairwiseFactorization as PairwiseFactorization
 from edgewise.recommend.factorization.svd import SVDRecommender as SVDRecommender
 from edgewise.recommend.knn import ItemKNN as ItemKNN, UserKNN as UserKNN
 from edgewise.recommend.lists import (
@@ -37,6 +38,7 @@ from edgewise.recommend.lists import (
 from edgewise.recommend.rankboost import RankBoostRecommender as RankBoostRecommender
 from edgewise.recommend.ranking_neighbor import RankingNeighbor as RankingNeighbor
 from edgewise.recommend.regression import UserRegression as UserRegression
+from edgewise.recommend.slim import SLIM as SLIM
 from edgewise.recommend.tuning import RecommenderSearch as RecommenderSearch
 
 __all__: list[str]

@@ -31,6 +31,8 @@ ALGORITHMS = {
     "implicit": Algorithm("ImplicitFactorization", "matrix factorisation for implicit feedback"),
     "boosted-lists": Algorithm("BoostedLists", "boosted factors and regression, for lists"),
     "ease": Algorithm("EASE", "least squares of each item on all others, for lists"),
+    "slim": Algorithm("SLIM", "few weights of other items, none negative, for lists"),
+    "bpr": Algorithm("PairwiseFactorization", "factors that place choices above other items"),
     "bias": Algorithm("BiasBaseline", "mean with user and item biases"),
     "popularity": Algorithm("Popularity", "most rated items"),
     "random": Algorithm("RandomRecommender", "random items, as a baseline"),

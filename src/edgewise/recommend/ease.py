@@ -98,19 +98,29 @@ class EASE(Recommender):
         self.item_weights_ = np.zeros((ratings.n_items, ratings.n_items), dtype=np.float32)
         if not len(known):
             return
-        chosen = chosen[:, known].astype(dtype)
-        inverse = _inverse(_gram(chosen, sizes.astype(dtype)), self.penalty_)
-        scales, products = -1.0 / np.diag(inverse), None
+        chosen, factors = chosen[:, known].astype(dtype), None
         if users is not None:
+            sides = (chosen.T @ (users * sizes[:, None])).astype(dtype)
+            factors = sides, items[known].astype(dtype)
+        gram = _gram(chosen, sizes.astype(dtype))
+        self.item_weights_[np.ix_(known, known)] = self._weights(gram, factors)
+
+    def _weights(self, gram: NDArray[Any], factors: Any) -> NDArray[Any]:
+        """Return the weights, given the products of items, whose array may be overwritten.
+
+        `factors` are None, or the products of items with user factors, and the item factors.
+        """
+        inverse = _inverse(gram, self.penalty_)
+        scales, products = -1.0 / np.diag(inverse), None
+        if factors is not None:
             # What regression would make of the factors' products, for the same inverse.
-            sides = inverse @ (chosen.T @ (users * sizes[:, None])).astype(dtype)
-            products = sides @ items[known].astype(dtype).T
+            products = (inverse @ factors[0]) @ factors[1].T
             scales *= 1.0 - np.diag(products)
         inverse *= scales
         if products is not None:
             inverse -= products
         np.fill_diagonal(inverse, 0.0)
-        self.item_weights_[np.ix_(known, known)] = inverse
+        return inverse
 
     def _penalty(self, n_items: int, counts: NDArray[Any], sizes: Reals) -> float:
         if self.regularization is not None:

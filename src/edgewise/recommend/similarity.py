@@ -20,8 +20,11 @@ class Directions:
 
     def __init__(self, vectors: Any) -> None:
         self.sparse = sparse.issparse(vectors)
-        squares = vectors.multiply(vectors) if self.sparse else vectors**2
-        self.lengths = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        if self.sparse:
+            squares = np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
+        else:
+            squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        self.lengths = np.sqrt(squares)
         scale = np.divide(
             1.0, self.lengths, out=np.zeros_like(self.lengths), where=self.lengths > 0
         )
@@ -49,5 +52,5 @@ class Directions:
 
     def pairs(self, ones: Indices, others: Indices) -> Reals:
         """Return the cosines of pairs of rows of dense vectors."""
-        products = np.einsum("ij,ij->i", self.rows[ones], self.rows[others])
+        products = np.einsum("ij,ij->i", self.rows[ones], self.rows[others], dtype=np.float64)
         return np.asarray(products * (self.scale[ones] * self.scale[others]))

@@ -9,7 +9,7 @@ from tests.recommend.boosted.conftest import drawn
 
 from edgewise import AdaBoostMH, BoostedFactorization, Ratings
 from edgewise.recommend.boosted.levels import levels_of
-from edgewise.recommend.boosted.rounds import fold
+from edgewise.recommend.boosted.rounds import RoundFactors
 
 FAST = {"n_rounds": 45, "regularization": 5.0, "bias_regularization": 2.0, "random_state": 0}
 
@@ -126,7 +126,8 @@ def _stopped(self, *_):
 
 def test_terms_that_differ_in_the_sign_of_zero_are_one():
     users, items = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([[1.0, -1.0], [1.0, -1.0]])
-    factors = fold(users, items, np.array([[2.0], [0.5]]), np.array([2, 2], dtype=np.int8))
+    votes, kinds = np.array([[2.0], [0.5]]), np.array([2, 2], dtype=np.int8)
+    factors = RoundFactors.of(users.T, items.T, votes, kinds)
     assert factors.votes.tolist() == [[1.5]]
 
 

@@ -3,7 +3,16 @@ import pytest
 from tests.recommend.boosted.conftest import drawn
 
 import edgewise
-from edgewise import AdaBoostMH, BoostedFactorization, Indicator, Product, Ratings, datasets
+from edgewise import (
+    AdaBoostMH,
+    BoostedFactorization,
+    Indicator,
+    ItemKNN,
+    MatrixFactorization,
+    Product,
+    Ratings,
+    datasets,
+)
 
 # Products begin after 30 rounds.
 FAST = {"n_rounds": 45, "regularization": 5.0, "bias_regularization": 2.0, "random_state": 0}
@@ -93,9 +102,9 @@ def test_the_ratings_of_a_user_under_a_new_name_give_the_same_values(weights, vo
         ratings.values[rows], weights=None if not weights else ratings.weights[rows],
     )  # fmt: skip
     more = model.fold_in(again)
-    assert more.user_values_[:, -1] == pytest.approx(model.user_values_[:, 4], abs=1e-9)
+    assert more.user_values_[:, -1] == pytest.approx(model.user_values_[:, 4], abs=1e-6)
     items = ratings.item_ids.values
-    assert more.predict(999, items) == pytest.approx(model.predict(4, items), abs=1e-9)
+    assert more.predict(999, items) == pytest.approx(model.predict(4, items), abs=1e-6)
 
 
 def test_features_of_a_new_user_count_too():
@@ -109,7 +118,7 @@ def test_features_of_a_new_user_count_too():
         ratings.values[rows], user_features=([999], np.array(row)),
     )  # fmt: skip
     more = model.fold_in(again)
-    assert more.user_values_[:, -1] == pytest.approx(model.user_values_[:, 4], abs=1e-9)
+    assert more.user_values_[:, -1] == pytest.approx(model.user_values_[:, 4], abs=1e-6)
 
 
 def test_users_and_items_without_ratings_are_known_by_their_features():
@@ -370,6 +379,110 @@ def test_the_units_of_ratings_without_levels_do_not_matter():
         model = BoostedFactorization(**settings).fit(train)
         found.append((model.predict(test.users, test.items) - zero) / unit)
     np.testing.assert_allclose(*found, atol=1e-3)
+
+
+def test_all_values_of_a_user_at_once_beat_other_models_of_ratings_without_levels():
+    train, test = continuous()
+    models = BoostedFactorization(random_state=0), MatrixFactorization(random_state=0), ItemKNN()
+    errors = [
+        np.std(model.fit(train).predict(test.users, test.items) - test.values) for model in models
+    ]
+    assert errors[0] <= min(errors[1:])
+    # One constant, offsets of items and of users, and a product for each item at most.
+    kinds = models[0].kinds_
+    assert len(kinds) <= 3 + train.n_items
+    assert np.bincount(kinds)[:2].tolist() == [1, 2]
+    assert (np.diff(models[0].history_["train_rmse"]) <= 1e-6).all()
+
+
+def test_the_values_of_a_user_solve_one_system():
+    train, _ = continuous()
+    model = BoostedFactorization(100, regularization=20.0, random_state=0).fit(train)
+    solved = np.flatnonzero(model.kinds_ != 1)
+    design = (model.item_values_ * model.round_votes_)[solved].T.astype(float)
+    base = (model.item_values_ * model.round_votes_)[model.kinds_ == 1].sum(axis=0)
+    low, high = model.levels_
+    for user in (0, 7):
+        mine = train.users == user
+        rows = design[train.items[mine]]
+        left = (train.values[mine] - low) / (high - low) - base[train.items[mine]]
+        matrix = rows.T @ rows + 20 / 50 / 6 * np.eye(len(solved))
+        expected = np.linalg.solve(matrix, rows.T @ left)
+        np.testing.assert_allclose(model.user_values_[solved, user], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_rating_without_levels_is_explained_by_the_ratings_of_the_user(weighted):
+    train, _ = continuous()
+    weights = 1.0 + (train.items % 3) if weighted else None
+    train = Ratings.from_arrays(train.users, train.items, train.values, weights=weights)
+    model = BoostedFactorization(100, regularization=20.0, random_state=0).fit(train)
+    told = model.explain(3, 4)
+    assert sum(part.amount for part in told.contributions) == pytest.approx(told.score, abs=1e-4)
+    names = [part.name for part in told.contributions]
+    assert names.count("rated") == (train.users == 3).sum()
+    assert set(names) == {"mean", "item offset", "rated"}
+    # Under a new name the ratings of a user give the same values.
+    mine = train.users == 3
+    again = Ratings.from_arrays(
+        np.full(mine.sum(), 999), train.items[mine], train.values[mine],
+        weights=None if weights is None else weights[mine],
+    )  # fmt: skip
+    items = np.arange(train.n_items)
+    np.testing.assert_allclose(
+        model.fold_in(again).predict(999, items), model.predict(3, items), atol=1e-4
+    )
+
+
+def test_users_without_ratings_have_the_tastes_of_their_features():
+    train, _ = continuous()
+    kind = (np.arange(302) % 2).astype(float)
+    values = train.values + 4 * np.where(kind[train.users] == train.items % 2, 1, -1)
+    about = (np.arange(302), kind[:, None])
+    described = Ratings.from_arrays(train.users, train.items, values, user_features=about)
+    model = BoostedFactorization(100, random_state=0).fit(described)
+    items = np.arange(30)
+    usual = np.mean([model.predict(user, items) for user in range(300)], axis=0)
+    found = model.predict(301, items) - usual
+    assert found[items % 2 == 1].mean() > found[items % 2 == 0].mean() + 2
+
+
+def test_rounds_are_kept_once_and_in_single_precision(ratings, tmp_path):
+    model = BoostedFactorization(**FAST).fit(ratings)
+    for loaded in (model, edgewise.load(saved(model, tmp_path / "model"))):
+        for values in (loaded.user_values_, loaded.item_values_, loaded.indicator_weights_):
+            assert values.dtype == np.float32
+        # Scores are made of the same memory.
+        assert np.shares_memory(loaded.user_values_, loaded._factors.users)
+        assert np.shares_memory(loaded.item_values_, loaded._factors.items)
+
+
+def test_files_of_double_precision_give_what_they_gave(ratings, tmp_path):
+    model = BoostedFactorization(**FAST).fit(ratings)
+    rng = np.random.default_rng(0)
+    for name in ("user_values_", "item_values_", "indicator_weights_"):
+        values = getattr(model, name).astype(np.float64)
+        setattr(model, name, values * (1 + 1e-9 * rng.random(values.shape)))
+    loaded = edgewise.load(saved(model, tmp_path / "model"))
+    assert loaded.user_values_.dtype == np.float64
+    np.testing.assert_array_equal(
+        loaded.predict(*all_pairs(ratings)), model.predict(*all_pairs(ratings))
+    )
+
+
+def test_a_file_says_only_of_ratings_without_levels_that_values_were_found_at_once(
+    ratings, tmp_path
+):
+    model = BoostedFactorization(**FAST).fit(ratings)
+    for joint in (True, 3):
+        model.joint_ = joint
+        with pytest.raises(edgewise.ModelFileError, match=r"joint_|do not follow"):
+            edgewise.load(saved(model, tmp_path / "model"))
+
+
+def saved(model, path):
+    model.save(path)
+    return path
 
 
 def test_products_of_a_step_follow_from_the_same_scores(ratings):

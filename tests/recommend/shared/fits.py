@@ -7,6 +7,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from edgewise import Ratings
+
 from .setting import ITEMS, USERS, Setting, assert_same, everything
 
 
@@ -60,6 +62,19 @@ class FitTests(Setting):
             everything(self.make().fit(each.take(~held_out)))
             for each in (ratings, replace(ratings, values=values))
         )
+        assert_same(ours, theirs)
+
+    def test_a_training_part_teaches_what_its_rows_alone_teach(self):
+        ratings = self.ratings()
+        train = ratings.take(np.arange(len(ratings)) % 4 != 1)
+        alone = Ratings.from_arrays(
+            train.user_ids.values[train.users],
+            train.item_ids.values[train.items],
+            train.values,
+            item_features=self.item_features(ITEMS),
+        )
+        assert (alone.n_users, alone.n_items) == (train.n_users, train.n_items)
+        ours, theirs = (everything(self.make().fit(each)) for each in (train, alone))
         assert_same(ours, theirs)
 
     def test_the_order_of_ratings_makes_no_difference(self):

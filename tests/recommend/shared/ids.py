@@ -63,6 +63,16 @@ class IdTests(Setting):
         expected = [model.predict(user, "x0") for user in USERS]
         np.testing.assert_allclose(model.predict(USERS, "x0"), expected, rtol=1e-9, atol=1e-15)
 
+    def test_predictions_do_not_depend_on_what_else_is_asked(self):
+        users, items = np.repeat([*USERS, "zed"], len(ITEMS)), np.tile(ITEMS, len(USERS) + 1)
+        expected = self.fitted().predict(users, items, unknown="mean")
+        model = self.make().fit(self.ratings())
+        model.recommend(USERS[::-2], n=1)
+        order = np.random.default_rng(0).permutation(len(users))
+        for rows in np.array_split(order, 7):
+            found = model.predict(users[rows], items[rows], unknown="mean")
+            np.testing.assert_allclose(found, expected[rows], rtol=1e-9, atol=1e-12)
+
     def test_no_ids_give_no_answers(self):
         model = self.fitted()
         assert model.predict([], []).shape == (0,)

@@ -78,6 +78,73 @@ def descend(  # type: ignore[no-untyped-def]
 
 
 @_kernel
+def descend_pairs(  # type: ignore[no-untyped-def]
+    order, users, items, starts, others, n_tries, rates, penalty, state, user_factors, item_factors
+):
+    """Take a gradient step for every choice and an item drawn beside it; OUT state, factors."""
+    n_items, k = item_factors.shape
+    user_rate, item_rate = rates
+    x = state[0]
+    for place in order:
+        i, j = users[place], items[place]
+        u, v = user_factors[i], item_factors[j]
+        score = 0.0
+        for f in range(k):
+            score += u[f] * v[f]
+        first, last = starts[i], starts[i + 1]
+        for _ in range(n_tries):
+            x ^= x << np.uint64(13)
+            x ^= x >> np.uint64(7)
+            x ^= x << np.uint64(17)
+            other = np.intp(((x >> np.uint64(32)) * np.uint64(n_items)) >> np.uint64(32))
+            at = first + np.searchsorted(others[first:last], other)
+            if at < last and others[at] == other:
+                continue
+            w = item_factors[other]
+            gap = score
+            for f in range(k):
+                gap -= u[f] * w[f]
+            length = 1.0 / (1.0 + np.exp(gap))
+            for f in range(k):
+                a, b, c = u[f], v[f], w[f]
+                if f < k - 1:
+                    u[f] = a + user_rate * (length * (b - c) - penalty * a)
+                v[f] = b + item_rate * (length * a - penalty * b)
+                w[f] = c + item_rate * (-length * a - penalty * c)
+            break
+    state[0] = x
+
+
+@_kernel
+def sparse_rows(  # type: ignore[no-untyped-def]
+    start, stop, gram, ridge, lasso, n_sweeps, tolerance, weights
+):
+    """Regress the items from start to stop on all others by coordinate descent; OUT weights."""
+    n_items = len(gram)
+    gradient = np.empty(n_items, dtype=gram.dtype)
+    for row in range(start, stop):
+        own = weights[row]
+        for i in range(n_items):
+            gradient[i] = gram[row, i]
+        for _ in range(n_sweeps):
+            largest = 0.0
+            for i in range(n_items):
+                if i == row:
+                    continue
+                size = gram[i, i]
+                new = max(0.0, (gradient[i] + size * own[i] - lasso) / (size + ridge))
+                move = gram.dtype.type(new - own[i])
+                if move != 0.0:
+                    own[i] += move
+                    near = gram[i]
+                    for k in range(n_items):
+                        gradient[k] -= move * near[k]
+                    largest = max(largest, abs(move))
+            if largest <= tolerance:
+                break
+
+
+@_kernel
 def squared_error(  # type: ignore[no-untyped-def]
     users, items, values, weights, mean, user_factors, item_factors, user_biases, item_biases
 ):

@@ -68,6 +68,63 @@ def descend(
             u[:] = moved
 
 
+def descend_pairs(
+    order: Rows, users: Rows, items: Rows, starts: Starts, others: Rows, n_tries: int,
+    rates: tuple[float, float], penalty: float, state: NDArray[np.uint64], user_factors: Reals,
+    item_factors: Reals,
+) -> None:  # fmt: skip
+    """Take a gradient step for every choice and an item drawn beside it; OUT state, factors.
+
+    An item is drawn up to `n_tries` times, until it is no choice of the user. The last factor of a
+    user stays.
+    """
+    x = int(state[0])
+    for place in order.tolist():
+        i = int(users[place])
+        own = others[starts[i] : starts[i + 1]]
+        for _ in range(n_tries):
+            x ^= x << 13 & _WORD
+            x ^= x >> 7
+            x ^= x << 17 & _WORD
+            other = (x >> 32) * len(item_factors) >> 32
+            at = np.searchsorted(own, other)
+            if at == len(own) or own[at] != other:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    u, v, w = user_factors[i], item_factors[items[place]], item_factors[other]
+                    length = 1.0 / (1.0 + np.exp(u @ v - u @ w))
+                    moved = u + rates[0] * (length * (v - w) - penalty * u)
+                    v += rates[1] * (length * u - penalty * v)
+                    w += rates[1] * (-length * u - penalty * w)
+                    u[:-1] = moved[:-1]
+                break
+    state[0] = x
+
+
+def sparse_rows(
+    start: int, stop: int, gram: NDArray, ridge: float, lasso: float, n_sweeps: int,
+    tolerance: float, weights: NDArray,
+) -> None:  # fmt: skip
+    """Regress the items from start to stop on all others by coordinate descent; OUT weights.
+
+    Row i of the weights minimises ``w' G w / 2 - G_i w + ridge |w|^2 / 2 + lasso |w|_1`` with all
+    weights at least 0 and that of the item itself 0.
+    """
+    rows = np.arange(start, stop)
+    gradient = gram[start:stop].copy()
+    for _ in range(n_sweeps):
+        largest = np.zeros(len(rows))
+        for i in range(len(gram)):
+            own = weights[rows, i]
+            new = np.maximum(
+                0.0, (gradient[:, i] + gram[i, i] * own - lasso) / (gram[i, i] + ridge)
+            )
+            move = np.where(rows == i, 0.0, new - own).astype(gram.dtype)
+            weights[rows, i] += move
+            gradient -= move[:, None] * gram[i]
+            largest = np.maximum(largest, np.abs(move))
+        rows, gradient = rows[largest > tolerance], gradient[largest > tolerance]
+
+
 def squared_error(
     users: Rows, items: Rows, values: Reals, weights: Reals, mean: float, user_factors: Reals,
     item_factors: Reals, user_biases: Reals, item_biases: Reals,

@@ -1,13 +1,14 @@
 """Boosted factorisation: ratings as a sum of products of user values and item values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby
 from math import isfinite
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
@@ -19,7 +20,7 @@ from edgewise.model.file import Noted
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Near, Recommender, parameter
-from edgewise.recommend.boosted import signs, training
+from edgewise.recommend.boosted import joint, signs, training
 from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.rounds import (
@@ -27,9 +28,9 @@ from edgewise.recommend.boosted.rounds import (
     ITEMS,
     USERS,
     FactorRound,
+    Floats,
+    KeptRounds,
     RoundFactors,
-    SingleRounds,
-    fold,
 )
 from edgewise.recommend.content import has_features
 
@@ -43,11 +44,16 @@ _ROUNDS, _SIGN_ROUNDS = 1000, 500
 _RATE, _SIGN_RATE = 0.1, 0.05
 _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
 
-# The same for ratings without levels, chosen on generated sets: many users rate few items there.
-_VALUE_REGULARIZATION = 50.0
+# The same for ratings without levels, and the variance of standardised ratings about what a user
+# thinks. Chosen on generated sets of few and many items, rated by most users or by few.
+_VALUE_ROUNDS, _VALUE_REGULARIZATION, _NOISE = 400, 50.0, 1 / 6
+_VALUE_SCALES = (1.0, 4.0, 16.0, 64.0)
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
+
+# Values of rounds are in single precision; earlier files have twice that.
+_VALUES = (np.float32, np.float64)
 
 # How far off, in parts of its size, an expected rating may be by rounding its chances.
 _ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-6
@@ -66,14 +72,16 @@ class BoostedFactorization(Recommender):
     ----------
     n_rounds : int or None, default None
         The most rounds. None is 1,000 up to 80,000 ratings, more in proportion to the root of their
-        number, up to 4,000; 1,000 without levels; 500 for signs. With real factors the first 30
+        number, up to 4,000; 400 without levels; 500 for signs. With real factors the first 30
         rounds learn offsets of users and items, and then up to eight products at a time follow from
         the same gradients.
     target : {"auto", "ordered", "one_hot", "binary", "value"}, default "auto"
         What the score columns ask: "above this level?", "this level?", or, in one column, "above
         `threshold`?"; then more than 20 distinct ratings share at most 20 levels. "value" has no
-        levels: one column fits the ratings by least squares, with real factors only. "auto" is
-        "ordered" up to 20 distinct ratings and for signs, and "value" beyond.
+        levels: one column fits the ratings by least squares, with real factors only, and a last
+        step finds all values of a user at once, along the 100 main directions of what the rounds
+        found, which the model keeps in their place. "auto" is "ordered" up to 20 distinct ratings
+        and for signs, and "value" beyond.
     factors : {"real", "signs"}, default "real"
         The kind of values: Newton steps on the logistic loss, regularised and shared among similar
         users and items, made for low error; or -1 and +1, and AdaBoost.MH as in the paper.
@@ -155,11 +163,11 @@ class BoostedFactorization(Recommender):
 
     predicts_levels = True
     stored: ClassVar = {
-        "user_values_": "rounds users",
-        "item_values_": "rounds items",
+        "user_values_": Array("rounds users", _VALUES),
+        "item_values_": Array("rounds items", _VALUES),
         "round_votes_": "rounds columns",
         "kinds_": Known(Array("rounds", np.int8)),
-        "indicator_weights_": "rounds indicators",
+        "indicator_weights_": Array("rounds indicators", _VALUES),
         "levels_": "levels",
         "level_starts_": "starts",
         "history_": DictOf(Array("steps", np.float64)),
@@ -191,28 +199,33 @@ class BoostedFactorization(Recommender):
     verbose: int = parameter(0, verbosity)
     _serves_in_threads = True
 
-    _folded: RoundFactors | None = field(default=None, init=False)
-
     # What was chosen, as files that do not say have it: rounds followed one by one.
     target_ = "ordered"
     steps_ = None
+    joint_ = False
     rate_ = 0.2
     usual_regularization_ = _REGULARIZATION
 
     @property
     def user_factors_(self) -> Reals:
         """User factors, shape (users, terms)."""
-        return self._factors.users
+        return self._terms[0]
 
     @property
     def item_factors_(self) -> Reals:
         """Item factors, shape (items, terms)."""
-        return self._factors.items
+        return self._terms[1]
 
     @property
     def votes_(self) -> Reals:
         """The votes of the terms, shape (terms, columns)."""
-        return self._factors.votes
+        return self._terms[2]
+
+    @property
+    def _terms(self) -> tuple[Reals, Reals, Reals]:
+        factors = self._factors
+        terms: tuple[Reals, Reals, Reals] = self._once("terms", factors.terms)
+        return terms
 
     @property
     def n_rounds_(self) -> int:
@@ -295,7 +308,8 @@ class BoostedFactorization(Recommender):
         def stages() -> Iterator[Reals]:
             scores = np.zeros((len(pair[0]), self._levels.n_columns))
             for _, user_values, item_values, votes, *_ in self._rounds():
-                scores += (user_values[pair[0]] * item_values[pair[1]])[:, None] * votes
+                products = user_values[pair[0]].astype(np.float64) * item_values[pair[1]]
+                scores += products[:, None] * votes
                 rated = self._levels.expected(scores)
                 yield self._predicted(users, items, unknown, lambda *_, rated=rated: rated)
 
@@ -366,33 +380,83 @@ class BoostedFactorization(Recommender):
             self.usual_regularization_ = _VALUE_REGULARIZATION
         if levels.n_columns == 0 or len(levels.starts) == 0:
             # All ratings are the same: predict that.
-            self._keep_rounds([], ratings, levels)
+            sizes = ratings.n_users, ratings.n_items, 0
+            self._keep_rounds(KeptRounds(sizes, 0, levels.n_columns), 0)
             self.history_ = {}
             return
         held_out = None
         if rest is not None:
             held_out = training.HeldOutRatings(rest, levels, self.early_stopping_rounds)
         fit = self._fit_signs if self.factors == "signs" else self._fit_real
-        rounds = fit(ratings, levels, seed, held_out)
+        kept = fit(ratings, levels, seed, held_out)
+        n_kept = kept.size
         if held_out is not None:
             last = held_out.best_round
             if self.early_stopping_rounds is not None and real:
                 training.warn_of_few_rounds(last, self._settings().n_rounds)
-            del rounds[last + 1 :]
+            n_kept = last + 1
             self.rules_ = self.rules_[: last + 1]
             self.history_["validation_rmse"] = np.array(held_out.errors[1:])
             self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
-        self._keep_rounds(rounds, ratings, levels)
+        self._keep_rounds(kept, n_kept)
+        if levels.target == "value" and (self.kinds_ == BOTH).any():
+            self._solve_jointly(ratings, levels, rest)
+
+    def _solve_jointly(self, ratings: Ratings, levels: Levels, rest: Ratings | None) -> None:
+        """Find all values of a user at once, along the main directions of what rounds found."""
+        settings = self._settings()
+        noise = self._noise(settings)
+        rounds = joint.joint_rounds(ratings, levels, self._ready(), noise, settings.n_threads)
+        sizes = ratings.n_users, ratings.n_items, self.indicator_weights_.shape[1]
+        kept = KeptRounds(sizes, len(rounds), levels.n_columns)
+        held_out = None if rest is None else training.HeldOutRatings(rest, levels, None)
+        for _, step in groupby(rounds, lambda one: one.step):
+            found = list(step)
+            kept.add(found)
+            if held_out is not None:
+                held_out.add(*found)
+        self._keep_rounds(kept, kept.size)
+        self.joint_ = True
+        self.history_ = _history([(one.error, one.gain) for one in rounds])
+        if held_out is not None:
+            self.history_["validation_rmse"] = np.array(held_out.errors[1:])
+
+    def _best_scale(self, ratings: Ratings, seed: int) -> float:
+        """Return the factor on the usual regularisation with the least error on a tenth."""
+        usual = (
+            ("regularization", _VALUE_REGULARIZATION),
+            ("bias_regularization", _BIAS_REGULARIZATION),
+            ("share_regularization", _SHARE_REGULARIZATION),
+        )
+        free = {name: size for name, size in usual if getattr(self, name) is None}
+        if len(ratings) < training.FEWEST:
+            return _VALUE_SCALES[-1]
+        kept, rest = ratings.split(training.HELD_OUT, random_state=seed)
+        users, items = rest.user_ids.values[rest.users], rest.item_ids.values[rest.items]
+        errors = []
+        for scale in _VALUE_SCALES:
+            model = clone(self).set_params(tuned=False, validation_fraction=None, verbose=0)
+            model.set_params(**{name: scale * size for name, size in free.items()})
+            wrong = model.fit(kept).predict(users, items, "mean") - rest.values
+            errors.append(float((wrong * wrong).mean()))
+        return _VALUE_SCALES[int(np.argmin(errors))]
+
+    def _noise(self, settings: training.FactorSettings) -> float:
+        """Return the variance of standardised ratings about what a user thinks."""
+        return _NOISE * settings.regularization / _VALUE_REGULARIZATION
 
     def _fit_real(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
-    ) -> list[FactorRound]:
+    ) -> KeptRounds:
         tuned = self.tuned
         if tuned == "auto":
             given = self.regularization is not None or self.validation_fraction is not None
             tuned = not given and len(ratings) < training.MANY
         settings = self._settings(seed)
-        if tuned:
+        if tuned and levels.target == "value":
+            self.regularization_scale_ = self._best_scale(ratings, seed)
+            settings = self._settings(seed)
+        elif tuned:
             scale, n_rounds = training.tune(
                 ratings, levels, lambda scale: self._settings(seed, scale)
             )
@@ -400,17 +464,22 @@ class BoostedFactorization(Recommender):
             if self.tuned is True:
                 training.warn_of_few_rounds(n_rounds, settings.n_rounds)
             settings = replace(self._settings(seed), n_rounds=n_rounds)
+        indicators = training.user_indicators(ratings, settings, self.n_trained_)
+        sizes = ratings.n_users, ratings.n_items, 0 if indicators is None else indicators.shape[1]
+        kept = KeptRounds(sizes, settings.n_rounds + 1, levels.n_columns)
+        measures: list[tuple[float, float]] = []
         with self._progress(settings.n_rounds, "rounds") as step:
-            rounds = training.train(ratings, levels, settings, held_out, step)
-        self.history_ = {
-            "train_rmse": np.array([one.error for one in rounds[1:]]),
-            "gain": np.array([one.gain for one in rounds[1:]]),
-        }
-        return rounds
+            for found in training.train(ratings, levels, settings, held_out):
+                for one in found if kept.size else ():
+                    step(one.error)
+                kept.add(found)
+                measures += [(one.error, one.gain) for one in found]
+        self.history_ = _history(measures)
+        return kept
 
     def _fit_signs(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
-    ) -> list[FactorRound]:
+    ) -> KeptRounds:
         columns = signs.sign_columns(ratings, self.side_features, self.features)
         settings = {
             "n_rounds": _SIGN_ROUNDS if self.n_rounds is None else self.n_rounds,
@@ -425,21 +494,16 @@ class BoostedFactorization(Recommender):
         rounds, self.rules_, self.history_ = trained
         if held_out is not None:
             any(held_out.add(one) for one in rounds)
-        return rounds
+        kept = KeptRounds((ratings.n_users, ratings.n_items, 0), len(rounds), levels.n_columns)
+        for t, one in enumerate(rounds):
+            kept.add([one._replace(step=t)])
+        return kept
 
-    def _keep_rounds(self, rounds: list[FactorRound], ratings: Ratings, levels: Levels) -> None:
-        def stacked(name: str, width: int) -> Reals:
-            rows = [getattr(one, name) for one in rounds]
-            return np.stack(rows) if rows else np.zeros((0, width))
-
-        self.user_values_ = stacked("user_values", ratings.n_users)
-        self.item_values_ = stacked("item_values", ratings.n_items)
-        self.round_votes_ = stacked("votes", levels.n_columns)
-        self.indicator_weights_ = stacked("indicator_weights", 0)
-        self.kinds_ = np.array([one.kind for one in rounds], dtype=np.int8)
-        steps = np.array([one.step for one in rounds], dtype=np.int64)
-        self.steps_ = steps if self.factors == "real" else np.arange(len(rounds))
-        self._folded = None
+    def _keep_rounds(self, kept: KeptRounds, n_rounds: int) -> None:
+        users, items, weights = kept.values(n_rounds)
+        self.user_values_, self.item_values_, self.indicator_weights_ = users.T, items.T, weights.T
+        self.round_votes_, self.kinds_ = kept.votes[:n_rounds], kept.kinds[:n_rounds]
+        self.steps_ = kept.steps[:n_rounds]
 
     def _rounds(self) -> list[FactorRound]:
         kept = self.user_values_, self.item_values_, self.round_votes_, self.indicator_weights_
@@ -458,9 +522,11 @@ class BoostedFactorization(Recommender):
                 (self.share_regularization, _SHARE_REGULARIZATION),
             )
         )
-        growth = max(1.0, self.usual_regularization_ / _REGULARIZATION)
+        usual = _ROUNDS * max(1.0, self.usual_regularization_ / _REGULARIZATION)
+        if self.target_ == "value":
+            usual = _VALUE_ROUNDS
         return training.FactorSettings(
-            n_rounds=round(_ROUNDS * growth) if self.n_rounds is None else self.n_rounds,
+            n_rounds=round(usual) if self.n_rounds is None else self.n_rounds,
             learning_rate=self.rate_,
             regularization=own,
             bias_regularization=alone,
@@ -482,13 +548,17 @@ class BoostedFactorization(Recommender):
 
     @property
     def _factors(self) -> RoundFactors:
-        """The factors of all rounds, folded on first use."""
+        """The factors of all rounds, made ready on first use."""
         self._trained()
-        if self._folded is None:
-            values = self.user_values_, self.item_values_, self.round_votes_
-            folded = fold(*values, self.kinds_, merge=self.factors == "signs")
-            self._folded = folded.without_votes() if self._levels.n_columns == 1 else folded
-        return self._folded
+        factors: RoundFactors = self._once("rounds", self._ready)
+        return factors
+
+    def _ready(self) -> RoundFactors:
+        # As they are but after an update: the values of a user in all rounds stand together.
+        users = np.ascontiguousarray(self.user_values_.T)
+        items = np.ascontiguousarray(self.item_values_.T)
+        merge = self.factors == "signs"
+        return RoundFactors.of(users, items, self.round_votes_, self.kinds_, merge)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self._levels.expected(self._factors.pairs(users, items))
@@ -508,13 +578,13 @@ class BoostedFactorization(Recommender):
         if levels.n_columns < 1 or levels.target == "one_hot":
             errors = np.full(len(users), _ROUNDING * np.abs(self.levels_).max())
             return self._user_scores(users), errors
-        single: SingleRounds = self._once("scores", lambda: SingleRounds.of(self._factors))
         found = np.full((len(users), self.n_items_), levels.low, dtype=np.float32)
         # A chance moves by a quarter of its score at most, or half of it, and an exponential
         # function of single precision is a few units of the last place off.
         steep, errors = 0.25 if levels.logistic else 0.5, np.zeros(len(users))
-        for column, gap in enumerate(levels.gaps()):
-            scores, off = single.scores(users, column)
+        for gap, (scores, off) in zip(levels.gaps(), self._factors.near(users), strict=True):
+            if levels.target == "value":
+                return levels.low + np.float32(gap) * scores, gap * (off + _ROUNDING_SINGLE)
             scores *= -1.0 if levels.logistic else -2.0
             with np.errstate(over="ignore"):
                 np.exp(scores, out=scores)
@@ -541,21 +611,29 @@ class BoostedFactorization(Recommender):
         levels, rounds = self._levels, self._rounds()
         if self.factors == "signs":
             more = signs.signs_of_new_users(ratings, users, levels, rounds, self.rules_)
+        elif self.joint_:
+            system = joint.UserSystem(levels, rounds, self._noise(self._settings()))
+            view, trained = ratings.by_user.last(len(users)), ratings.users < self.n_trained_
+            more = np.ones((len(users), len(rounds)))
+            weights = joint.weights_of(view, ratings.take(trained))
+            more[:, system.solved] = system.values(view, weights, 1)
         else:
             settings = self._settings()
             more = training.values_of_new_users(
                 ratings, users, levels, settings, rounds, self.n_trained_
             )
-        self.user_values_ = np.concatenate([self.user_values_, more], axis=1)
-        self._folded = None
+        self.user_values_ = np.concatenate([self.user_values_.T, more], dtype=_VALUES[0]).T
 
-    def _vectors(self, side: str) -> Reals:
+    def _vectors(self, side: str) -> Floats:
         return self._factors.tastes(side)
 
     def _check_steps(self) -> None:
         """Raise if what a file says of the steps and settings of the fit makes no sense."""
         one_of("target_", self.target_, [target for target in TARGETS if target != "auto"])
         positive("rate_", self.rate_)
+        solvable = self.target_ == "value" and {USERS, ITEMS} <= set(self.kinds_.tolist())
+        if flag("joint_", self.joint_) and not solvable:
+            raise ValueError("the values of users do not follow from these rounds")
         positive("usual_regularization_", self.usual_regularization_)
         if self.steps_ is None:
             return
@@ -571,6 +649,8 @@ class BoostedFactorization(Recommender):
 
     def _restored(self) -> None:
         super()._restored()
+        for name in ("user_values_", "item_values_", "indicator_weights_"):
+            setattr(self, name, np.asfortranarray(getattr(self, name)))
         if any(len(rows) != self.n_rounds_ for rows in self.history_.values()):
             raise ValueError("the history does not match the rounds")
         levels = len(self.levels_)
@@ -598,6 +678,12 @@ class BoostedFactorization(Recommender):
         )
 
 
+def _history(measures: list[tuple[float, float]]) -> dict[str, Reals]:
+    """Return the training errors and gains of rounds after the constant."""
+    errors, gains = np.array(measures).T
+    return {"train_rmse": errors[1:], "gain": gains[1:]}
+
+
 def _explanation(
     model: BoostedFactorization, user: int, item: int
 ) -> tuple[float, tuple[Contribution, ...]]:
@@ -608,8 +694,8 @@ def _explanation(
     share of the change of the chance.
     """
     levels, kinds = model._levels, model.kinds_[1:]
-    products = (model.user_values_[:, user] * model.item_values_[:, item])[:, None]
-    products = products * model.round_votes_
+    products = model.user_values_[:, user].astype(np.float64) * model.item_values_[:, item]
+    products = products[:, None] * model.round_votes_
     constant = products[0] if len(products) else np.zeros(levels.n_columns)
     moved = products[1:].sum(axis=0)
     start, end = levels.chances(constant), levels.chances(constant + moved)
@@ -624,14 +710,18 @@ def _explanation(
     def of_kind(kind: int) -> float:
         return float(points(products[1:][kinds == kind].sum(axis=0)))
 
-    added, named = _by_indicator(model, user, item)
+    added, named = (_by_rating if model.joint_ else _by_indicator)(model, user, item)
     amounts = points(added)
     parts = [
         Contribution("mean", float(levels.expected(constant))),
-        Contribution("user offset", of_kind(USERS)),
         Contribution("item offset", of_kind(ITEMS)),
-        Contribution("user taste", float(of_kind(BOTH) - amounts.sum())),
     ]
+    offset, taste = of_kind(USERS), float(of_kind(BOTH) - amounts.sum())
+    if not model.joint_:
+        parts += [Contribution("user offset", offset), Contribution("user taste", taste)]
+    elif abs(offset + taste) > _ROUNDING_SINGLE * np.abs(amounts).sum():
+        # Nothing else is left where the model knows all ratings that it was trained on.
+        parts.append(Contribution("user taste", offset + taste))
     parts = [part for part in parts if part.amount != 0.0]
     parts += [
         Contribution(name, amount, detail)
@@ -639,6 +729,19 @@ def _explanation(
     ]
     parts.sort(key=lambda part: -abs(part.amount))
     return float(levels.expected(constant + moved)), tuple(parts)
+
+
+def _by_rating(
+    model: BoostedFactorization, user: int, item: int
+) -> tuple[Reals, list[tuple[str, str]]]:
+    """Return what each rating of a user adds to the score, and its name and detail."""
+    ratings, settings = model.ratings_, model._settings()
+    system = joint.UserSystem(model._levels, model._rounds(), model._noise(settings))
+    span, view = ratings.by_user.span(user), ratings.by_user
+    weights = joint.weights_of(view, ratings.take(ratings.users < model.n_trained_))[span]
+    added = system.parts(view.others[span], view.values[span], weights, item)
+    ids = ratings.item_ids.values[view.others[span]]
+    return added[:, None], [("rated", str(one)) for one in ids.tolist()]
 
 
 def _by_indicator(

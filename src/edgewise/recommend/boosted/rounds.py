@@ -1,9 +1,10 @@
 """The rounds of a boosted factorisation, and the few factors that they come down to."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,11 @@ from edgewise.recommend.similarity import SINGLE, SLACK
 USERS, ITEMS, BOTH = 0, 1, 2
 """The kinds of rounds: values of users alone, of items alone, or a product of both."""
 
-# Pairs are scored this many at a time, which bounds the memory.
-_PAIRS = 2048
+Floats = NDArray[np.floating]
+Singles = NDArray[np.float32]
+
+# Products are found in blocks of at most this many, which bounds the memory.
+_ENTRIES = 1 << 20
 
 
 class FactorRound(NamedTuple):
@@ -38,154 +42,205 @@ class FactorRound(NamedTuple):
     step: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class RoundFactors:
-    """User factors, item factors and votes: a score is the sum over terms of their product.
+def stacked(rounds: Sequence[FactorRound]) -> tuple[Reals, Reals]:
+    """Return the values of users and of items, a column for each round."""
+    users, items = ([one[side] for one in rounds] for side in (1, 2))
+    return np.column_stack(users), np.column_stack(items)
 
-    The first `n_single` terms are of users alone or items alone.
+
+class KeptRounds:
+    """The rounds of a model, in single precision, which training scores with too.
+
+    The values of a user or an item in all rounds stand together: arrays have a row for each of
+    them, or of the users' indicators, and a column for each round. `sizes` are the numbers of
+    users, items and indicators; there is room for `n_rounds`.
     """
 
-    users: Reals
-    items: Reals
+    def __init__(self, sizes: tuple[int, int, int], n_rounds: int, n_columns: int) -> None:
+        self._values = [np.zeros((size, n_rounds), dtype=np.float32) for size in sizes]
+        self.votes = np.zeros((n_rounds, n_columns))
+        self.kinds = np.zeros(n_rounds, dtype=np.int8)
+        self.steps = np.zeros(n_rounds, dtype=np.int64)
+        self.size = 0
+
+    def add(self, found: Sequence[FactorRound]) -> None:
+        """Keep the rounds of a step."""
+        at = slice(self.size, self.size + len(found))
+        self.size = at.stop
+        sides = (1, 2, 4)
+        for kept, side in zip(self._values, sides, strict=True):
+            values = np.column_stack([one[side] for one in found])
+            # Offsets have no weights of indicators: these stay 0.
+            kept[: len(values), at] = values
+        self.votes[at] = [one.votes for one in found]
+        self.kinds[at] = [one.kind for one in found]
+        self.steps[at] = [one.step for one in found]
+
+    def values(self, n_rounds: int) -> list[Singles]:
+        """Return the values of users and of items, and the weights of indicators."""
+        whole = self._values[0].shape[1] == n_rounds
+        return [one if whole else one[:, :n_rounds].copy() for one in self._values]
+
+
+@dataclass(frozen=True, eq=False)
+class RoundFactors:
+    """Rounds to score with: a score is the sum of offsets and of products times their votes.
+
+    `users` and `items` have a column for each round; a round that is no product has votes of 0.
+    """
+
+    users: Floats
+    items: Floats
     votes: Reals
-    n_single: int = 0
+    user_offsets: Reals
+    item_offsets: Reals
+
+    @classmethod
+    def of(
+        cls, users: Floats, items: Floats, votes: Reals, kinds: NDArray[np.int8], merge: bool = True
+    ) -> Self:
+        """Return the factors of rounds.
+
+        With `merge`, products that are equal but for their sign are one and share their votes.
+        """
+        offsets = _offsets(users, votes, kinds == USERS), _offsets(items, votes, kinds == ITEMS)
+        both = kinds == BOTH
+        if merge:
+            return cls(*_merged(users[:, both], items[:, both], votes[both]), *offsets)
+        return cls(users, items, np.where(both[:, None], votes, 0.0), *offsets)
+
+    @cached_property
+    def _common(self) -> tuple[Reals, Reals | None]:
+        """Votes of the rounds, and a factor for each score column if products vote alike.
+
+        One sum over the rounds then serves all columns.
+        """
+        products = (self.votes != 0.0).any(axis=1)
+        votes = self.votes[products]
+        if len(votes) and (votes == votes[0]).all():
+            return products.astype(np.float64)[:, None], votes[0]
+        return self.votes, None
 
     def pairs(self, users: NDArray[np.intp], items: NDArray[np.intp]) -> Reals:
         """Return the scores of pairs, shape (pairs, L)."""
-        scores = np.empty((len(users), self.votes.shape[1]))
-        alike, n = self._alike, self.n_single
-        for start in range(0, len(users), _PAIRS):
-            part = slice(start, start + _PAIRS)
-            products = self.users[users[part]] * self.items[items[part]]
-            if alike is None:
-                scores[part] = np.einsum("pt,tl->pl", products, self.votes)
-            else:
-                scores[part] = np.einsum("pt,tl->pl", products[:, :n], self.votes[:n])
-                scores[part] += products[:, n:].sum(axis=1)[:, None] * alike
-        return scores
-
-    @cached_property
-    def _alike(self) -> Reals | None:
-        """The votes that all products share, if they do."""
-        votes = self.votes[self.n_single :]
-        return votes[0] if len(votes) and (votes == votes[0]).all() else None
+        votes, along = self._common
+        sums = np.empty((len(users), votes.shape[1]))
+        size = max(1, _ENTRIES // max(1, len(votes)))
+        for start in range(0, len(users), size):
+            part = slice(start, start + size)
+            products = self.users[users[part]].astype(np.float64)
+            products *= self.items[items[part]]
+            # Pair by pair: a score is the same whatever else is asked.
+            sums[part] = np.einsum("pt,tl->pl", products, votes)
+        scores = sums if along is None else sums * along
+        return scores + (self.user_offsets[users] + self.item_offsets[items])
 
     def table(self, users: NDArray[np.intp]) -> Reals:
         """Return the scores of all items for some users, shape (users, items, L)."""
-        values, n, alike = self.users[users], self.n_single, self._alike
-        if alike is not None:
-            products = values[:, n:] @ self.items[:, n:].T
-            values, items, ends = values[:, :n], self.items[:, :n], self.votes[:n]
-            columns = [
-                (values * votes) @ items.T + products * vote
-                for votes, vote in zip(ends.T, alike.tolist(), strict=True)
-            ]
-        else:
-            columns = [(values * votes) @ self.items.T for votes in self.votes.T]
-        return np.stack(columns, axis=-1)
+        votes, along = self._common
+        sums = np.zeros((len(users), len(self.items), votes.shape[1]))
+        size = max(1, _ENTRIES // max(1, len(self.items)))
+        for start in range(0, len(votes), size):
+            part = slice(start, start + size)
+            mine, others = self.users[users, part], self.items[:, part].T.astype(np.float64)
+            for column, own in enumerate(votes[part].T):
+                sums[:, :, column] += (mine * own) @ others
+        scores = sums if along is None else sums * along
+        return scores + (self.user_offsets[users, None] + self.item_offsets)
 
-    def without_votes(self) -> "RoundFactors":
-        """Return factors of one score column whose votes are all 1, sizes shared evenly."""
-        votes = self.votes[:, 0]
-        size = np.sqrt(np.abs(votes))
-        signed = np.where(votes < 0, -size, size)
-        ones = np.ones((len(votes), 1))
-        return RoundFactors(self.users * signed, self.items * size, ones, self.n_single)
+    def near(self, users: NDArray[np.intp]) -> Iterator[tuple[Singles, Reals]]:
+        """Yield for each column the scores of all items for some users, and how far off they are.
 
-    def tastes(self, side: str) -> Reals:
+        Scores are in single precision, in an array of their own; users have an error each.
+        """
+        votes, along = self._common
+        items, longest, highest = self._singles
+        mine = np.asarray(self.users[users], dtype=np.float32)
+        sums, lengths = items[:0], np.zeros(0)
+        for column, vote in enumerate(np.ones(self.votes.shape[1]) if along is None else along):
+            if column < votes.shape[1]:
+                values = mine * votes[:, column].astype(np.float32)
+                lengths = np.sqrt(np.einsum("ut,ut->u", values, values, dtype=np.float64))
+                sums = values @ items.T
+            own = self.user_offsets[users, column]
+            scores = sums * np.float32(vote)
+            scores += own[:, None].astype(np.float32)
+            scores += self.item_offsets[:, column].astype(np.float32)
+            largest = abs(float(vote)) * longest * lengths + np.abs(own) + highest
+            yield scores, SINGLE * (len(votes) + SLACK) * largest
+
+    @cached_property
+    def _singles(self) -> tuple[Singles, float, float]:
+        """The items in single precision, the longest of them, and the largest offset."""
+        items = np.asarray(self.items, dtype=np.float32)
+        squares = np.einsum("it,it->i", items, items, dtype=np.float64)
+        return items, float(np.sqrt(squares.max(initial=0.0))), float(abs(self.item_offsets).max())
+
+    def terms(self) -> tuple[Reals, Reals, Reals]:
+        """Return factors of users and of items, and votes: scores as sums of products alone.
+
+        The offsets of a side are a term for each score column. With one column the votes are 1,
+        their sizes shared evenly.
+        """
+        width = self.votes.shape[1]
+        ones = np.ones((len(self.users), width)), np.ones((len(self.items), width))
+        parts = [
+            (*pair, np.eye(width))
+            for pair in ((self.user_offsets, ones[1]), (ones[0], self.item_offsets))
+        ]
+        kept = (self.votes != 0.0).any(axis=1)
+        parts.append((self.users[:, kept], self.items[:, kept], self.votes[kept]))
+        users, items, votes = (
+            np.concatenate(side, axis=axis, dtype=np.float64)
+            for side, axis in zip(zip(*parts, strict=True), (1, 1, 0), strict=True)
+        )
+        if width != 1:
+            return users, items, votes
+        size = np.sqrt(np.abs(votes[:, 0]))
+        return users * np.copysign(size, votes[:, 0]), items * size, np.ones_like(votes)
+
+    def tastes(self, side: str) -> Floats:
         """Return vectors of users, or items, without their offsets, which are no taste.
 
-        A term counts as much as it moves scores. Without products the offsets are all there is.
+        A product counts as much as it moves scores. Without products the offsets are all there is.
         """
-        values, others = (self.users, self.items) if side == "users" else (self.items, self.users)
-        size = np.sqrt((self.votes**2).sum(axis=1) * (others**2).mean(axis=0))
-        first = self.n_single if self.n_single < len(size) else 0
-        return (values * size)[:, first:]
+        of_users = side == "users"
+        values, others = (self.users, self.items) if of_users else (self.items, self.users)
+        if not self.votes.any():
+            return self.user_offsets if of_users else self.item_offsets
+        squares = np.einsum("it,it->t", others, others, dtype=np.float64) / len(others)
+        size = np.sqrt((self.votes**2).sum(axis=1) * squares)
+        return values * size.astype(values.dtype)
 
 
-class SingleRounds(NamedTuple):
-    """Factors in single precision, to find the best items with."""
-
-    users: NDArray[np.float32]
-    items: NDArray[np.float32]
-    votes: NDArray[np.float32]
-    longest: float
-
-    @classmethod
-    def of(cls, factors: RoundFactors) -> "SingleRounds":
-        """Return factors in single precision."""
-        longest = float(np.sqrt((factors.items**2).sum(axis=1).max(initial=0.0)))
-        users, items, votes = (
-            part.astype(np.float32) for part in (factors.users, factors.items, factors.votes)
-        )
-        return cls(users, items, votes, longest)
-
-    def scores(self, users: NDArray[np.intp], column: int) -> tuple[NDArray[np.float32], Reals]:
-        """Return the scores of all items for some users, and how far off they may be."""
-        values: NDArray[np.float32] = self.users[users] * self.votes[:, column]
-        lengths = np.sqrt((values.astype(np.float64) ** 2).sum(axis=1))
-        off = SINGLE * (len(self.votes) + SLACK) * lengths * self.longest
-        return values @ self.items.T, off
+def _offsets(values: Floats, votes: Reals, which: NDArray[np.bool_]) -> Reals:
+    """Return the sum of the rounds of one side alone, shape (rows, L)."""
+    total = np.zeros((len(values), votes.shape[1]))
+    for t in np.flatnonzero(which):
+        # Round by round: the sums of old users stay the same when new ones join.
+        total += values[:, t, None] * votes[t]
+    return total
 
 
-def fold(
-    user_values: Reals,
-    item_values: Reals,
-    votes: Reals,
-    kinds: NDArray[np.int8],
-    merge: bool = True,
-) -> RoundFactors:
-    """Return the factors of all rounds, merging rounds that repeat each other.
-
-    All rounds of users alone come down to one term for each score column, and so do those of items
-    alone. With `merge`, products that are equal but for their sign share their votes.
-    """
-    width, n_users, n_items = votes.shape[1], user_values.shape[1], item_values.shape[1]
-    parts = []
-    for kind, values in ((USERS, user_values), (ITEMS, item_values)):
-        at = np.flatnonzero(kinds == kind)
-        if len(at):
-            added = np.zeros((values.shape[1], width))
-            for t in at:
-                # Round by round: the sums of old users stay the same when new ones join.
-                added += values[t][:, None] * votes[t]
-            ones = np.ones((n_items if kind == USERS else n_users, width))
-            pair = (added, ones) if kind == USERS else (ones, added)
-            parts.append((*pair, np.eye(width)))
-    n_single = width * len(parts)
-    at = np.flatnonzero(kinds == BOTH)
-    if len(at):
-        found = user_values[at], item_values[at], votes[at]
-        parts.append(_merged(*found) if merge else (found[0].T, found[1].T, found[2]))
-    if not parts:
-        parts.append((np.zeros((n_users, 0)), np.zeros((n_items, 0)), np.zeros((0, width))))
-    users, items, ends = zip(*parts, strict=True)
-    return RoundFactors(
-        np.concatenate(users, axis=1),
-        np.concatenate(items, axis=1),
-        np.ascontiguousarray(np.concatenate(ends)),
-        n_single,
-    )
-
-
-def _merged(users: Reals, items: Reals, votes: Reals) -> tuple[Reals, Reals, Reals]:
-    """Return the products in columns, equal ones once with their votes added up."""
+def _merged(users: Floats, items: Floats, votes: Reals) -> tuple[Floats, Floats, Reals]:
+    """Return products, equal ones once with their votes added up."""
     firsts: dict[bytes, int] = {}
     added: dict[int, Reals] = {}
-    signs = [(_sign(u), _sign(z)) for u, z in zip(users, items, strict=True)]
+    signs = [(_sign(u), _sign(z)) for u, z in zip(users.T, items.T, strict=True)]
     for t, vote in enumerate(votes):
         # Keep a digest: the values of many rounds would fill the memory. Adding 0 makes -0 and 0
         # the same.
-        content = sha256(users[t] * signs[t][0] + 0.0)
-        content.update(items[t] * signs[t][1] + 0.0)
+        content = sha256((users[:, t] * signs[t][0] + 0.0).tobytes())
+        content.update((items[:, t] * signs[t][1] + 0.0).tobytes())
         first = firsts.setdefault(content.digest(), t)
         same = np.prod([*signs[t], *signs[first]])
         added[first] = added[first] + same * vote if first in added else vote
     kept = list(added)
-    return users[kept].T, items[kept].T, np.array(list(added.values()))
+    ends = np.array(list(added.values())).reshape(len(kept), votes.shape[1])
+    return users[:, kept], items[:, kept], ends
 
 
-def _sign(values: Reals) -> float:
+def _sign(values: Floats) -> float:
     """Return the sign of the first value that is not 0."""
     present = values[values != 0]
     return -1.0 if len(present) and present[0] < 0 else 1.0

@@ -161,7 +161,7 @@ def signs_of_new_users(
     rounds: list[FactorRound],
     rules: Terms,
 ) -> Reals:
-    """Return the signs of new users in each round, shape (rounds, users).
+    """Return the signs of new users in each round, shape (users, rounds).
 
     Each sign is the best for the round's votes and item values on the user's ratings, or follows
     from the user's features if the round tests nothing else of users.
@@ -191,7 +191,7 @@ def signs_of_new_users(
             gradients = (sizes * labels * votes).sum(axis=1) * weights
             signs[t] = np.sign(np.bincount(places, gradients * z, len(users)))
         scores += (signs[t][places] * z)[:, None] * votes
-    return signs
+    return signs.T
 
 
 def _least(margins: Reals, places: NDArray[np.integer]) -> Reals:

@@ -1,7 +1,7 @@
 """The rounds of boosted factorisation with real values: training, tuning, and new users."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.boosting.callbacks import BestRound
 from edgewise.common.dtypes import Reals
-from edgewise.common.progress import Step
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
 from edgewise.recommend.boosted import products
 from edgewise.recommend.boosted.indicators import indicators_of
 from edgewise.recommend.boosted.levels import Levels
-from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound, stacked
 
 # After the first rounds, values of users alone or of items alone follow on so many steps of
 # products: little is left for them to learn.
@@ -35,9 +34,10 @@ _LEAST_MASS = 1e-6
 _BIAS_ROUNDS, _BIAS_RATE, _SWEEPS = 30, 0.3, 2
 
 # With fewer ratings than this there are too few to hold out: then regularise by the least scale.
-_FEWEST, _LEAST_SCALE = 30, 1 / 64
+FEWEST, _LEAST_SCALE = 30, 1 / 64
 
-_HELD_OUT = 0.1
+# The share of the ratings that settings are chosen on.
+HELD_OUT = 0.1
 
 # Factors on the usual regularisation. What suits many ratings leaves nothing to learn from few, and
 # then neighbouring factors look the same: try all. Many ratings cost more, and differ less.
@@ -121,42 +121,28 @@ def train(
     levels: Levels,
     settings: FactorSettings,
     held_out: HeldOutRatings | None = None,
-    step: Step = lambda *_: None,
-) -> list[FactorRound]:
-    """Return the rounds; `step` is called after each with the training error."""
+) -> Iterator[list[FactorRound]]:
+    """Yield the rounds of one step after the other; the first is the constant."""
     weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
-    rounds: list[FactorRound] = []
     with Threads(settings.n_threads) as threads:
         scored = products.ScoredRatings(
             ratings.users, ratings.items, ratings.values, weights / weights.mean(), levels,
             (ratings.n_users, ratings.n_items), settings.n_rounds, threads,
         )  # fmt: skip
         search = _RoundSearch(ratings, scored, settings)
+        n_found = 0
         for n_steps in range(settings.n_rounds + 1):
-            t = len(rounds)
-            if t > settings.n_rounds:
+            if n_found > settings.n_rounds:
                 break
-            found = search.find(t) if t else [search.constant()]
+            found = search.find(n_found) if n_found else [search.constant()]
             if not found:
                 break
+            n_found += len(found)
             scored.advance(*stacked(found), found[0].votes)
             error = float(np.sqrt(scored.squared_error / search.total))
-            for one in found:
-                weights = one.indicator_weights
-                if not len(weights):
-                    weights = np.zeros(search.n_indicators)
-                rounds.append(one._replace(indicator_weights=weights, error=error, step=n_steps))
-                if t:
-                    step(error)
+            yield [one._replace(error=error, step=n_steps) for one in found]
             if held_out is not None and held_out.add(*found):
                 break
-    return rounds
-
-
-def stacked(rounds: list[FactorRound]) -> tuple[Reals, Reals]:
-    """Return the values of users and of items, a column for each round."""
-    users, items = ([one[side] for one in rounds] for side in (1, 2))
-    return np.column_stack(users), np.column_stack(items)
 
 
 class _RoundSearch:
@@ -175,7 +161,6 @@ class _RoundSearch:
         of_items = indicators_of(
             ratings.by_item, ratings.n_users, features, settings.share, ratings.n_items
         )
-        self.n_indicators = 0 if of_users is None else of_users.shape[1]
         alone, shared = settings.bias_regularization, settings.share_regularization
         self.single_users = products.ValueStep(users, None, alone, shared)
         self.single_items = products.ValueStep(items, None, alone, shared)
@@ -241,13 +226,14 @@ def tune(
     They have the least error on a tenth of the ratings held out; `scaled` has the settings.
     """
     settings = scaled(1.0)
-    if len(ratings) < _FEWEST:
+    if len(ratings) < FEWEST:
         return _LEAST_SCALE, settings.n_rounds
-    kept, rest = ratings.split(_HELD_OUT, random_state=settings.seed)
+    kept, rest = ratings.split(HELD_OUT, random_state=settings.seed)
     best, least = (_LEAST_SCALE, 1), np.inf
     for scale in _SCALES_OF_FEW if len(ratings) < MANY else _SCALES_OF_MANY:
         held_out = HeldOutRatings(rest, levels, _TUNING_PATIENCE)
-        train(kept, levels, replace(scaled(scale), n_threads=1), held_out)
+        for _ in train(kept, levels, replace(scaled(scale), n_threads=1), held_out):
+            pass
         if min(held_out.errors) < least:
             best, least = (scale, max(1, held_out.best_round)), min(held_out.errors)
     return best
@@ -270,7 +256,7 @@ def values_of_new_users(
     rounds: list[FactorRound],
     n_trained: int,
 ) -> Reals:
-    """Return the values of new users in each round, shape (rounds, users).
+    """Return the values of new users in each round, shape (users, rounds).
 
     Item values and votes stay. In each round a new user's value follows from its scores so far, as
     in training: the ratings of an old user, given again under a new name, get the same values.
@@ -286,7 +272,7 @@ def values_of_new_users(
     )  # fmt: skip
     indicators = user_indicators(ratings, settings, n_trained)
     own = None if indicators is None else indicators[users]
-    values = np.ones((len(rounds), len(users)))
+    values = np.ones((len(users), len(rounds)))
     for _, step in groupby(enumerate(rounds), lambda one: one[1].step):
         places, found = zip(*step, strict=True)
         first, at = found[0], list(places)
@@ -297,9 +283,10 @@ def values_of_new_users(
             sums = scored.sums("users", item_values)
             weights = np.column_stack([one.indicator_weights for one in found])
             prior = None if own is None else own @ weights
-            values[at] = products.newton_step(*sums, settings.regularization, prior).T
+            values[:, at] = products.newton_step(*sums, settings.regularization, prior)
         elif first.kind != ITEMS:
             sums = products.along(*scored.column_sums("users"), own_votes)
-            values[at] = products.newton_step(*sums, settings.bias_regularization, None)
-        scored.advance(values[at].T, item_values, first.votes)
+            found_values = products.newton_step(*sums, settings.bias_regularization, None)
+            values[:, at] = found_values[:, None]
+        scored.advance(values[:, at], item_values, first.votes)
     return values
