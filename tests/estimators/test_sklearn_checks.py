@@ -29,5 +29,5 @@ def expected_failures(estimator):
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check, monkeypatch):
     # A dozen rows that can be told apart would take all 2,000 rounds, in every fold.
-    monkeypatch.setattr(fitting, "MOST_ROUNDS", 100)
+    monkeypatch.setattr(fitting, "MOST_ROUNDS", 25)
     check(estimator)
