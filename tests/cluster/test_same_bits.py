@@ -72,7 +72,7 @@ def test_votes_and_losses(tmp_path, votes, loss):
 
 @pytest.mark.parametrize("y", [BINARY, CLASSES], ids=["two", "three"])
 def test_the_default(tmp_path, monkeypatch, y):
-    monkeypatch.setattr(fitting, "MOST_ROUNDS", 30)
+    monkeypatch.setattr(fitting.TrainingProblem, "most_rounds", 40)
     check(tmp_path, lambda: AdaBoostMH(random_state=0), X, (3,), y=y)
 
 
