@@ -11,6 +11,12 @@ NOISY, CLEAN = 0.5, 3.0  # the scale of the logits
 KINDS = ["two", "three", "ten", "labels"]
 
 
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    """Train with compiled kernels: the same models in a fraction of the time."""
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
+
+
 def draw(kind, scale, n, seed):
     """Return rows, their targets, and the probabilities that the targets were drawn from."""
     rng = np.random.default_rng(seed)
