@@ -161,6 +161,19 @@ def test_many_rows_choose_without_a_refit(noisy, monkeypatch, same_terms):
     same_terms(model, same)
 
 
+def test_a_metric_of_ones_own_chooses_without_a_refit(noisy, monkeypatch):
+    monkeypatch.setattr(classification, "_NO_REFIT_FROM", 100)
+
+    def worse_from_the_fifth_round(y, scores):
+        calls.append(len(y))
+        return abs(len(calls) - 4)
+
+    calls = []
+    model = auto(eval_metric=worse_from_the_fifth_round, early_stopping_rounds=3).fit(*noisy)
+    assert model.settings_.rounds_from == "10% of the rows"
+    assert model.n_rounds_ == 4
+
+
 def test_one_part_and_a_refit(noisy, monkeypatch, same_terms):
     monkeypatch.setattr(classification, "_FOLDS", {np.inf: (5, 1)})
     model = auto().fit(*noisy)
