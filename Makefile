@@ -4,14 +4,15 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
 
+# Many tests start processes: each would compile the sources anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test docs package bench experiments soak lint format clean
 
 demo: $(VENV)/.demo
 	$(BIN)/edgewise demo
 
-# The first tests compile kernels that many others take: side by side with those, some twice.
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n $(JOBS) -q tests/backend/test_rounds.py -k default
 	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(VENV)/.dev

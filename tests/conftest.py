@@ -19,8 +19,9 @@ from edgewise.model import StumpTerms, Terms
 
 from .helpers import state_of
 
-# The first example of a test may import libraries; time says nothing about behaviour.
-settings.register_profile("edgewise", deadline=None)
+# The first example of a test may import libraries; time says nothing about behaviour. Every run
+# draws other examples.
+settings.register_profile("edgewise", deadline=None, max_examples=50)
 settings.load_profile("edgewise")
 
 

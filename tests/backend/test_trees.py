@@ -100,6 +100,8 @@ shapes = st.fixed_dictionaries(
 )
 @settings(max_examples=60, deadline=None)
 def test_the_tree_is_the_same(shape, leaves, subsample, least, least_rows, damping, loss, missing):
+    if shape["n_classes"] == 3 and least:
+        least_rows = None  # a fifth lane would compile another kind
     rng = np.random.default_rng(shape["seed"])
     n = max(shape["n"], 2 * shape["n_classes"])
     X = table_of(rng, n, shape["d"], shape["levels"], shape["missing"])
@@ -161,7 +163,7 @@ def test_on_the_columns_of_a_round_the_tree_is_the_same(shape, leaves, k, learns
         assert all(np.array_equal(mine[key], others[key]) for key in mine)
 
 
-@pytest.mark.parametrize("n_classes", [2, 10])
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_on_threads_the_tree_is_the_same(monkeypatch, n_classes):
     monkeypatch.setattr(trees, "_THREADS_FROM", 0)
     rng = np.random.default_rng(0)
@@ -197,8 +199,10 @@ def test_validation_rows_end_in_the_same_leaves(missing):
 
 def test_codes_of_two_bytes():
     rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(700, 3)), rng.integers(2, size=700)
-    learner = Tree(Stump(), 6, "free", "gain")
+    # With a categorical column, the kind that the other tests compile.
+    X = pd.DataFrame(rng.normal(size=(700, 3))).add_prefix("x")
+    X, y = X.join(categories_of(rng, 700, [3], 0.1)), rng.integers(2, size=700)
+    learner = Tree([Stump(), Indicator()], 6, "free", "gain")
     at_once, one_by_one = (
         trained(backend, X, y, None, learner=learner, n_rounds=3, max_bins=1000)
         for backend in (AtOnce, node_by_node)

@@ -16,6 +16,12 @@ from edgewise.metrics.classification import log_loss
 from edgewise.model.links import probabilities
 
 
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch):
+    """Train with compiled kernels: the same models in a fraction of the time."""
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
+
+
 def flipped(y):
     """Return classes of which a fifth are wrong."""
     return np.where(np.random.default_rng(0).random(len(y)) < 0.2, (y + 1) % 3, y)
@@ -153,6 +159,19 @@ def test_many_rows_choose_without_a_refit(noisy, monkeypatch, same_terms):
     assert model.stop_reason_ == "early stopping"
     same = auto(validation_fraction=0.1, n_rounds=model.n_rounds_).fit(*noisy)
     same_terms(model, same)
+
+
+def test_a_metric_of_ones_own_chooses_without_a_refit(noisy, monkeypatch):
+    monkeypatch.setattr(classification, "_NO_REFIT_FROM", 100)
+
+    def worse_from_the_fifth_round(y, scores):
+        calls.append(len(y))
+        return abs(len(calls) - 4)
+
+    calls = []
+    model = auto(eval_metric=worse_from_the_fifth_round, early_stopping_rounds=3).fit(*noisy)
+    assert model.settings_.rounds_from == "10% of the rows"
+    assert model.n_rounds_ == 4
 
 
 def test_one_part_and_a_refit(noisy, monkeypatch, same_terms):

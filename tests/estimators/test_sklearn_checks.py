@@ -28,6 +28,6 @@ def expected_failures(estimator):
 @pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check, monkeypatch):
-    # A dozen rows that can be told apart would take all 2,000 rounds, in every fold.
-    monkeypatch.setattr(fitting, "MOST_ROUNDS", 100)
+    # A dozen rows that can be told apart would take hundreds of rounds, in every fold.
+    monkeypatch.setattr(fitting.TrainingProblem, "most_rounds", 40)
     check(estimator)

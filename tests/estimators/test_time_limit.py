@@ -160,7 +160,7 @@ def test_a_short_time_is_used_well(speed):
     """Larger steps on part of the rows beat the usual folds and refit of as many rounds in all."""
     rng = np.random.default_rng(0)
     (X, new), n_rounds = rng.normal(size=(2, 3_000, 4)), 42
-    y, truth = ((X[:, 0] * X[:, 1] > 0) + 2 * (X[:, 2] > 0) for X in (X, new))
+    y, truth = ((X[:, 0] * X[:, 1] > 0) + (X[:, 2] > 0).astype(int) for X in (X, new))
     speed(600.0 / n_rounds)
 
     class Stop(Callback):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edgewise.fusion import FUSIONS, RankedLists, borda, condorcet, fuse
 
-few = settings(max_examples=40)
+few = settings(max_examples=20)
 NORMS = ["min-max", "sum", "zmuv", "rank", None]  # "max" asks for positive scores
 VARIANTS = [
     *((name, {}) for name in FUSIONS),

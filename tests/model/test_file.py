@@ -623,7 +623,7 @@ def test_damaged_arrays_of_rules(rules, refused):
 # Fuzzing: a file is read or refused, and nothing else happens.
 
 FUZZ = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -69,8 +69,8 @@ class Monitor:
         return self._whole
 
     def value(self) -> float:
-        """Return the first metric of the scores so far."""
-        return self._value(next(iter(self._metrics)), decides=True)
+        """Return the first metric of the scores so far, which `measured` may be made of."""
+        return self._value(next(iter(self._metrics)), decides=False)
 
     def values(self) -> dict[str, float]:
         """Return all metrics of the scores so far, the first of them first."""

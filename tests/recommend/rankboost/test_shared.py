@@ -10,7 +10,7 @@ class TestRankBoostRecommender(RecommenderTests):
     knows_tastes = False
 
     def make(self):
-        return RankBoostRecommender(n_rounds=10, random_state=0)
+        return RankBoostRecommender(n_rounds=5, random_state=0)
 
 
 class TestFromZero(RecommenderTests):
@@ -26,5 +26,5 @@ class TestWithItemFeatures(RecommenderTests):
 
     def make(self):
         return RankBoostRecommender(
-            n_rounds=30, learning_rate=0.1, missing="abstain", random_state=0
+            n_rounds=8, learning_rate=0.4, missing="abstain", random_state=0
         )
