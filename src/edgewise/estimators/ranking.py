@@ -91,8 +91,9 @@ _DIFFERENCE = 0.07
 LARGE_TREES = Way("large trees, by ndcg", Tree("stump", 32, "free", "gain"), "ndcg", 0.1, 2000, 0.5)
 """The way for many documents."""
 
-# With fewer columns than this all are searched.
+# With fewer columns than this all are searched; from this many documents on fewer of many.
 _MANY_COLUMNS = 64
+_FEWER_FROM, _FEWER = 150_000, 0.35
 
 # From this many documents on stumps and large trees are compared, on half of the folds.
 _MANY_FROM = 20_000
@@ -422,10 +423,10 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
         return ()
     n_rows, given = judged.partition.n_rows, model.monotonic_cst
     lowest, highest = judged.grade_range
-    ways = list(WAYS)
+    ways, top = list(WAYS), WAYS[-1]
     if n_rows >= _MANY_FROM:
-        ways = [LARGE_TREES] if n_rows >= _NO_REFIT_FROM else [LARGE_TREES, STUMPS]
-    top = LARGE_TREES if n_rows >= _MANY_FROM else WAYS[-1]
+        top = LARGE_TREES if n_rows < _FEWER_FROM else LARGE_TREES._replace(columns=_FEWER)
+        ways = [top] if n_rows >= _NO_REFIT_FROM else [top, STUMPS]
     usual = model.criterion == "edge" and model.step is None
     usual = usual and isinstance(given, str) and given == "learn"
     if model.objective != "auto":
