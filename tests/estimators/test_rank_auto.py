@@ -1,6 +1,7 @@
 """The default of RankBoost: what it compares on held-out queries, and what it tells."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import edgewise
@@ -98,6 +99,16 @@ def test_an_eval_set_chooses_too(lists):
     found = RankBoost().fit(X[:200], y[:200], qid=qid[:200], eval_set=held_out)
     assert found.settings_.rounds_from == "eval_set"
     assert found.score(*held_out) == pytest.approx(found.fitted_.best_validation)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_columns_of_words_are_for_stumps_and_trees(lists, declared):
+    X, y, qid = lists
+    table = pd.DataFrame(X).add_prefix("x")
+    table["colour"] = np.where(X[:, 0] > 0, 7, 3) if declared else np.where(X[:, 0] > 0, "a", "b")
+    model = RankBoost(early_stopping_rounds=3, categorical_features=["colour"] * declared)
+    model.fit(table, y, qid=qid)
+    assert list(model.settings_.compared) == ["stumps", "trees, by ndcg"]
 
 
 @pytest.mark.parametrize(("fewer_from", "saved"), [(10**6, 0.5), (100, 0.75)])
