@@ -8,7 +8,7 @@ import pytest
 
 import edgewise
 from edgewise import AdaBoostMH, RankBoost, RankFusion, fusion, io
-from edgewise.cli import documents
+from edgewise.cli import main, tables
 
 NAMES = ["bm25", "tf", "length", "age"]
 COLUMNS = ["--target", "grade", "--query", "query", "--doc", "doc"]
@@ -103,7 +103,7 @@ class TestRoundTrip:
         self, ranker, folder, success, capsys, monkeypatch
     ):
         for few in (0.0, 2.0):
-            monkeypatch.setattr(documents, "_SPARSE", few)
+            monkeypatch.setattr(tables, "_SPARSE", few)
             success(["predict", "m.edgewise", "test.txt", "--output", f"{few}.txt"], capsys)
         assert (folder / "0.0.txt").read_bytes() == (folder / "2.0.txt").read_bytes()
 
@@ -126,7 +126,7 @@ class TestLetor:
     def test_more_features_than_the_model_has_are_refused(self, ranker, folder, failure, capsys):
         (folder / "wide.txt").write_text("1 qid:1 1:3\n0 qid:1 6:1\n")
         message = failure(["predict", "m.edgewise", "wide.txt", "--output", "s.txt"], capsys)
-        assert "wide.txt has 6 features, more than the 4 of m.edgewise" in message
+        assert "wide.txt has 6 features, the model has 4" in message
         assert not (folder / "s.txt").exists()
 
     def test_a_file_without_queries_is_one_list(self, ranker, folder, success, capsys):
@@ -174,17 +174,34 @@ class TestTables:
     def test_without_grades_there_are_scores_only(self, named, folder, success, capsys):
         argv = ["predict", "named.edgewise", "test.csv", "--query", "query", "--doc", "doc"]
         out = success([*argv, "--output", "s.run"], capsys)
-        assert out == "ranked           5 queries, 35 documents\n"
+        assert out == "ranked           5 queries, 35 documents, s.run\n"
         run, part = io.read_run("s.run"), data(1)
         scores = named.predict(pd.DataFrame(part.X, columns=NAMES)).tolist()
         expected = dict(zip(zip(part.qid, part.docs, strict=True), scores, strict=True))
         read = zip(zip(run.queries, run.docs, strict=True), run.scores, strict=True)
         assert dict(read) == expected
 
+    def test_without_an_output_the_ranking_is_printed(self, named, folder, success, capsys):
+        argv = ["predict", "named.edgewise", "test.csv", "--query", "query", "--doc", "doc"]
+        header, first, *_ = success(argv, capsys).splitlines()
+        assert header == "query,doc,score,rank"
+        part, X = data(1), pd.DataFrame(data(1).X, columns=NAMES)
+        rank = named.rank(X, part.qid)[0]
+        assert first == f"{part.qid[0]},{part.docs[0]},{named.predict(X)[0]},{rank}"
+
+    def test_documents_without_a_grade_do_not_count(self, named, folder, capsys):
+        table = frame(data(1))
+        io.write_table("gaps.csv", table.assign(grade=table["grade"].where(table["tf"] > 0)))
+        assert main(["predict", "named.edgewise", "gaps.csv", *COLUMNS]) == 0
+        out, err = capsys.readouterr()
+        n_judged = int((table["tf"] > 0).sum())
+        assert f"{n_judged} documents" in out
+        assert f"left out {len(table) - n_judged} rows without a value in 'grade'" in err
+
     def test_features_alone_are_enough_for_numbers(self, named, folder, success, capsys):
         io.write_table("bare.csv", frame(data(1))[NAMES])
         out = success(["predict", "named.edgewise", "bare.csv", "--output", "s.txt"], capsys)
-        assert out == "ranked           1 query, 35 documents\n"
+        assert out == "ranked           1 query, 35 documents, s.txt\n"
         assert len((folder / "s.txt").read_text().splitlines()) == 35
 
     def test_grades_that_are_no_numbers_may_be_passed_over(
@@ -209,7 +226,6 @@ class TestErrors:
         table = frame(data(1))
         io.write_table("short.csv", table.drop(columns="tf"))
         io.write_table("kinds.csv", table.assign(tf="often", length="long"))
-        io.write_table("gaps.csv", table.assign(grade=np.where(table["tf"] > 0, 1, np.nan)))
         (folder / "inside").mkdir()
         before = contents(folder)
         yield
@@ -234,23 +250,20 @@ class TestErrors:
             ("m.edgewise test.txt --doc doc", "--doc is for tables"),
             (
                 "m.edgewise test.csv --target grade",
-                "m.edgewise have numbers: use a LETOR",
+                "m.edgewise have numbers: use an SVMlight or LETOR",
             ),
-            ("named.edgewise test.txt", "the features of named.edgewise have names: use a table"),
-            ("named.edgewise test.csv", "nothing to do: add --output to write scores"),
-            ("named.edgewise test.csv --query query", "--target to name the column of test.csv"),
+            ("named.edgewise test.txt", "the columns of named.edgewise have names: use a table"),
             ("named.edgewise test.csv --output s.run", "a run needs query ids and document ids"),
-            ("named.edgewise test.csv --target y", "--target 'y' must be a column of test.csv"),
+            ("named.edgewise test.csv --target y", "test.csv: --target 'y' must be a column: "),
             (
                 "named.edgewise test.csv --target tf",
                 "--target: 'tf' is a feature of the model",
             ),
             (
                 "named.edgewise short.csv --output s.txt",
-                "short.csv lacks the column 'tf', which named.edgewise has",
+                "short.csv: the table lacks the column 'tf', which training had",
             ),
-            ("named.edgewise kinds.csv --output s.txt", "kinds.csv: X has categories in column"),
-            ("named.edgewise gaps.csv --target grade", "gaps.csv: y must hold finite numbers"),
+            ("named.edgewise kinds.csv --output s.txt", "kinds.csv: the column 'tf' holds"),
             (
                 "fusion.edgewise test.txt",
                 "RankFusion, which does not predict rows: use `edgewise fuse fusion.edgewise",

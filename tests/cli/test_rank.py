@@ -12,7 +12,7 @@ import pytest
 import edgewise
 import edgewise.boosting.loop
 from edgewise import RankBoost, cross_validate, io
-from edgewise.cli import documents, main
+from edgewise.cli import main, tables
 from edgewise.common.choices import RANK_LEARNERS
 from edgewise.metrics import ranking_metric
 
@@ -97,15 +97,21 @@ class TestRank:
         read = zip(zip(run.queries, run.docs, strict=True), run.scores, strict=True)
         assert dict(read) == written
 
-    @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
-    def test_tables(self, suffix, tmp_path, success, capsys, data):
+    @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".tsv"])
+    def test_tables(self, suffix, tmp_path, capsys, data):
         train, test = tmp_path / f"train{suffix}", tmp_path / f"test{suffix}"
-        io.write_table(train, frame(data(0)))
         # Columns in another order, and one more, make no difference.
-        io.write_table(test, frame(data(2)).iloc[:, ::-1].assign(note="none"))
+        other = frame(data(2)).iloc[:, ::-1].assign(note="none")
+        for path, table in ((train, frame(data(0))), (test, other)):
+            if suffix == ".tsv":
+                table.to_csv(path, sep="\t", index=False)
+            else:
+                io.write_table(path, table)
         argv = ["rank", train, "--test", test, "--target", "grade", "--query", "query"]
         argv += ["--doc", "doc", "--rounds", 20, "--output", tmp_path / "s.run"]
-        out = success([*argv, "--model", tmp_path / "m.edgewise"], capsys)
+        assert main([*map(str, argv), "--model", str(tmp_path / "m.edgewise")]) == 0
+        out, err = capsys.readouterr()
+        assert "ignored the column 'note', which training did not have" in err
         part = data(0)
         plain = RankBoost(n_rounds=20, random_state=0).fit(part.X, part.y, part.qid)
         model = edgewise.load(tmp_path / "m.edgewise")
@@ -135,7 +141,7 @@ class TestRank:
     def test_sparse_and_full_files_give_the_same_model(self, letor, success, capsys, monkeypatch):
         argv = ["rank", letor / "train.txt", "--test", letor / "test.txt", "--rounds", 20]
         for few in (0.0, 2.0):
-            monkeypatch.setattr(documents, "_SPARSE", few)
+            monkeypatch.setattr(tables, "_SPARSE", few)
             success([*argv, "--output", letor / f"{few}.txt"], capsys)
         assert (letor / "0.0.txt").read_bytes() == (letor / "2.0.txt").read_bytes()
 
@@ -263,8 +269,8 @@ class TestRankErrors:
             ("train.txt --target grade", "--target is for tables"),
             ("train.txt --test table.csv", "--test table.csv is a table and DATA is a LETOR"),
             ("table.csv", "--target must name the column of table.csv"),
-            ("table.csv --target y", "--target 'y' must be a column of table.csv"),
-            ("table.csv --target grade --test other.csv", "other.csv lacks the column 'x'"),
+            ("table.csv --target y", "table.csv: --target 'y' must be a column: 'grade', 'x'"),
+            ("table.csv --target grade --test other.csv", "other.csv: the table lacks the column"),
             ("table.csv --target grade --test kinds.csv", "kinds.csv: "),
             ("words.csv --target grade", "words.csv: "),
             ("flat.txt", "flat.txt: y has no two documents of different grades"),

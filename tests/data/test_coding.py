@@ -153,11 +153,14 @@ def test_changes_to_a_private_copy_of_a_file_are_kept(tmp_path):
     assert private[3, 4] == 7.0
 
 
-def test_rows_of_a_file_are_taken_as_its_columns_are_read(tmp_path):
+@pytest.mark.parametrize("is_file", [True, False])
+def test_rows_of_large_tables_are_taken_as_columns_are_read(tmp_path, monkeypatch, is_file):
     values = np.random.default_rng(0).normal(size=(120, 9))
     values[5, 2] = np.inf
     np.save(tmp_path / "x.npy", values)
-    mapped, y = np.load(tmp_path / "x.npy", mmap_mode="r"), values[:, 0] > 0
+    mapped, y = np.load(tmp_path / "x.npy", mmap_mode="r" if is_file else None), values[:, 0] > 0
+    if not is_file:
+        monkeypatch.setattr("edgewise.data.table._LARGE", 80 * 9 * 8)
     assert not hasattr(as_table(mapped).take(np.arange(100)), "values")
     settings = {
         "n_rounds": 4,
@@ -165,7 +168,9 @@ def test_rows_of_a_file_are_taken_as_its_columns_are_read(tmp_path):
         "handle_infinite": "missing",
         "random_state": 0,
     }
-    ours, theirs = (AdaBoostMH(**settings).fit(X, y) for X in (mapped, values))
+    ours = AdaBoostMH(**settings).fit(mapped, y)
+    monkeypatch.undo()
+    theirs = AdaBoostMH(**settings).fit(values, y)
     assert np.array_equal(ours.history_["validation"], theirs.history_["validation"])
     assert np.array_equal(ours.decision_function(mapped), theirs.decision_function(values))
 

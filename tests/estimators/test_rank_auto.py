@@ -1,6 +1,7 @@
 """The default of RankBoost: what it compares on held-out queries, and what it tells."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import edgewise
@@ -100,16 +101,29 @@ def test_an_eval_set_chooses_too(lists):
     assert found.score(*held_out) == pytest.approx(found.fitted_.best_validation)
 
 
-def test_large_trees_see_half_of_many_columns(lists, monkeypatch):
+@pytest.mark.parametrize("declared", [True, False])
+def test_columns_of_words_are_for_stumps_and_trees(lists, declared):
     X, y, qid = lists
+    table = pd.DataFrame(X).add_prefix("x")
+    table["colour"] = np.where(X[:, 0] > 0, 7, 3) if declared else np.where(X[:, 0] > 0, "a", "b")
+    model = RankBoost(early_stopping_rounds=3, categorical_features=["colour"] * declared)
+    model.fit(table, y, qid=qid)
+    assert list(model.settings_.compared) == ["stumps", "trees, by ndcg"]
+
+
+@pytest.mark.parametrize(("fewer_from", "saved"), [(10**6, 0.5), (100, 0.75)])
+def test_large_trees_see_a_part_of_many_columns(lists, monkeypatch, fewer_from, saved):
+    X, y, qid = lists
+    monkeypatch.setattr("edgewise.estimators.ranking._FEWER_FROM", fewer_from)
     monkeypatch.setattr("edgewise.estimators.ranking._NO_REFIT_FROM", 100)
     monkeypatch.setattr("edgewise.estimators.ranking._MANY_FROM", 100)
     monkeypatch.setattr("edgewise.estimators.ranking._MANY_COLUMNS", 4)
-    half, every = (
+    some, every = (
         RankBoost(early_stopping_rounds=3, search=search).fit(X, y, qid=qid)
         for search in ("exhaustive", Exhaustive())
     )
-    assert half.history_["saved"].max() == 0.5
+    # Of four columns, two and one.
+    assert some.history_["saved"].max() == saved
     assert not every.history_["saved"].any()
     again = RankBoost(early_stopping_rounds=3, n_jobs=2).fit(X, y, qid=qid)
-    assert np.array_equal(again.predict(X), half.predict(X))
+    assert np.array_equal(again.predict(X), some.predict(X))

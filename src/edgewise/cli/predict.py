@@ -6,7 +6,7 @@ from typing import Any
 import rich_click as click
 
 from edgewise.cli import common, documents, tables
-from edgewise.cli.ratings import PARQUET, check_libraries, csv_text, write_columns
+from edgewise.cli.ratings import check_libraries, csv_text, write_columns
 from edgewise.common.text import counted
 
 # Classes that have a column of probabilities each.
@@ -54,37 +54,39 @@ def predict(
     out are 0.
     """
     loaded = tables.load(model, "predict rows")
-    if tables.task_of(loaded) == "grades" and loaded.schema_ is None:
-        _rank(loaded, model, data, output, as_json, target, query, doc)
+    if tables.task_of(loaded) == "grades":
+        roles = {"target": target[0] if target else None, "query": query, "doc": doc}
+        if len(target) > 1:
+            raise click.UsageError("--target names one column with grades")
+        _rank(loaded, model, data, output, as_json, roles)
         return
     if target:
         raise click.UsageError(
             f"--target is for rankers; to test a classifier, use `edgewise evaluate {model} {data}`"
         )
-    is_run = output is not None and output.endswith(common.RUN)
-    if is_run and tables.task_of(loaded) != "grades":
+    if output is not None and output.endswith(common.RUN):
         raise click.UsageError(f"--output {output}: {model} does not rank, and makes no run")
-    if not is_run:
-        if output is not None and not output.lower().endswith(common.TABLE):
-            endings = " or ".join(common.TABLE)
-            raise click.UsageError(f"--output must end in {endings}, got {output!r}")
-        check_libraries(output)
+    if output is not None and not output.lower().endswith(common.TABLE):
+        endings = " or ".join(common.TABLE)
+        raise click.UsageError(f"--output must end in {endings}, got {output!r}")
+    check_libraries(output)
     rows = tables.read_for(data, loaded, model, judged=False, query=query, doc=doc)
     with common.one_line_errors(data):
         found = predictions(loaded, rows)
-    if is_run:
-        assert output is not None
-        _write_run(output, rows, found["score"])
-    elif output is not None:
+    if output is not None:
         write_columns(output, found)
     if as_json:
         common.print_json({"rows": len(rows), "output": output} if output else found)
     elif output is None:
-        for text in csv_text(found):
-            click.echo(text, nl=False)
+        _print_columns(found)
     else:
         what = f", {_shares(found['predicted'])}" if "predicted" in found else ""
         common.print_facts([("predicted", f"{counted(len(rows), 'rows')}, {output}{what}")])
+
+
+def _print_columns(found: dict[str, Any]) -> None:
+    for text in csv_text(found):
+        click.echo(text, nl=False)
 
 
 def predictions(model: Any, rows: tables.Rows) -> dict[str, Any]:
@@ -124,48 +126,38 @@ def _shares(predicted: Any) -> str:
     return listed + (", ..." if sum(n for _, n in counts) < len(predicted) else "")
 
 
-def _write_run(path: str, rows: tables.Rows, scores: Any) -> None:
-    from edgewise.io import check_run, write_run
-
-    if rows.qid is None or rows.docs is None:
-        raise click.UsageError(
-            f"--output {path}: a run needs query ids and document ids: add --query and --doc"
-        )
-    with common.one_line_errors(f"{rows.path} does not make a run"):
-        check_run(rows.qid, rows.docs)
-    write_run(path, rows.qid, rows.docs, scores)
-
-
 def _rank(
     ranker: Any,
     model: str,
     data: str,
     output: str | None,
     as_json: bool,
-    target: tuple[str, ...],
-    query: str | None,
-    doc: str | None,
+    roles: documents.Roles,
 ) -> None:
-    """Rank documents with a model that has no schema: one of `edgewise rank`."""
-    if len(target) > 1:
-        raise click.UsageError("--target names one column with grades")
-    if output is not None and output.lower().endswith(PARQUET):
-        raise click.UsageError(f"--output {output}: a ranker's scores go to a run or a text file")
-    roles = {"target": target[0] if target else None, "query": query, "doc": doc}
+    """Rank documents, and say how well where their grades are known."""
     documents.check_roles(roles, data)
-    if documents.is_table(data) and not target and output is None:
-        raise click.UsageError(
-            "nothing to do: add --output to write scores, or --target to name the column of "
-            f"{data} with grades"
-        )
-    metric = documents.metric_of(ranker)
+    is_table = output is not None and output.lower().endswith(common.TABLE)
+    if is_table:
+        check_libraries(output)
+    metric = tables.metric_of(ranker)
     ranked = documents.read_for_model(data, roles, ranker, model)
-    documents.check_output(output, ranked)
-    scores = documents.score(ranked, ranker, output)
-    if as_json:
-        found = {} if ranked.lists is None else documents.test_values(ranked.lists, scores, metric)
-        common.print_json({"rows": len(ranked.data), "output": output, "test": found})
+    rows = ranked.rows
+    documents.check_output(output, rows)
+    with common.one_line_errors(data):
+        found = predictions(ranker, rows)
+    scores = found["score"]
+    if output is not None and is_table:
+        write_columns(output, found)
+    elif output is not None:
+        documents.write_scores(output, rows, scores)
+    if as_json and (output is not None or ranked.lists is not None):
+        test = None if ranked.lists is None else tables.test_values(ranked.lists, scores, metric)
+        common.print_json({"rows": len(rows), "output": output, "test": test})
+    elif as_json:
+        common.print_json(found)
     elif ranked.lists is not None:
         documents.print_test(ranked, scores, metric)
+    elif output is None:
+        _print_columns(found)
     else:
-        common.print_facts([("ranked", str(ranked))])
+        common.print_facts([("ranked", f"{ranked}, {output}")])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from edgewise.cli import common, documents
-from edgewise.cli.tables import forgotten_queries, warn_of_one_list
+from edgewise.cli.tables import METRICS, test_values, warn_of_one_list
 from edgewise.common import choices
 from edgewise.common.text import counted
 
@@ -126,9 +126,10 @@ def rank(
 ) -> None:
     """Train RankBoost on judged documents and show how well it ranks.
 
-    Files are in LETOR format (SVMlight with qid:), plain or gzipped, or tables
-    whose names end in .csv, .csv.gz or .parquet. For a table, --target names the
-    column with grades and --query the column with query ids.
+    Files are in LETOR format (SVMlight with qid:), plain or gzipped, or tables as
+    for `edgewise train`: .csv, .tsv, .parquet, .arrow, .arff and others. For a
+    table, --target names the column with grades and --query the column with query
+    ids. Columns of ids and columns that never vary are left out.
 
     With --validate, training stops early and keeps the best number of rounds.
     With --folds 5, five rankers are trained first, each on four fifths of the
@@ -154,27 +155,34 @@ def rank(
     paths = {"DATA": data, "--validate": validate, "--test": test}
     _check(paths, roles, settings)
     given = [path for path in paths.values() if path is not None]
-    found = dict(zip(given, documents.read_judged(given, roles), strict=True))
+    read, schema = documents.read_judged(given, roles)
+    found = dict(zip(given, read, strict=True))
     trained, held_out, tested = found[data], found.get(validate or ""), found.get(test or "")
-    _check_queries(trained)
+    if trained.rows.qid is None:
+        warn_of_one_list(trained.path, len(trained.rows), schema is not None)
     if held_out is not None:
         # Grades that the metric does not take fail now, not in the first round.
         with common.one_line_errors(held_out.path):
             metric(held_out.judged, held_out.judged.grades)
         settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or _PATIENCE
     if tested is not None:
-        documents.check_output(output, tested)
+        documents.check_output(output, tested.rows)
     measured = None if folds is None else _cross_validated(trained, settings, metric.name, folds)
     ranker = RankBoost(**settings)
     if settings["early_stopping_rounds"] and held_out is None:
         ranker.set_params(validation_fraction=_ASIDE)
     with common.one_line_errors(data):
-        ranker.fit(*trained.rows, eval_set=held_out and held_out.rows)
+        ranker.fit(*trained.examples, eval_set=held_out and held_out.examples)
     if not ranker.n_rounds_:
         common.raise_if_interrupted(ranker)
+    ranker.schema_ = schema
     if model is not None:
         ranker.save(model)
-    scores = None if tested is None else documents.score(tested, ranker, output)
+    scores = None
+    if tested is not None:
+        scores = ranker.predict(tested.rows.X)
+        if output is not None:
+            documents.write_scores(output, tested.rows, scores)
     if as_json:
         common.print_json(_result(ranker, trained, tested, scores, metric.name, measured))
         common.raise_if_interrupted(ranker)
@@ -213,16 +221,6 @@ def _check(paths: dict[str, str | None], roles: documents.Roles, settings: dict[
     documents.check_roles(roles, train)
 
 
-def _check_queries(trained: documents.Documents) -> None:
-    """Raise or warn if the documents have no query ids."""
-    if trained.data.qid is not None:
-        return
-    is_table = documents.is_table(trained.path)
-    if is_table and (said := forgotten_queries(trained.path, trained.data.X.columns)):
-        raise click.UsageError(said)
-    warn_of_one_list(trained.path, len(trained.data), is_table)
-
-
 def _cross_validated(
     trained: documents.Documents, settings: dict[str, Any], metric: str, folds: int
 ) -> "CrossValidation":
@@ -232,12 +230,12 @@ def _cross_validated(
     ranker = RankBoost(**settings)
     if settings["early_stopping_rounds"]:
         ranker.set_params(validation_fraction=_ASIDE)
-    names = list(dict.fromkeys((*documents.METRICS, metric)))
+    names = list(dict.fromkeys((*METRICS, metric)))
     if folds > trained.judged.n_queries:
         queries = counted(trained.judged.n_queries, "queries")
         raise click.UsageError(f"--folds {folds}: {trained.path} has {queries}")
     with common.one_line_errors(trained.path):
-        return cross_validate(ranker, *trained.rows, cv=folds, metrics=names)
+        return cross_validate(ranker, *trained.examples, cv=folds, metrics=names)
 
 
 def _result(
@@ -253,13 +251,13 @@ def _result(
     last = {key: ranker.history_[key][rounds - 1] for key in ("ranking_loss", "bound") if rounds}
     return {
         "training": {
-            "documents": len(trained.data),
+            "documents": len(trained.rows),
             "rounds": rounds,
             "ended_by": ranker.stop_reason_,
             **last,
         },
         "cross_validation": measured and measured.means,
-        "test": tested and documents.test_values(tested.judged, scores, metric),
+        "test": tested and test_values(tested.judged, scores, metric),
         "rules": [str(rule) for rule in ranker.rules(_TOP_RULES)] if rounds else [],
     }
 

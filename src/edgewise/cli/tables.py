@@ -16,13 +16,14 @@ from edgewise.cli.common import (
     options,
     print_table,
 )
-from edgewise.cli.documents import is_sparse, metric_of, test_values, widened
 from edgewise.common.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from edgewise.common.dtypes import Reals
     from edgewise.io import RawTable, Schema
+    from edgewise.metrics import Lists
 
 FORMATS = ".csv, .tsv, .parquet, .feather, .arrow, .arff, or SVMlight (.txt, .svm, .svmlight, ...)"
 SVMLIGHT = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
@@ -31,6 +32,12 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("drop", "categorical", "numeric")},
 }
 """The options for arguments of the library, by their names there."""
+
+METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
+"""Metrics of a test of a ranker, besides its own."""
+
+# Below this share of stored values, a sparse matrix is smaller.
+_SPARSE = 1 / 3
 
 # The most classes in a printed confusion matrix: more would not fit on a terminal.
 _MOST_CLASSES = 8
@@ -176,6 +183,17 @@ def read_svmlight(path: str, task: str | None = None, width: int | None = None) 
     return Rows(path, X, y, docs=data.docs, classes=classes)
 
 
+def is_sparse(X: Any, width: int) -> bool:
+    """Return whether a sparse matrix, widened, takes less memory than an array."""
+    return bool(X.nnz < _SPARSE * X.shape[0] * width)
+
+
+def widened(X: Any, width: int, sparse: bool) -> Any:
+    """Return a sparse matrix with more columns, or the array of it."""
+    wide = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+    return wide if sparse else wide.toarray()
+
+
 # Saved models
 
 
@@ -207,8 +225,10 @@ def read_for(
     **roles: Any,
 ) -> Rows:
     """Read the rows of a file as a saved model has them."""
+    from edgewise.io.tables import table_kind
+
     schema = _schema_of(model)
-    if not is_table(path):
+    if table_kind(path) is None:
         if schema is not None:
             raise click.ClickException(
                 f"{path} is an SVMlight file, but the columns of {model_path} have names: use a "
@@ -377,6 +397,28 @@ def _measured_ranking(model: Any, rows: Rows) -> dict[str, Any]:
         lists, scores = Lists(rows.y, rows.qid), model.predict(rows.X)
     values = test_values(lists, scores, metric_of(model))
     return {"rows": len(rows), "queries": int(lists.row_query.max()) + 1, **values}
+
+
+def metric_of(model: Any) -> str:
+    """Return the name of the metric of a ranker, "map" for a function."""
+    from edgewise.metrics.registry import first_metric
+
+    metric = first_metric(model.eval_metric)
+    return metric if isinstance(metric, str) else METRICS[0]
+
+
+def test_values(lists: "Lists", scores: "Reals", metric: str) -> dict[str, float | None]:
+    """Return the usual metrics and another of scores; None where grades have no such value."""
+    from edgewise.metrics import ranking_metric
+
+    found: dict[str, float | None] = {}
+    for name in dict.fromkeys((*METRICS, metric)):
+        try:
+            found[name] = float(ranking_metric(name)(lists, scores))
+        except ValueError:
+            # Negative grades have no gain.
+            found[name] = None
+    return found
 
 
 def print_measured(found: dict[str, Any], title: str) -> None:

@@ -85,6 +85,12 @@ class BinnedTable:
         full[rows] = codes
         return full
 
+    def code_type(self, j: int) -> np.dtype[Any]:
+        """Return the type of the codes of column `j`."""
+        if isinstance(self.bins[j], Categories):
+            return self.categorical.codes[self.categorical.place(np.array([j]))[0]].dtype
+        return (self.dense if self.place[j] >= 0 else self.sparse).codes.dtype
+
     def cut(self, j: int, first: int, missing: int) -> Signs:
         """Return +1 for the rows of column `j` with a code of at least `first`, else -1.
 

@@ -36,6 +36,9 @@ _BLOCK, _FILE_BLOCK = 1 << 24, 1 << 27
 # Bytes of an array that are checked or copied at a time, and of a file.
 _RUN, _FILE_RUN = 1 << 20, 1 << 25
 
+# Rows of this many bytes and more are not copied to set others aside.
+_LARGE = 1 << 25
+
 # What scikit-learn says about arrays that hold strings.
 _STRINGS = ("could not convert string", "arrays of bytes/strings")
 
@@ -233,8 +236,9 @@ class ArrayTable(Table):
         return not any(np.isinf(self.values[rows]).any() for rows in self._runs(None))
 
     def _take(self, rows: NDArray[np.intp]) -> Table:
-        if mapped_file(self.values) is not None:
-            # A copy of most rows of a file may not fit into memory.
+        size = len(rows) * self.n_columns * self.values.itemsize
+        if size > _LARGE or mapped_file(self.values) is not None:
+            # A copy of most rows of a large table may not fit into memory.
             return TakenTable(self, rows)
         return ArrayTable(self.values[rows], self.names, self.infinite)
 

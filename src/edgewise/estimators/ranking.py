@@ -15,6 +15,7 @@ from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
 from edgewise.common.dtypes import ROW, Exacts, Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories
+from edgewise.data.columns import CategoricalColumn
 from edgewise.estimators.fitted import Fitted, FittedRanker, HeldOutRecord
 from edgewise.estimators.fitting import (
     EvalSet,
@@ -91,8 +92,9 @@ _DIFFERENCE = 0.07
 LARGE_TREES = Way("large trees, by ndcg", Tree("stump", 32, "free", "gain"), "ndcg", 0.1, 2000, 0.5)
 """The way for many documents."""
 
-# With fewer columns than this all are searched.
+# With fewer columns than this all are searched; from this many documents on fewer of many.
 _MANY_COLUMNS = 64
+_FEWER_FROM, _FEWER = 150_000, 0.35
 
 # From this many documents on stumps and large trees are compared, on half of the folds.
 _MANY_FROM = 20_000
@@ -422,10 +424,10 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
         return ()
     n_rows, given = judged.partition.n_rows, model.monotonic_cst
     lowest, highest = judged.grade_range
-    ways = list(WAYS)
+    ways, top = list(WAYS), WAYS[-1]
     if n_rows >= _MANY_FROM:
-        ways = [LARGE_TREES] if n_rows >= _NO_REFIT_FROM else [LARGE_TREES, STUMPS]
-    top = LARGE_TREES if n_rows >= _MANY_FROM else WAYS[-1]
+        top = LARGE_TREES if n_rows < _FEWER_FROM else LARGE_TREES._replace(columns=_FEWER)
+        ways = [top] if n_rows >= _NO_REFIT_FROM else [top, STUMPS]
     usual = model.criterion == "edge" and model.step is None
     usual = usual and isinstance(given, str) and given == "learn"
     if model.objective != "auto":
@@ -438,11 +440,19 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
         "map": usual and lowest <= 0 < highest,
     }
     ways = [way for way in ways if known[way.objective.partition("@")[0]]] or [STUMPS]
-    if not usual or judged.table.categorical or model.handle_infinite == "value":
+    if not usual or model.handle_infinite == "value" or _has_words(judged, ways):
         ways = [STUMPS if isinstance(way.learner, Best) else way for way in ways]
         ways = [way for way in ways if way.learner != "feature"] or [STUMPS]
     # With little time, one way alone.
     return tuple(ways[:1] if model.time_limit is not None else ways)
+
+
+def _has_words(judged: JudgedRows, ways: Sequence[Way]) -> bool:
+    """Return whether columns are categorical at any process, if the ways ask for numbers."""
+    if all(isinstance(way.learner, Tree) or way.learner == "stump" for way in ways):
+        return False
+    found = any(isinstance(column, CategoricalColumn) for column in judged.table.columns())
+    return judged.partition.max(float(found)) > 0
 
 
 def _bins(named: Learner | str, learner: Learner | str, n_rows: int) -> int:

@@ -205,7 +205,8 @@ class Top(Objective):
             squares = np.rint(units * units / _LINE_SCALE)
             self._lines = ([id(rule) for rule in rules], units, squares)
         _, units, squares = self._lines
-        sums = np.stack([units @ self._quanta, squares @ self._masses]).astype(np.int64)
+        quanta, masses = (part.astype(np.float64) for part in self._quantised())
+        sums = np.stack([units @ quanta, squares @ masses]).astype(np.int64)
         return self._partition.sum(sums).T / (_LINE_SCALE * SEARCH_SCALE)
 
     def vote(self, found: Found) -> Vote | None:
@@ -224,9 +225,7 @@ class Top(Objective):
     def advance(self, rule: Rule, vote: Vote) -> TopProgress:
         step = float(vote.coefficients[0])
         self._move(self.scores + step * self._outputs(rule))
-        fsum = self.lists.queries.fsum
-        loss, bound = fsum(self._sums.losses), fsum(self._sums.bounds)
-        return TopProgress(max(0.0, loss), bound)
+        return self._progress
 
     @property
     def searched(self) -> float:
@@ -238,8 +237,8 @@ class Top(Objective):
     def _along(self, rule: Rule) -> tuple[float, float]:
         """Return slope and curvature of the loss along a rule, as shares of its pulls."""
         unit, largest = self._unit(rule)
-        slopes = (self._exact * unit).astype(np.int64).sum()
-        curvatures = (self._exact_curvatures * (unit * unit)).astype(np.int64).sum()
+        slopes = (self._pulls * unit * EXACT_SCALE).astype(np.int64).sum()
+        curvatures = (self._curvatures * (unit * unit) * EXACT_SCALE).astype(np.int64).sum()
         slope, curvature = self._partition.sum(np.array([slopes, curvatures])) / EXACT_SCALE
         return float(slope) * largest, float(curvature) * largest * largest
 
@@ -260,15 +259,22 @@ class Top(Objective):
     def _move(self, scores: Reals) -> None:
         """Take scores, weigh the pairs and quantise them for the search."""
         self.scores = scores
-        self._sums: TopSums = self.backend.weigh_top(self.lists, scores)
-        self._energy = self.lists.queries.fsum(self._sums.energies)
+        sums: TopSums = self.backend.weigh_top(self.lists, scores)
+        fsum = self.lists.queries.fsum
+        self._energy = fsum(sums.energies)
+        self._progress = TopProgress(max(0.0, fsum(sums.losses)), fsum(sums.bounds))
         scale = 1.0 / max(self._energy, 1e-300)
-        pulls, curvatures = self._sums.potentials * scale, self._sums.curvatures * scale
-        self._exact, self._exact_curvatures = pulls * EXACT_SCALE, curvatures * EXACT_SCALE
-        quanta = np.rint(pulls * SEARCH_SCALE).astype(np.int64)
-        masses = np.rint(curvatures * SEARCH_SCALE).astype(np.int64)
-        # Rounded, too, a curvature is no less than the least.
-        masses = np.maximum(masses, np.ceil(LEAST_CURVATURE * np.abs(quanta)).astype(np.int64))
-        self._quanta, self._masses = quanta.astype(np.float64), masses.astype(np.float64)
+        # In the memory of the sums, which nobody else has: documents may be many.
+        self._pulls = np.multiply(sums.potentials, scale, out=sums.potentials)
+        self._curvatures = np.multiply(sums.curvatures, scale, out=sums.curvatures)
+        quanta, masses = self._quantised()
         self._curvature = float(self._partition.sum(int(masses.sum())))
         self._problem = self.backend.potentials(self._rows, quanta, self._mass_column, masses)
+
+    def _quantised(self) -> tuple[Exacts, Exacts]:
+        """Return the pulls and curvatures of documents as integers for the search."""
+        quanta = np.rint(self._pulls * SEARCH_SCALE).astype(np.int64)
+        masses = np.rint(self._curvatures * SEARCH_SCALE).astype(np.int64)
+        # Rounded, too, a curvature is no less than the least.
+        least = np.ceil(LEAST_CURVATURE * np.abs(quanta)).astype(np.int64)
+        return quanta, np.maximum(masses, least, out=masses)

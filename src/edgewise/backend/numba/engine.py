@@ -290,7 +290,8 @@ class NumbaBackend(ReferenceBackend):
         seen, columns = self._watched, growth.columns
         if seen is None or seen[0] is not table or not np.array_equal(seen[1], columns):
             # Of one type for all tables, so that kernels are compiled once.
-            codes = _stacked(table, columns, growth.groups).astype(ROW)
+            self._watched = None
+            codes = _stacked(table, columns, growth.groups, ROW)
             self._watched = seen = (table, columns, codes)
         return seen[2]
 
@@ -301,6 +302,8 @@ class NumbaBackend(ReferenceBackend):
         key = (columns.tobytes(), growth.max_leaf_nodes, len(growth.least), *form)
         self.table.ready(columns[: growth.n_cut])
         if self._trees is None or self._trees[0] != key:
+            # The memory of other columns may be that of these.
+            self._trees = None
             codes = self._dense_codes(growth)
             bins = [self.table.bins[j] for j in columns.tolist()]
             n_codes = np.array([one.n_codes for one in bins], dtype=np.intp)
@@ -523,15 +526,21 @@ class NumbaBackend(ReferenceBackend):
             self._scratch.put(aligned_zeros((self._scratch_shape[0],), plan.dtype.type))
 
 
-def _stacked(table: BinnedTable, columns: Columns, groups: Mapping[int, Columns]) -> Codes:
+def _stacked(
+    table: BinnedTable, columns: Columns, groups: Mapping[int, Columns], dtype: Any = None
+) -> NDArray[Any]:
     """Return the codes of some columns, those of grouped values as their group's."""
-    codes = [table.codes(j) for j in columns.tolist()]
+    kinds = [table.code_type(j) for j in columns.tolist()] if dtype is None else [dtype]
+    stacked = np.empty((len(columns), table.n_rows), dtype=np.result_type(*kinds))
+    # One by one: those of sparse columns are made for this.
     for place, j in enumerate(columns.tolist()):
+        codes = table.codes(j)
         if j in groups:
             # Missing values and new categories of other tables come after those of training.
-            own = np.append(groups[j], np.arange(len(groups[j]), int(codes[place].max()) + 1))
-            codes[place] = own.astype(codes[place].dtype)[codes[place]]
-    return np.stack(codes)
+            own = np.append(groups[j], np.arange(len(groups[j]), int(codes.max()) + 1))
+            codes = own.astype(codes.dtype)[codes]
+        stacked[place] = codes
+    return stacked
 
 
 def _total(sums: Exacts) -> Exacts:

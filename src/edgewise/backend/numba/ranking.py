@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from edgewise.backend.numba.step import _exp, log
-from edgewise.backend.numba.vectors import inner, kernel, power_of_two, sort_stably
+from edgewise.backend.numba.vectors import in_lanes, inner, kernel, power_of_two, sort_stably
 from edgewise.backend.reference.ranking import CLOSE, LEAST_CURVATURE, LN_2, PLACE_SCALE
 
 # Up to this length, comparing all pairs of a list takes less time than sorting it.
@@ -362,6 +362,40 @@ def _value_places(gains, order, start, stop, discounts, by_precision, above, bel
         value[at + 1] = value[at] + worth
 
 
+# What is known of a run of documents: gain, exp(score), mass, worth of its places, score.
+_OF_RUNS = 5
+
+
+@in_lanes
+def _pull_pairs(gain, down, mass, place, shift, start, stop, of_others, found):  # type: ignore[no-untyped-def]
+    """Weigh the pairs of a run with the others from start to stop, which stand below it.
+
+    OUT found: weights times the chance of the wrong order, pulls, curvatures, and memory.
+    """
+    n = stop - start
+    gains, ups = of_others[0, start:stop], of_others[1, start:stop]
+    masses, lows = of_others[2, start:stop], of_others[3, start:stop]
+    shifts = of_others[4, start:stop]
+    weighed, pulls, curves, slopes = found[0, :n], found[1, :n], found[2, :n], found[3, :n]
+    # Short loops with few arrays: LLVM makes vector instructions of each.
+    for b in range(n):
+        ratio = ups[b] * down
+        share = 1.0 / (1.0 + ratio)
+        is_right = gain > gains[b]
+        right = share if is_right else share * ratio
+        weighed[b] = share * ratio if is_right else share
+        slopes[b] = right if right > LEAST_CURVATURE else LEAST_CURVATURE
+    for b in range(n):
+        change = place - lows[b]
+        weight = (gain - gains[b]) * (change if change > 0.0 else 0.0) * (mass * masses[b])
+        weighed[b] = weight * weighed[b]
+    for b in range(n):
+        pulls[b] = weighed[b] / (CLOSE + (shift - shifts[b]))
+    for b in range(n):
+        curves[b] = abs(pulls[b]) * slopes[b]
+    return n
+
+
 @kernel
 def weigh_top(  # type: ignore[no-untyped-def]
     first, last, query_starts, gains, weights, all_ones, discounts, by_precision, factors, scores,
@@ -378,10 +412,11 @@ def weigh_top(  # type: ignore[no-untyped-def]
     above = np.empty(longest + 1, dtype=np.int64)
     below, value = np.empty_like(above), np.empty_like(above)
     starts = np.empty(longest + 1, dtype=np.int64)
-    gain, up, mass = np.empty(longest), np.empty(longest), np.empty(longest)
-    high, low, pull = np.empty(longest), np.empty(longest), np.empty(longest)
-    curve, shift, bound = np.empty(longest), np.empty(longest), np.empty(longest)
-    pulls, curves = np.empty(longest), np.empty(longest)
+    high, pull, curve = np.empty(longest), np.empty(longest), np.empty(longest)
+    of_runs, of_better = np.empty((_OF_RUNS, longest)), np.empty((_OF_RUNS, longest))
+    gain, up, mass, low, shift = of_runs[0], of_runs[1], of_runs[2], of_runs[3], of_runs[4]
+    better, found = np.empty(longest, dtype=np.int64), np.empty((4, longest))
+    weighed, pulls, curves = found[0], found[1], found[2]
     for q in range(first, last):
         start, stop = query_starts[q], query_starts[q + 1]
         _sort(scores, order, start, stop, keys, spare)
@@ -410,30 +445,41 @@ def weigh_top(  # type: ignore[no-untyped-def]
         starts[n_runs] = stop - start
         for r in range(n_runs):
             up[r] = _exp(shift[r])
-        energy, wrong_weight = 0.0, 0.0
+        # Pairs of equal gain weigh nothing: most are of two documents of the least.
+        least, n_better = gain[0], 0
+        for r in range(n_runs):
+            least = min(least, gain[r])
+        for r in range(n_runs):
+            if gain[r] > least:
+                better[n_better] = r
+                for part in range(_OF_RUNS):
+                    of_better[part, n_better] = of_runs[part, r]
+                n_better += 1
+        energy, wrong_weight, passed = 0.0, 0.0, 0
         for a in range(n_runs):
             if starts[a] >= n_first:
                 break
-            down, own, best, place = 1.0 / up[a], mass[a], gain[a], high[a]
-            for b in range(a + 1, n_runs):
-                ratio = up[b] * down
-                share = 1.0 / (1.0 + ratio)
-                wrong = share * ratio if best > gain[b] else share
-                right = share if best > gain[b] else share * ratio
-                weight = (best - gain[b]) * max(place - low[b], 0.0) * (own * mass[b])
-                bound[b] = abs(weight * wrong)
-                pulls[b] = weight * wrong / (CLOSE + (shift[a] - shift[b]))
-                curves[b] = abs(pulls[b]) * max(right, LEAST_CURVATURE)
+            one = (gain[a], 1.0 / up[a], mass[a], high[a], shift[a])
+            if gain[a] > least:
+                passed += 1
+                n_others = _pull_pairs(*one, a + 1, n_runs, of_runs, found)
+                later_pull, later_curve = pull[a + 1 : n_runs], curve[a + 1 : n_runs]
+                for b in range(n_others):
+                    later_pull[b] -= pulls[b]
+                for b in range(n_others):
+                    later_curve[b] += curves[b]
+            else:
+                n_others = _pull_pairs(*one, passed, n_better, of_better, found)
+                for b in range(n_others):
+                    pull[better[passed + b]] -= pulls[b]
+                    curve[better[passed + b]] += curves[b]
             up_pull, up_curve = pull[a], curve[a]
-            for b in range(a + 1, n_runs):
+            for b in range(n_others):
                 up_pull += pulls[b]
                 up_curve += curves[b]
                 energy += abs(pulls[b])
-                wrong_weight += bound[b]
+                wrong_weight += abs(weighed[b])
             pull[a], curve[a] = up_pull, up_curve
-            for b in range(a + 1, n_runs):
-                pull[b] -= pulls[b]
-                curve[b] += curves[b]
         # Queries of many pairs count for more, but not in proportion.
         scale = 0.0
         if energy > 0.0:
