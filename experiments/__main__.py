@@ -15,6 +15,24 @@ from edgewise.common.text import text_table
 from experiments.runner import Options, experiments, printed, publish, run
 
 
+def count(word: str) -> int:
+    """Return a whole number of at least one."""
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not a whole number of 1 or more")
+    return int(word)
+
+
+def minutes(word: str) -> float:
+    """Return a time above zero."""
+    try:
+        found = float(word)
+    except ValueError:
+        found = 0.0
+    if not found > 0:
+        raise argparse.ArgumentTypeError(f"{word} is not a number of minutes above 0")
+    return found
+
+
 def main() -> int:
     """Run what the command line names."""
     # Queries without pairs are no news in a table of results.
@@ -32,11 +50,11 @@ def main() -> int:
     parser.add_argument("name", choices=names, metavar="NAME", help=help)
     parser.add_argument("--quick", action="store_true", help="small data, few rounds, a minute")
     parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
-    parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop after this time")
+    parser.add_argument("--budget", type=minutes, metavar="MINUTES", help="stop after this time")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--threads", type=int, help="number of threads (default: one)", default=1)
-    parser.add_argument("--rounds", type=int, help="in place of the experiment's own number")
+    parser.add_argument("--threads", type=count, help="number of threads (default: one)", default=1)
+    parser.add_argument("--rounds", type=count, help="in place of the experiment's own number")
     parser.add_argument(
         "--only", action="append", default=[], metavar="WORD", help="cells with WORD"
     )
@@ -53,7 +71,13 @@ def main() -> int:
     for name in known if given.name == "all" else [given.name]:
         try:
             report = run(known[name], options, lambda line: print(line, flush=True))
-        except (FileExistsError, ValueError) as error:
+        except KeyboardInterrupt:
+            print(f"\nstopped: {name} goes on with --resume", file=sys.stderr)
+            return 130
+        except ModuleNotFoundError as error:
+            print(f"error: {name} needs {error.name}: pip install {error.name}", file=sys.stderr)
+            return 2
+        except (OSError, ImportError, ValueError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
         print("\n" + printed(known[name], report.parent))
