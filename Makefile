@@ -59,7 +59,6 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/curves.py
 
 experiments: $(VENV)/.bench
-	$(BIN)/python experiments/ranking.py
 	$(BIN)/python -m experiments all --resume
 
 # Attacks for an hour: mutated files, kills, full disks, random frames, threads, growth. Figures in .soak/.

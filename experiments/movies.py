@@ -295,6 +295,8 @@ def words(results: list[dict[str, Any]]) -> Iterator[Said]:
                 best[measure] = (min if measure == MEASURES[0] else max)(
                     values, key=lambda row: values[row]
                 )
+        if not best:
+            continue
         won = [measure for measure, row in best.items() if row == "RankBoost, thesis"]
         lost = ", ".join(
             f"{row} by {measure}" for measure, row in best.items() if measure not in won

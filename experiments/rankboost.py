@@ -136,6 +136,8 @@ def weak_words(results: list[dict[str, Any]]) -> Iterator[Said]:
     found = {(one["column"], one["row"]): one for one in figures_of(results)}
     for column in dict.fromkeys(column for column, _ in found):
         rows = {row: one for (its, row), one in found.items() if its == column}
+        if len(rows) < len(WEAK):
+            continue
         order = sorted(rows, key=lambda row: rows[row]["value"])
         training = column.endswith(PARTS[0])
         stated = "WeakLearn.2, 3, then both cum" if training else "both cum are lowest"
@@ -290,7 +292,8 @@ def table_words(results: list[dict[str, Any]]) -> Iterator[Said]:
         ]
         ours = ", ".join(f"{value:+.2g} ({spread:.2g}) on {name}" for name, value, spread in leads)
         least = -8 if k == 1 else 0
-        yield Said(stated, f"{ours} points", all(value > least for _, value, _ in leads))
+        if leads:
+            yield Said(stated, f"{ours} points", all(value > least for _, value, _ in leads))
 
 
 # Meta-search by MAP and NDCG

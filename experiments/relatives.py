@@ -196,6 +196,7 @@ def words(results: list[dict[str, Any]]) -> Iterator[Said]:
         ("20%", "arc-x4", "AdaBoost.MH", "and arc-x4 beats AdaBoost"),
     ):
         rows = [row for row, column in errors if column == better and f", {share}" in row]
+        rows = [row for row in rows if (row, worse) in errors]
         won = sum(errors[row, better] < errors[row, worse] for row in rows)
         yield Said(stated, f"on {won} of {len(rows)} sets", won > len(rows) / 2)
 

@@ -31,7 +31,7 @@ from edgewise.model.file import packed
 
 MODULES = (
     "products", "choices", "open_problem", "bandits", "margins", "relatives", "noise", "multilabel",
-    "rankboost", "movies", "ratings",
+    "rankboost", "ranking", "movies", "ratings",
 )  # fmt: skip
 """The modules of experiments: each has a list EXPERIMENTS."""
 
@@ -356,6 +356,13 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))
 
 
+def _words(experiment: Experiment, results: list[dict[str, Any]]) -> Iterator[Sequence[str]]:
+    """Yield what the paper states in words, what was found, and the verdict."""
+    verdicts = {True: "as stated", False: "not as stated", None: "no figure to compare"}
+    for said in experiment.words(results) if experiment.words and results else ():
+        yield said.paper, said.ours, verdicts[said.holds]
+
+
 def _report(
     experiment: Experiment,
     folder: Path,
@@ -368,6 +375,8 @@ def _report(
         lines += [f"**{len(results)} of {counted(n_cells, 'cells')} so far.**", ""]
     lines += [f"{experiment.unit[0].upper()}{experiment.unit[1:]}; spreads in brackets.", ""]
     lines += [markdown_table(table_of(experiment, results)), ""]
+    stated = list(_words(experiment, results))
+    lines += [markdown_table([("in words", "ours", "verdict"), *stated]), ""] if stated else []
     if experiment.draw is not None and results:
         experiment_png(experiment, results, folder / f"{experiment.name}.png")
         lines += [f"![{experiment.title}]({experiment.name}.png)", ""]
@@ -459,9 +468,8 @@ def _front(experiment: Experiment, results: list[dict[str, Any]]) -> Iterator[Se
     for figure in figures_of(results):
         if verdict(experiment, figure) not in ("", OTHER):
             yield _cells(experiment, figure)
-    verdicts = {True: "as stated", False: "not as stated", None: "no figure to compare"}
-    for said in experiment.words(results) if experiment.words is not None else ():
-        yield experiment.title, "", said.paper, said.ours, "", verdicts[said.holds]
+    for paper, ours, found in _words(experiment, results):
+        yield experiment.title, "", paper, ours, "", found
 
 
 def _absent(experiment: Experiment) -> str:
