@@ -222,13 +222,15 @@ def run(experiment: Experiment, options: Options, say: Callable[[str], None]) ->
     if path.exists():
         if not options.resume:
             raise FileExistsError(f"{path} has results: add --resume to go on, or remove {folder}")
-        head, *lines = (json.loads(line) for line in path.read_text().splitlines())
-        if any(head[name] != value for name, value in settings.items()):
-            raise ValueError(f"{path} is of a run with other settings: {head['command']}")
+        earlier, *lines = (json.loads(line) for line in path.read_text().splitlines())
+        if any(earlier[name] != value for name, value in settings.items()):
+            raise ValueError(f"{path} is of a run with other settings: {earlier['command']}")
         done = {(line["row"], line["column"]): line for line in lines}
     folder.mkdir(parents=True, exist_ok=True)
     command = _command(experiment, options)
     head = {"experiment": experiment.name, **settings, "command": command, **_circumstances()}
+    if all((cell.row, cell.column) in done for cell in cells):
+        head = earlier  # nothing is left but to write the report
 
     def keep() -> None:
         lines = [head, *done.values()]
@@ -430,7 +432,8 @@ pages behind the names have all figures, with versions, seed and machine.
 def publish(folder: Path, docs: Path) -> Path:
     """Copy the reports of runs into the docs, and write the page of all figures.
 
-    An experiment may have further runs there, as NAME-*.jsonl whose first line names their page.
+    An experiment may have further runs there, as NAME-*.jsonl whose first line names their page:
+    the front page has the one with most rounds of each cell.
     """
     docs.mkdir(parents=True, exist_ok=True)
     rows: list[Sequence[str]] = []
@@ -442,14 +445,19 @@ def publish(folder: Path, docs: Path) -> Path:
             for source, target in (copied | {f"{name}.png": f"{name}.png"}).items():
                 if (report.parent / source).exists():
                     shutil.copy(report.parent / source, docs / target)
-        known: set[tuple[str, str]] = set()
-        for path in sorted([*docs.glob(f"{name}.jsonl"), *docs.glob(f"{name}-*.jsonl")]):
+        known: dict[tuple[str, str], int] = {}
+        for path in [*sorted(docs.glob(f"{name}-*.jsonl")), *docs.glob(f"{name}.jsonl")]:
             head, *results = map(json.loads, path.read_text().splitlines())
-            known |= {(result["row"], result["column"]) for result in results}
             page = head.get("page", f"{name}.md")
             names += [name] if page == f"{name}.md" else []
             run = (f"[{name}]({page})", f"`{head['command']}`")
-            rows += ((run[0], *line, run[1]) for line in _front(experiment, results))
+            cells = {(result["row"], result["column"]): result for result in results}
+            longer = [
+                result for cell, result in cells.items()
+                if result.get("n_rounds", 0) >= known.get(cell, 0)
+            ]  # fmt: skip
+            known |= {cell: result.get("n_rounds", 0) for cell, result in cells.items()}
+            rows += ((run[0], *line, run[1]) for line in _front(experiment, longer))
         rows += (
             (name, cell.row, cell.column, _figure(*cell.paper), "", "", _absent(experiment), "")
             for cell in experiment.cells(Bench())
