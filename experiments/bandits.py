@@ -219,7 +219,7 @@ def draw_figure2(results: list[dict[str, Any]], figure: Any) -> None:
 
 
 def words(results: list[dict[str, Any]]) -> Iterator[Said]:
-    """Yield what the paper says of its bandit: nearly as good, in a fraction of the time."""
+    """Yield what the paper says of its bandit: more rounds, and yet less time."""
     found = {(result["row"], result["column"]): result for result in results}
     for row in dict.fromkeys(result["row"] for result in results):
         full, bandit = (found.get((row, search)) for search in ("all columns", "UCB"))
@@ -228,11 +228,14 @@ def words(results: list[dict[str, Any]]) -> Iterator[Said]:
         (slow,), (fast,) = (
             [more["value"] for more in one["also"].values()] for one in (full, bandit)
         )
+        n_rounds = bandit["curve"][-1][0]
+        meanwhile = [auc for t, auc in full["curve"] if t * slow <= n_rounds * fast]
+        same = meanwhile[-1] if meanwhile else full["curve"][0][1]
         yield Said(
-            "UCB is nearly as good as all columns, in much less time",
-            f"{row}: AUC {bandit['value']:.3f} for {full['value']:.3f}, "
-            f"{slow / fast:.0f} times as fast",
-            bandit["value"] > full["value"] - 0.02 and slow > 2 * fast,
+            "a bandit takes more rounds, but less time",
+            f"{row}, {n_rounds} rounds: AUC {bandit['value']:.3f}; all columns have {same:.3f} in "
+            f"the same time, and {full['value']:.3f} in {slow / fast:.0f} times that",
+            bandit["value"] > same,
         )
     if not any("paper" in result for result in results):
         stumps = ", ".join(f"{name} {row['stump']}" for name, row in TABLE1.items())

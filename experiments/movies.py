@@ -368,5 +368,7 @@ EXPERIMENTS = [
         draw,
         more_is_better=None,
         words=words,
+        why="MovieLens has a tenth of EachMovie's users; where another method leads, it is by less "
+        "than a standard error, and RankBoost with its defaults of today leads all of them",
     ),
 ]

@@ -82,7 +82,7 @@ class Experiment:
     that they are not compared. A "note" says how the run falls short of the paper's. `about` says
     what is done and how it differs from the paper. `draw` gets the results and a Matplotlib figure;
     `words` gets the results where a paper states in words what the table should show. `absent`
-    says why cells may have no result.
+    says why cells may have no result, `why` what makes some fall short of the paper's.
     """
 
     name: str
@@ -95,6 +95,7 @@ class Experiment:
     more_is_better: bool | None = False
     words: Callable[[list[dict[str, Any]]], Iterable[Said]] | None = None
     absent: str = ""
+    why: str = ""
 
 
 def experiments() -> dict[str, Experiment]:
@@ -437,7 +438,8 @@ def publish(folder: Path, docs: Path) -> Path:
     """
     docs.mkdir(parents=True, exist_ok=True)
     rows: list[Sequence[str]] = []
-    names = []
+    names: list[str] = []
+    reasons: list[str] = []
     for name, experiment in experiments().items():
         report = folder / name / "report.md"
         if report.exists():
@@ -457,7 +459,10 @@ def publish(folder: Path, docs: Path) -> Path:
                 if result.get("n_rounds", 0) >= known.get(cell, 0)
             ]  # fmt: skip
             known |= {cell: result.get("n_rounds", 0) for cell, result in cells.items()}
-            rows += ((run[0], *line, run[1]) for line in _front(experiment, longer))
+            lines = list(_front(experiment, longer))
+            rows += ((run[0], *line, run[1]) for line in lines)
+            if experiment.why and any(line[-1].startswith(("worse", "not as")) for line in lines):
+                reasons.append(f"- {name}: {experiment.why}.")
         rows += (
             (name, cell.row, cell.column, _figure(*cell.paper), "", "", _absent(experiment), "")
             for cell in experiment.cells(Bench())
@@ -467,7 +472,8 @@ def publish(folder: Path, docs: Path) -> Path:
     path = docs / "index.md"
     with replacing(path) as file:
         table = markdown_table([("experiment", *HEAD, "command"), *rows])
-        file.write(f"{FRONT}{table}\n\n{toc}\n".encode())
+        why = "\n".join(["## Where ours falls short, and why", "", *dict.fromkeys(reasons)])
+        file.write(f"{FRONT}{table}\n\n{why}\n\n{toc}\n".encode())
     return path
 
 
