@@ -9,10 +9,20 @@ if "--quick" not in sys.argv:
 
 import argparse
 import logging
+import signal
 from pathlib import Path
 
 from edgewise.common.text import text_table
 from experiments.runner import Options, experiments, printed, publish, run
+
+
+class StoppedError(BaseException):
+    """Ctrl-C ends the run; KeyboardInterrupt would end one training, and keep what it has."""
+
+
+def stop(*_: object) -> None:
+    """Stop at once: what was kept is there."""
+    raise StoppedError
 
 
 def count(word: str) -> int:
@@ -69,9 +79,10 @@ def main() -> int:
         print(publish(given.folder, Path("docs/results/papers")))
         return 0
     for name in known if given.name == "all" else [given.name]:
+        before = signal.signal(signal.SIGINT, stop)
         try:
             report = run(known[name], options, lambda line: print(line, flush=True))
-        except KeyboardInterrupt:
+        except StoppedError:
             print(f"\nstopped: {name} goes on with --resume", file=sys.stderr)
             return 130
         except ModuleNotFoundError as error:
@@ -80,6 +91,8 @@ def main() -> int:
         except (OSError, ImportError, ValueError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
+        finally:
+            signal.signal(signal.SIGINT, before)
         print("\n" + printed(known[name], report.parent))
         print(f"\nthe report: {report}\n", flush=True)
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.__main__ import main
+from experiments.__main__ import StoppedError, main
 from experiments.products import parts
 from experiments.runner import (
     Bench,
@@ -133,7 +133,7 @@ def test_the_command_ends_in_words(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("sys.argv", ["experiments", "small", "--folder", str(tmp_path)])
         return main(), capsys.readouterr().err
 
-    assert ended(KeyboardInterrupt()) == (130, "\nstopped: small goes on with --resume\n")
+    assert ended(StoppedError()) == (130, "\nstopped: small goes on with --resume\n")
     missing = ModuleNotFoundError("No module named 'lightgbm'", name="lightgbm")
     assert ended(missing) == (2, "error: small needs lightgbm: pip install lightgbm\n")
     assert ended(OSError("no space left")) == (2, "error: no space left\n")
@@ -159,17 +159,23 @@ def test_a_run_out_of_time_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     assert not kept.exists()
 
 
-def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, end):
     command = [sys.executable, "-m", "experiments", "products-table1", "--quick", "--only", "stump"]
     command += ["--rounds", "150", "--folder", tmp_path / "killed"]
     env = os.environ | {"EDGEWISE_BACKEND": "numpy", "EXPERIMENTS_EVERY": "0.02"}
-    killed = subprocess.Popen(command, cwd=ROOT, env=env)
+    killed = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
     folder = tmp_path / "killed/products-table1-quick"
     while not list(folder.glob("unfinished/*/*.edgewise")):
         assert killed.poll() is None
         time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
+    killed.send_signal(end)
+    said = killed.communicate()[1]
+    if end == signal.SIGINT:
+        assert (killed.returncode, said) == (
+            130,
+            "\nstopped: products-table1 goes on with --resume\n",
+        )
     assert not (folder / "results.jsonl").exists()
     given = {"n_rounds": 150, "only": ("stump",)}
     products = experiments()["products-table1"]
