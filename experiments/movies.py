@@ -364,7 +364,7 @@ EXPERIMENTS = [
         draw,
         more_is_better=None,
         words=words,
-        why="MovieLens has 943 users where EachMovie had 61,625; the thesis's RankBoost falls behind "
+        why="MovieLens has 943 users, EachMovie had 61,625; the thesis's RankBoost falls behind "
         "regression where targets have rated little, RankBoost with its defaults of today does not",
     ),
 ]
