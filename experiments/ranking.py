@@ -311,8 +311,9 @@ EXPERIMENTS = [
         "thesis: full steps, equal pairs, thresholds chosen by |r| (3) or by Z itself (2), with "
         "cumulative weights of any sign or positive ones (cum). Each of the following rows changes "
         'one setting of RankBoost(). "best of 4" chooses among four settings by validation MAP in '
-        "each fold. The paper's figure is that of RankBoost as published with LETOR 2.0.",
-        "MAP and others (more is better), rounds and CPU seconds; spreads over folds",
+        "each fold. The paper's figure is that of RankBoost as published with LETOR 2.0. Spreads "
+        "are over folds.",
+        "MAP and others (more is better), rounds and CPU seconds",
         partial(cells_of, rows),
         more_is_better=True,
         absent="docs/results/ranking.md has its figures",
@@ -324,8 +325,9 @@ EXPERIMENTS = [
         f"{SOURCE}, on learning to rank, beside libraries of today",
         "RankBoost(), untouched, trains on all but the test queries of each published fold; peers "
         "choose the round of at most 300 by MAP on the validation part, and tuned ones also the "
-        "best of four settings. Tests are paired randomisation tests over the test queries.",
-        "MAP and others (more is better), rounds and CPU seconds; spreads over folds",
+        "best of four settings. Tests are paired randomisation tests over the test queries; "
+        "spreads are over folds.",
+        "MAP and others (more is better), rounds and CPU seconds",
         partial(cells_of, defaults),
         more_is_better=True,
         words=default_words,
