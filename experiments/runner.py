@@ -441,12 +441,10 @@ def publish(folder: Path, docs: Path) -> Path:
     names: list[str] = []
     reasons: list[str] = []
     for name, experiment in experiments().items():
-        report = folder / name / "report.md"
-        if report.exists():
-            copied = {"report.md": f"{name}.md", "results.jsonl": f"{name}.jsonl"}
-            for source, target in (copied | {f"{name}.png": f"{name}.png"}).items():
-                if (report.parent / source).exists():
-                    shutil.copy(report.parent / source, docs / target)
+        copied = {"report.md": f"{name}.md", "results.jsonl": f"{name}.jsonl"}
+        for source, target in (copied | {f"{name}.png": f"{name}.png"}).items():
+            if (folder / name / source).exists():
+                shutil.copy(folder / name / source, docs / target)
         known: dict[tuple[str, str], int] = {}
         for path in [*sorted(docs.glob(f"{name}-*.jsonl")), *docs.glob(f"{name}.jsonl")]:
             head, *results = map(json.loads, path.read_text().splitlines())

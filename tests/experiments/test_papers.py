@@ -16,8 +16,8 @@ PEERS = {"lightgbm": "LightGBM", "xgboost": "XGBoost"}
 def test_a_quick_run_gives_figures_and_a_report(tmp_path, name):
     experiment = experiments()[name]
     cells = experiment.cells(Bench(quick=True))
-    missing = tuple(title for module, title in PEERS.items() if find_spec(module) is None)
-    some = [cell for cell in cells if not (missing and cell.name.startswith(missing))]
+    missing = [title for module, title in PEERS.items() if find_spec(module) is None]
+    some = [cell for cell in cells if not any(title in cell.name for title in missing)]
     experiment = replace(experiment, cells=lambda bench: some)
     options = Options(True, False, None, 0, "cpu", 1, None, tmp_path, ())
     report = run(experiment, options, lambda line: None)
