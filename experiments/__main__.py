@@ -51,24 +51,38 @@ def main() -> int:
     listed = text_table([[one.name, one.title] for one in known.values()], "  ", (0, 1))
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
-        description=__doc__,
+        description="Run one experiment, and see the paper's figures beside ours.",
         epilog=f"experiments:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     names = [*known, "all", "publish"]
     help = "one of those below, all, or publish: put finished reports into docs/results/papers"
     parser.add_argument("name", choices=names, metavar="NAME", help=help)
-    parser.add_argument("--quick", action="store_true", help="small data, few rounds, a minute")
+    parser.add_argument("--quick", action="store_true", help="small data and few rounds: seconds")
     parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
-    parser.add_argument("--budget", type=minutes, metavar="MINUTES", help="stop after this time")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--threads", type=count, help="number of threads (default: one)", default=1)
-    parser.add_argument("--rounds", type=count, help="in place of the experiment's own number")
     parser.add_argument(
-        "--only", action="append", default=[], metavar="WORD", help="cells with WORD"
+        "--budget", type=minutes, metavar="MINUTES", help="stop after this time; --resume goes on"
     )
-    parser.add_argument("--folder", type=Path, default=Path("results"), help="%(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        default="cpu",
+        help="where products train (%(default)s)",
+    )
+    parser.add_argument(
+        "--threads", type=count, metavar="N", default=1, help="number of threads (%(default)s)"
+    )
+    parser.add_argument(
+        "--rounds", type=count, metavar="N", help="in place of the experiment's own number"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="WORD",
+        help="only cells with WORD in their row or column; several narrow it down",
+    )  # fmt: skip
+    parser.add_argument(
+        "--folder", type=Path, default=Path("results"), help="of the results (%(default)s)"
+    )
     given = parser.parse_args()
     only = tuple(given.only)
     options = Options(
