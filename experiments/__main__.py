@@ -12,6 +12,7 @@ import logging
 import signal
 from pathlib import Path
 
+from edgewise.backend.choose import need_gpu
 from edgewise.common.text import text_table
 from experiments.runner import Options, experiments, printed, publish, run
 
@@ -84,6 +85,11 @@ def main() -> int:
         "--folder", type=Path, default=Path("results"), help="of the results (%(default)s)"
     )
     given = parser.parse_args()
+    if given.device == "cuda":
+        try:
+            need_gpu()
+        except RuntimeError as error:
+            parser.error(str(error))
     only = tuple(given.only)
     options = Options(
         given.quick, given.resume, given.budget, given.seed, given.device, given.threads,

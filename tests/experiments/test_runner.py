@@ -113,6 +113,7 @@ def test_finished_reports_are_published(tmp_path, monkeypatch):
         (["bounds", "--budget", "soon"], "soon is not a number of minutes above 0"),
         (["bounds", "--rounds", "0"], "0 is not a whole number of 1 or more"),
         (["bounds", "--fast"], "unrecognized arguments: --fast"),
+        (["bounds", "--device", "tpu"], "invalid choice: 'tpu'"),
     ],
 )
 def test_the_command_says_what_is_wrong(monkeypatch, capsys, words, said):
