@@ -59,10 +59,6 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/curves.py
 
 experiments: $(VENV)/.bench
-	$(BIN)/python experiments/product_claims.py
-	$(BIN)/python experiments/multilabel.py
-	$(BIN)/python experiments/noise.py
-	$(BIN)/python experiments/ranking.py
 	$(BIN)/python -m experiments all --resume
 
 # Attacks for an hour: mutated files, kills, full disks, random frames, threads, growth. Figures in .soak/.

@@ -9,10 +9,39 @@ if "--quick" not in sys.argv:
 
 import argparse
 import logging
+import signal
 from pathlib import Path
 
+from edgewise.backend.choose import need_gpu
 from edgewise.common.text import text_table
 from experiments.runner import Options, experiments, printed, publish, run
+
+
+class StoppedError(BaseException):
+    """Ctrl-C ends the run; KeyboardInterrupt would end one training, and keep what it has."""
+
+
+def stop(*_: object) -> None:
+    """Stop at once: what was kept is there."""
+    raise StoppedError
+
+
+def count(word: str) -> int:
+    """Return a whole number of at least one."""
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not a whole number of 1 or more")
+    return int(word)
+
+
+def minutes(word: str) -> float:
+    """Return a time above zero."""
+    try:
+        found = float(word)
+    except ValueError:
+        found = 0.0
+    if not found > 0:
+        raise argparse.ArgumentTypeError(f"{word} is not a number of minutes above 0")
+    return found
 
 
 def main() -> int:
@@ -23,25 +52,44 @@ def main() -> int:
     listed = text_table([[one.name, one.title] for one in known.values()], "  ", (0, 1))
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
-        description=__doc__,
+        description="Run one experiment, and see the paper's figures beside ours.",
         epilog=f"experiments:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     names = [*known, "all", "publish"]
     help = "one of those below, all, or publish: put finished reports into docs/results/papers"
     parser.add_argument("name", choices=names, metavar="NAME", help=help)
-    parser.add_argument("--quick", action="store_true", help="small data, few rounds, a minute")
+    parser.add_argument("--quick", action="store_true", help="small data and few rounds: seconds")
     parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
-    parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop after this time")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--threads", type=int, help="number of threads (default: one)", default=1)
-    parser.add_argument("--rounds", type=int, help="in place of the experiment's own number")
     parser.add_argument(
-        "--only", action="append", default=[], metavar="WORD", help="cells with WORD"
+        "--budget", type=minutes, metavar="MINUTES", help="stop after this time; --resume goes on"
     )
-    parser.add_argument("--folder", type=Path, default=Path("results"), help="%(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    parser.add_argument(
+        "--device",
+        choices=("cpu", "cuda"),
+        default="cpu",
+        help="where products train (%(default)s)",
+    )
+    parser.add_argument(
+        "--threads", type=count, metavar="N", default=1, help="number of threads (%(default)s)"
+    )
+    parser.add_argument(
+        "--rounds", type=count, metavar="N", help="in place of the experiment's own number"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="WORD",
+        help="only cells with WORD in their row or column; several narrow it down",
+    )  # fmt: skip
+    parser.add_argument(
+        "--folder", type=Path, default=Path("results"), help="of the results (%(default)s)"
+    )
     given = parser.parse_args()
+    if given.device == "cuda":
+        try:
+            need_gpu()
+        except RuntimeError as error:
+            parser.error(str(error))
     only = tuple(given.only)
     options = Options(
         given.quick, given.resume, given.budget, given.seed, given.device, given.threads,
@@ -51,11 +99,20 @@ def main() -> int:
         print(publish(given.folder, Path("docs/results/papers")))
         return 0
     for name in known if given.name == "all" else [given.name]:
+        before = signal.signal(signal.SIGINT, stop)
         try:
             report = run(known[name], options, lambda line: print(line, flush=True))
-        except (FileExistsError, ValueError) as error:
+        except StoppedError:
+            print(f"\nstopped: {name} goes on with --resume", file=sys.stderr)
+            return 130
+        except ModuleNotFoundError as error:
+            print(f"error: {name} needs {error.name}: pip install {error.name}", file=sys.stderr)
+            return 2
+        except (OSError, ImportError, ValueError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
+        finally:
+            signal.signal(signal.SIGINT, before)
         print("\n" + printed(known[name], report.parent))
         print(f"\nthe report: {report}\n", flush=True)
     return 0

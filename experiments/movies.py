@@ -9,7 +9,7 @@ import numpy as np
 from edgewise import Ratings, datasets, metrics
 from edgewise.recommend import Popularity, RankBoostRecommender, RankingNeighbor, UserRegression
 from experiments.rankboost import SOURCE
-from experiments.runner import Bench, Cell, Experiment, Paper, figures_of, mean, together
+from experiments.runner import Bench, Cell, Experiment, Paper, Said, figures_of, mean, together
 
 MEASURES = ("disagreement", "average precision", "PROT", "coverage")
 THESIS: dict[str, Any] = {
@@ -119,7 +119,7 @@ def by_size(bench: Bench) -> Iterator[tuple[str, Task]]:
         state = rng.bit_generator.state
         for size in sizes:
             rng.bit_generator.state = state
-            targets = users[max(sizes) :][: 12 if bench.quick else None]
+            targets = users[max(sizes) :][: 5 if bench.quick else None]
             yield str(size), halves(ratings, users[:size], targets, rng)
 
 
@@ -149,7 +149,7 @@ def drawn_by_density(
 
 def by_feature_density(bench: Bench) -> Iterator[tuple[str, Task]]:
     """Yield the tasks of figure 5-3: feature users of one density, targets of any."""
-    sizes = (15, 10) if bench.quick else (100, 300)
+    sizes = (15, 4) if bench.quick else (100, 300)
     for drawn, targets, rng in drawn_by_density(bench, *sizes, figure=3):
         state = rng.bit_generator.state
         for name, viewers in drawn.items():
@@ -159,7 +159,7 @@ def by_feature_density(bench: Bench) -> Iterator[tuple[str, Task]]:
 
 def by_feedback_density(bench: Bench) -> Iterator[tuple[str, Task]]:
     """Yield the tasks of figure 5-4: targets of one density, the same feature users for all."""
-    sizes = (8, 30) if bench.quick else (75, 400)
+    sizes = (3, 30) if bench.quick else (75, 400)
     for drawn, viewers, rng in drawn_by_density(bench, *sizes, figure=4):
         for name, targets in drawn.items():
             yield name, halves(data(bench), viewers, targets, rng)
@@ -279,6 +279,31 @@ def figures(bench: Bench) -> Sequence[Cell]:
     return cells
 
 
+def words(results: list[dict[str, Any]]) -> Iterator[Said]:
+    """Yield what the thesis says of its four algorithms, at each point of each measure."""
+    drawn = [one for one in figures_of(results) if "curve" in one]
+    for figure in FIGURES:
+        winners = []
+        for measure in MEASURES:
+            curves = {
+                one["row"]: dict(one["curve"])
+                for one in drawn
+                if one["column"].startswith(figure) and one["column"].endswith(measure)
+            }
+            four = [row for row in list(METHODS)[:4] if row in curves]
+            best = min if measure == MEASURES[0] else max
+            if len(four) == 4:
+                points = zip(*(curves[row].values() for row in four), strict=True)
+                winners += [four[values.index(best(values))] for values in points]
+        if winners:
+            counts = ", ".join(f"{row} {winners.count(row)}" for row in dict.fromkeys(winners))
+            yield Said(
+                f"{figure}: RankBoost is best of four, by all measures",
+                f"best in {len(winners)} points: {counts}",
+                {*winners} == {"RankBoost, thesis"},
+            )
+
+
 def draw(results: list[dict[str, Any]], figure: Any) -> None:
     """Draw a row of panels for each figure, a panel for each measure."""
     figure.set_size_inches(12, 11)
@@ -338,5 +363,8 @@ EXPERIMENTS = [
         figures,
         draw,
         more_is_better=None,
+        words=words,
+        why="MovieLens has 943 users, EachMovie had 61,625; the thesis's RankBoost falls behind "
+        "regression where targets have rated little, RankBoost with its defaults of today does not",
     ),
 ]

@@ -1,26 +1,10 @@
-"""Multi-label data: AdaBoost.MH in three settings against LightGBM with one model per label.
+"""Multi-label data: AdaBoost.MH in three settings beside LightGBM with one model for each label."""
 
-Run with `python experiments/multilabel.py [emotions scene yeast bibtex] [--quick]`; it needs
-LightGBM (`pip install lightgbm`) and takes about 15 minutes on one core. `--quick` leaves out
-bibtex, which takes most of the time.
-
-The splits are the published ones. LightGBM has its defaults and one model per label; AdaBoost.MH
-has one model for all labels, and every rule votes on all of them. Hamming loss is the share of
-wrong entries, one-error the share of rows whose first label is wrong, ranking loss the share of
-label pairs in the wrong order: lower is better. For average precision higher is better.
-"""
-
-import argparse
-import os
-import time
-import warnings
+from functools import cache, partial
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.setdefault("EDGEWISE_BACKEND", "numba")
-
 import numpy as np
-from lightgbm import LGBMClassifier
+from sklearn.datasets import make_multilabel_classification
 from sklearn.metrics import (
     hamming_loss,
     label_ranking_average_precision_score,
@@ -29,10 +13,10 @@ from sklearn.metrics import (
 
 from edgewise import AdaBoostMH, Tree, datasets
 from edgewise.learners import auto_leaves
-
-warnings.filterwarnings("ignore", message="X does not have valid feature names")
+from experiments.runner import Bench, Cell, Experiment, together
 
 NAMES = ("emotions", "scene", "yeast", "bibtex")
+LIGHTGBM = "LightGBM, one for each label"
 OURS: dict[str, dict[str, Any]] = {
     "AdaBoostMH()": {},
     "the same, splits by edge": {
@@ -50,62 +34,78 @@ OURS: dict[str, dict[str, Any]] = {
 }
 
 
-def boosted(settings: dict[str, Any], data: datasets.Dataset) -> Any:
+@cache
+def parts(name: str) -> tuple[Any, Any, Any, Any]:
+    """Return the published split."""
+    if name == "generated":
+        X, Y = make_multilabel_classification(200, 10, n_classes=4, random_state=0)
+        return X[:120], Y[:120], X[120:], Y[120:]
+    data = datasets.load(name)
+    return data.X_train, data.y_train, data.X_test, data.y_test
+
+
+def boosted(row: str, name: str, bench: Bench) -> np.ndarray:
     """Return the label probabilities of the test rows."""
+    X, Y, X_test, _ = parts(name)
+    settings = dict(OURS[row])
     if settings.get("learner") == "by edge":
-        leaves = auto_leaves(data.y_train.shape[1])
-        settings = {**settings, "learner": Tree(max_leaf_nodes=leaves, leaf_votes="free")}
-    model = AdaBoostMH(random_state=0, **settings).fit(data.X_train, data.y_train)
-    return model.predict_proba(data.X_test)
+        settings["learner"] = Tree(max_leaf_nodes=auto_leaves(Y.shape[1]), leaf_votes="free")
+    if bench.quick or bench.n_rounds is not None:
+        settings["n_rounds"] = bench.rounds(0, 5)
+    model = AdaBoostMH(random_state=bench.seed, n_jobs=bench.n_jobs, **settings)
+    return model.fit(X, Y).predict_proba(X_test)
 
 
-def lightgbm(data: datasets.Dataset) -> Any:
-    """Return the probabilities of one model per label."""
-    p = np.empty(data.y_test.shape)
-    for k, y in enumerate(data.y_train.T):
+def one_by_one(name: str, bench: Bench) -> np.ndarray:
+    """Return the probabilities of one model of LightGBM for each label."""
+    from lightgbm import LGBMClassifier
+
+    X, Y, X_test, Y_test = parts(name)
+    p = np.empty(Y_test.shape)
+    for k, y in enumerate(Y.T):
         if y.min() == y.max():
             p[:, k] = y[0]
             continue
-        model = LGBMClassifier(n_jobs=1, verbosity=-1).fit(data.X_train, y)
-        p[:, k] = model.predict_proba(data.X_test)[:, 1]
+        model = LGBMClassifier(
+            n_estimators=bench.rounds(100, 5), n_jobs=bench.n_jobs, verbosity=-1
+        ).fit(X, y)
+        p[:, k] = model.predict_proba(X_test)[:, 1]
     return p
 
 
-def measures(Y: Any, p: Any) -> tuple[float, float, float, float]:
-    """Return Hamming loss, one-error, ranking loss and average precision."""
+def measured(row: str, name: str, bench: Bench) -> dict[str, Any]:
+    """Return the four measures of a method."""
+    p = one_by_one(name, bench) if row == LIGHTGBM else boosted(row, name, bench)
+    Y = parts(name)[3]
     first = Y[np.arange(len(p)), p.argmax(axis=1)]
-    return (
-        float(hamming_loss(Y, p > 0.5)),
-        float(np.mean(first == 0)),
-        float(label_ranking_loss(Y, p)),
-        float(label_ranking_average_precision_score(Y, p)),
-    )
+    measures = {
+        "Hamming loss": hamming_loss(Y, p > 0.5),
+        "one-error": np.mean(first == 0),
+        "ranking loss": label_ranking_loss(Y, p),
+        "average precision": label_ranking_average_precision_score(Y, p),
+    }
+    return together({column: {"value": float(value)} for column, value in measures.items()})
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(NAMES))
-    parser.add_argument("--quick", action="store_true", help="leave out bibtex")
-    options = parser.parse_args()
-    names = [name for name in options.names if not (options.quick and name == "bibtex")]
-    runs = [(title, lambda data, s=s: boosted(s, data)) for title, s in OURS.items()]
-    runs.append(("LightGBM, one for each label", lightgbm))
-    table = []
-    for name in names:
-        data = datasets.load(name)
-        for title, run in runs:
-            start = time.process_time()
-            found = measures(data.y_test, run(data))
-            seconds = time.process_time() - start
-            table.append((name, title, found, seconds))
-            print(f"... {name}, {title}: {found[0]:.4f} in {seconds:.0f} s", flush=True)
-
-    heads = ("Hamming", "one-error", "ranking", "precision", "CPU s")
-    print(f"\n{'':9} {'':29} " + " ".join(f"{head:>9}" for head in heads))
-    for name, title, found, seconds in table:
-        cells = " ".join(f"{value:9.4f}" for value in found)
-        print(f"{name:9} {title:29} {cells} {seconds:9.0f}")
+def cells(bench: Bench) -> list[Cell]:
+    """Return a cell for each set and method."""
+    return [
+        Cell(f"{name}, {row}", "Hamming loss", partial(measured, row, name))
+        for name in (("generated",) if bench.quick else NAMES)
+        for row in (*OURS, LIGHTGBM)
+    ]
 
 
-if __name__ == "__main__":
-    main()
+EXPERIMENTS = [
+    Experiment(
+        "multilabel",
+        "Several labels a row",
+        "Schapire and Singer 1999, on data of today",
+        "The published splits. AdaBoost.MH has one model for all labels, whose rules vote on all "
+        "of them; LightGBM has its defaults and a model for each label. Hamming loss is the share "
+        "of wrong entries, one-error that of rows whose first label is wrong, ranking loss that of "
+        "label pairs in the wrong order: less is better. For average precision more is better.",
+        "Hamming loss, one-error, ranking loss and average precision",
+        cells,
+    ),
+]

@@ -1,6 +1,7 @@
 """Boosting products (Kégl and Busa-Fekete 2009a): table 1, and the learning curves of figure 4."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -9,10 +10,13 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from edgewise import AdaBoostMH, Haar, Lazy, Product, Stump, Tree, datasets
-from experiments.runner import Bench, Cell, Experiment, Paper, curve, last_half
+from experiments.runner import Bench, Cell, Experiment, Paper, Said, curve, last_half
 
 SOURCE = "Kégl and Busa-Fekete 2009a"
 COLUMNS = ("mnist", "usps", "pendigits", "isolet", "letter")
+ROUNDS = 100_000
+# What a core trains within some minutes for each cell; the cheapest sets first.
+CPU_ROUNDS = {"pendigits": 30_000, "letter": 10_000, "usps": 3000, "isolet": 1000, "mnist": 500}
 SHAPES = {"mnist": (28, 28), "usps": (16, 16), "digits": (8, 8)}
 
 # Test errors in per cent with their spreads, by row, in the order of the columns.
@@ -56,6 +60,11 @@ def parts(name: str) -> Parts:
     return data.X_train, data.y_train, data.X_test, data.y_test
 
 
+def rounds(name: str, bench: Bench) -> int:
+    """Return the rounds for a set: as in the paper on a GPU."""
+    return bench.rounds(ROUNDS if bench.device == "cuda" else CPU_ROUNDS.get(name, ROUNDS), 8)
+
+
 def model(row: str, name: str, bench: Bench, leaves: int) -> AdaBoostMH:
     """Return the untrained model of a row: discrete votes, exponential loss."""
     base: Any = Haar(SHAPES[name]) if row.startswith("Haar") else Stump()
@@ -65,7 +74,7 @@ def model(row: str, name: str, bench: Bench, leaves: int) -> AdaBoostMH:
         base = Tree(base, max_leaf_nodes=leaves)
     return AdaBoostMH(
         base,
-        n_rounds=bench.rounds(3000, 40),
+        n_rounds=rounds(name, bench),
         search=Lazy(100) if row.startswith("Haar") else "exhaustive",
         random_state=bench.seed,
         device=bench.device,
@@ -80,7 +89,7 @@ def chosen_leaves(row: str, name: str, bench: Bench) -> int:
     )
     errors = {}
     for leaves in LEAVES:
-        one = model(row, name, bench, leaves).set_params(n_rounds=bench.rounds(3000, 40) // 4)
+        one = model(row, name, bench, leaves).set_params(n_rounds=max(1, rounds(name, bench) // 4))
         errors[leaves] = 1 - bench.train(one, X, y).score(aside, y_aside)
     return min(errors, key=lambda leaves: errors[leaves])
 
@@ -93,8 +102,18 @@ def measured(row: str, name: str, bench: Bench) -> dict[str, Any]:
     errors = trained.history_["validation"]
     more = {"leaves": leaves} if "tree" in row else {}
     own = {"test_rows": len(y_test), "n_rounds": trained.n_rounds_}
+    own["note"] = noted(row, name, last_half(errors)["value"], **own)
     training = curve(100 * trained.history_["train_error"])
     return last_half(errors) | more | own | {"curve": curve(100 * errors), "training": training}
+
+
+def noted(row: str, name: str, value: float, test_rows: int, n_rounds: int) -> str:
+    """Return how many rounds a run had, and in test rows how far its error is from the paper's."""
+    notes = [f"{n_rounds:,} of {ROUNDS:,} rounds"] if n_rounds < ROUNDS else []
+    if name in COLUMNS:
+        paper, _ = TABLE[row][COLUMNS.index(name)] or (value, None)
+        notes.append(f"{abs(value - paper) * test_rows / 100:.0f} of {test_rows:,} test rows")
+    return "; ".join(notes)
 
 
 def table(bench: Bench) -> Sequence[Cell]:
@@ -106,9 +125,9 @@ def table(bench: Bench) -> Sequence[Cell]:
         ]
     return [
         Cell(row, name, partial(measured, row, name), Paper(*paper))
-        for name, papers in zip(COLUMNS, zip(*TABLE.values(), strict=True), strict=True)
-        for row, paper in zip(TABLE, papers, strict=True)
-        if paper is not None
+        for name in CPU_ROUNDS
+        for row, papers in TABLE.items()
+        if (paper := papers[COLUMNS.index(name)]) is not None
     ]
 
 
@@ -117,7 +136,23 @@ def curves(bench: Bench) -> Sequence[Cell]:
     if bench.quick:
         return [cell for cell in table(bench) if "Haar" not in cell.row]
     chosen = {*BEST.items(), ("pendigits", "tree")}
-    return [cell for cell in table(bench) if (cell.column, cell.row) in chosen]
+    return [replace(cell, paper=None) for cell in table(bench) if (cell.column, cell.row) in chosen]
+
+
+def curves_words(results: list[dict[str, Any]]) -> Iterator[Said]:
+    """Yield what the paper says of its curves."""
+    rises = {}
+    for result in results:
+        if "product" in result["row"]:
+            errors = np.array(result["curve"])[:, 1]
+            error = np.sqrt(errors[-1] * (100 - errors[-1]) / result["test_rows"])
+            rises[result["column"]] = errors[-1] - errors.min(), error
+    ours = ", ".join(f"{name} {rise:.2f} ({error:.2f})" for name, (rise, error) in rises.items())
+    yield Said(
+        "products do not overfit, however many the rounds",
+        f"the error at the end less the lowest of the curve, with the standard error: {ours}",
+        all(rise <= 2 * error for rise, error in rises.values()),
+    )
 
 
 def draw_curves(results: list[dict[str, Any]], figure: Any) -> None:
@@ -134,19 +169,72 @@ def draw_curves(results: list[dict[str, Any]], figure: Any) -> None:
             ylim=(0, None),
             title=f"{result['column']}, {result['row']}",
         )
-        if "paper" in result:
-            axes.axhline(result["paper"], color="gray", linestyle=":", label="paper")
+        if result["column"] in COLUMNS:
+            paper, _ = TABLE[result["row"]][COLUMNS.index(result["column"])]
+            axes.axhline(paper, color="gray", linestyle=":", label="paper, at the end")
     for axes in panels[len(results) :]:
         axes.remove()
     panels[0].set(xlabel="rounds", ylabel="error, %")
     panels[0].legend()
 
 
+# Beside libraries of today
+
+LIGHTGBM = "LightGBM, 1,000 trees"
+# Stumps in a product, and columns a search.
+PRODUCTS: dict[str, tuple[int, Any]] = {
+    "pendigits": (2, "exhaustive"),
+    "letter": (3, "exhaustive"),
+    "usps": (3, "exhaustive"),
+    "isolet": (3, Lazy(100)),
+    "digits": (2, "exhaustive"),
+}
+
+
+def beside(row: str, name: str, bench: Bench) -> dict[str, Any]:
+    """Return the test error at the end, and of products the average over the last half."""
+    X, y, X_test, y_test = parts(name)
+    if row == LIGHTGBM:
+        from lightgbm import LGBMClassifier
+
+        trees = bench.rounds(1000, 5)
+        theirs = LGBMClassifier(n_estimators=trees, n_jobs=bench.n_jobs, verbosity=-1)
+        return {"value": 100 * float(np.mean(theirs.fit(X, y).predict(X_test) != y_test))}
+    if row == "AdaBoostMH()":
+        most = {"n_rounds": bench.rounds(0, 5)} if bench.quick else {}
+        ours = AdaBoostMH(n_jobs=bench.n_jobs, random_state=bench.seed, **most).fit(X, y)
+        return {"value": 100 * (1 - ours.score(X_test, y_test))}
+    n_terms, search = PRODUCTS[name]
+    product = AdaBoostMH(
+        Product(Stump(), n_terms=n_terms),
+        search=search,
+        n_rounds=bench.rounds(3000, 8),
+        random_state=bench.seed,
+        device=bench.device,
+    )
+    errors = bench.train(product, X, y, eval_set=(X_test, y_test)).history_["validation"]
+    also = {f"{name}, average of the last half": last_half(errors)}
+    return {"value": 100 * float(errors[-1]), "also": also}
+
+
+def today(bench: Bench) -> Sequence[Cell]:
+    """Return the cells of products beside the default and LightGBM."""
+    names = ("digits",) if bench.quick else ("pendigits", "letter", "usps", "isolet")
+    return [
+        Cell(row, name, partial(beside, row, name))
+        for name in names
+        for row in (f"product of {PRODUCTS[name][0]}", "AdaBoostMH()", LIGHTGBM)
+    ]
+
+
 ABOUT = (
     "Discrete AdaBoost.MH with products of stumps, trees and Haar filters on the published splits: "
-    "the test error averaged over the last half of the rounds. The paper has 100,000 rounds; this "
-    "run has 3,000 unless --rounds says otherwise. Leaves of trees are chosen on a fifth of the "
-    "training rows."
+    "the test error averaged over the last half of the rounds, and its standard deviation there. "
+    "The paper has 100,000 rounds, as has this run with --device cuda; on a CPU it has 30,000 on "
+    "pendigits, 10,000 on letter, 3,000 on USPS, 1,000 on isolet and 500 on MNIST, unless --rounds "
+    "says otherwise. Leaves of trees are chosen on a fifth of the training rows. Spreads are those "
+    "over rounds of one run; they say nothing about other draws of the rows: on test sets of "
+    "1,560 to 10,000 rows the standard error of an error of 4 % is 0.2 to 0.5 points."
 )
 
 EXPERIMENTS = [
@@ -157,6 +245,11 @@ EXPERIMENTS = [
         ABOUT,
         "test error in per cent",
         table,
+        absent="it takes a GPU, or hours",
+        why="with fewer rounds than the paper's, which the row then says, errors are still "
+        "falling; with all 100,000, products of three are 13 rows off on MNIST, and stumps on the "
+        "pixels of USPS are far off, though Haar filters on the same files are not: neither bins "
+        "nor vote vectors explain it, and we do not know what does",
     ),
     Experiment(
         "products-figure4",
@@ -166,5 +259,15 @@ EXPERIMENTS = [
         "test error in per cent",
         curves,
         draw_curves,
+        words=curves_words,
+    ),
+    Experiment(
+        "products-today",
+        "Products beside the default and LightGBM",
+        f"{SOURCE}, beside libraries of today",
+        "Products of stumps for 3,000 rounds (on isolet each search tries 100 of the 617 columns), "
+        "AdaBoostMH() as it is, and LightGBM with 1,000 trees a class, on the published splits.",
+        "test error in per cent",
+        today,
     ),
 ]

@@ -15,13 +15,12 @@ from experiments.runner import (
     Cell,
     Experiment,
     Paper,
+    Said,
     curve,
     figures_of,
     mean,
     together,
 )
-
-# These sets have queries of one grade; no need to warn.
 
 SOURCE = "Iyer 1999"
 LISTS = ("mq2008-agg", "mq2007-agg")
@@ -130,6 +129,23 @@ def weak_learners(bench: Bench) -> Sequence[Cell]:
         for name in (("generated",) if bench.quick else LISTS)
         for row in WEAK
     ]
+
+
+def weak_words(results: list[dict[str, Any]]) -> Iterator[Said]:
+    """Yield what the thesis says of the order of the weak learners."""
+    found = {(one["column"], one["row"]): one for one in figures_of(results)}
+    for column in dict.fromkeys(column for column, _ in found):
+        rows = {row: one for (its, row), one in found.items() if its == column}
+        if len(rows) < len(WEAK):
+            continue
+        order = sorted(rows, key=lambda row: rows[row]["value"])
+        training = column.endswith(PARTS[0])
+        stated = "WeakLearn.2, 3, then both cum" if training else "both cum are lowest"
+        ours = ", ".join(
+            f"{row.removeprefix('WeakLearn.')} {rows[row]['value']:.2f}" for row in order
+        )
+        holds = order[:2] == list(WEAK)[:2] if training else {*order[:2]} == {*list(WEAK)[2:]}
+        yield Said(f"{column.partition(', ')[2]}: {stated}", f"{column}: {ours}", holds)
 
 
 def draw_weak_learners(results: list[dict[str, Any]], figure: Any) -> None:
@@ -263,6 +279,23 @@ def table(bench: Bench) -> Sequence[Cell]:
     return cells
 
 
+def table_words(results: list[dict[str, Any]]) -> Iterator[Said]:
+    """Yield what the thesis finds of RankBoost beside the best list."""
+    for stated, k in (
+        ("RankBoost tracks the best list closely in the top 1", 1),
+        ("and beats it in the top 30", 30),
+    ):
+        leads = [
+            (one["column"].partition(",")[0], one["value"], one["spread"])
+            for one in figures_of(results)
+            if one["row"] == "RankBoost" and one["column"].endswith(lead(k))
+        ]
+        ours = ", ".join(f"{value:+.2g} ({spread:.2g}) on {name}" for name, value, spread in leads)
+        if leads:
+            holds = all(value > -2 * spread for _, value, spread in leads)
+            yield Said(stated, f"{ours} points", holds)
+
+
 # Meta-search by MAP and NDCG
 
 ON_TRAIN, ON_TEST = "best list on the training part", "best list on the test part"
@@ -344,6 +377,18 @@ def fused(title: str, name: str, bench: Bench) -> dict[str, Any]:
             difference = mean(ours - others[one]) | {"p_value": test.p_value}
             found[f"{name}, AP less {one}"] = difference
     return together(found)
+
+
+def fusion_words(results: list[dict[str, Any]]) -> Iterator[Said]:
+    """Yield what the thesis says of RankBoost and the best search."""
+    for one in figures_of(results):
+        if one["row"] == "RankFusion()" and one["column"].endswith(ON_TEST):
+            yield Said(
+                "RankBoost is as good as the best search",
+                f"{one['column']}: {one['value']:+.4f} ({one['spread']:.2g}), "
+                f"p = {one['p_value']:.5f}",
+                one["value"] > -2 * one["spread"],
+            )
 
 
 def fusions(bench: Bench) -> Sequence[Cell]:
@@ -495,6 +540,18 @@ def or_adaboost(bench: Bench) -> Sequence[Cell]:
     return [Cell(name, rivals(name)[0], partial(compared, name)) for name in names]
 
 
+def or_adaboost_words(results: list[dict[str, Any]]) -> Iterator[Said]:
+    """Yield the answers to the questions of the thesis."""
+    for asked, row in (
+        ("is RankBoost better than AdaBoost for bipartite feedback?", next(iter(PAIRED))),
+        ("are ranks better than scores?", list(PAIRED)[2]),
+    ):
+        off = [one["value"] / one["spread"] for one in figures_of(results) if one["column"] == row]
+        better, worse = sum(one < -2 for one in off), sum(one > 2 for one in off)
+        level = len(off) - better - worse
+        yield Said(asked, f"better on {better}, level on {level}, worse on {worse} sets")
+
+
 def draw_or_adaboost(results: list[dict[str, Any]], figure: Any) -> None:
     """Draw the paired differences with two standard errors."""
     everything = list(figures_of(results))
@@ -525,6 +582,9 @@ EXPERIMENTS = [
         "pairs of documents in the wrong order, per cent, ties as half",
         weak_learners,
         draw_weak_learners,
+        words=weak_words,
+        why="the thesis's searches are lost; on these lists the test errors of all four are within "
+        "a standard error or two of each other",
     ),
     Experiment(
         "rankboost-table5-1",
@@ -540,6 +600,7 @@ EXPERIMENTS = [
         "queries with a relevant document in the top k, per cent, and its average rank",
         table,
         more_is_better=None,
+        words=table_words,
     ),
     Experiment(
         "rankboost-meta-search",
@@ -552,6 +613,7 @@ EXPERIMENTS = [
         "MAP, NDCG@10, and differences in average precision",
         fusions,
         more_is_better=True,
+        words=fusion_words,
     ),
     Experiment(
         "rankboost-or-adaboost",
@@ -566,5 +628,6 @@ EXPERIMENTS = [
         "test pairs in the wrong order, per cent, ties as half",
         or_adaboost,
         draw_or_adaboost,
+        words=or_adaboost_words,
     ),
 ]

@@ -30,7 +30,8 @@ from edgewise.common.threads import n_threads
 from edgewise.model.file import packed
 
 MODULES = (
-    "products", "margins", "open_problem", "bandits", "relatives", "rankboost", "movies", "ratings"
+    "products", "choices", "open_problem", "bandits", "margins", "relatives", "noise", "multilabel",
+    "rankboost", "ranking", "movies", "ratings",
 )  # fmt: skip
 """The modules of experiments: each has a list EXPERIMENTS."""
 
@@ -60,6 +61,17 @@ class Cell:
         return "-".join(words.split())
 
 
+class Said(NamedTuple):
+    """What a paper states in words, what was found here, and whether the one bears out the other.
+
+    `holds` is None where the paper asks, or states nothing.
+    """
+
+    paper: str
+    ours: str
+    holds: bool | None = None
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A table or figure of a paper.
@@ -67,8 +79,10 @@ class Experiment:
     A cell's result has "value", perhaps "spread", and whatever else its picture needs; "also" has
     more figures of the same run, by column, with "paper" where there is one. A "more_is_better" of
     its own goes before the experiment's; None says that the paper's figures are of other data, so
-    that they are not compared. `about` says what is done and how it differs from the paper. `draw`
-    gets the results and a Matplotlib figure.
+    that they are not compared. A "note" says how the run falls short of the paper's. `about` says
+    what is done and how it differs from the paper. `draw` gets the results and a Matplotlib figure;
+    `words` gets the results where a paper states in words what the table should show. `absent`
+    says why cells may have no result, `why` what makes some fall short of the paper's.
     """
 
     name: str
@@ -79,6 +93,9 @@ class Experiment:
     cells: Callable[["Bench"], Sequence[Cell]]
     draw: Callable[[list[dict[str, Any]], Any], None] | None = None
     more_is_better: bool | None = False
+    words: Callable[[list[dict[str, Any]]], Iterable[Said]] | None = None
+    absent: str = ""
+    why: str = ""
 
 
 def experiments() -> dict[str, Experiment]:
@@ -198,19 +215,23 @@ def run(experiment: Experiment, options: Options, say: Callable[[str], None]) ->
         for cell in experiment.cells(bench)
         if all(word in f"{cell.row} {cell.column}" for word in options.only)
     ]
+    if not cells:
+        raise ValueError(f"--only {' '.join(options.only)}: {experiment.name} has no such cell")
     folder = options.folder / (experiment.name + ("-quick" if options.quick else ""))
     path = folder / "results.jsonl"
     done: dict[tuple[str, str], dict[str, Any]] = {}
     if path.exists():
         if not options.resume:
             raise FileExistsError(f"{path} has results: add --resume to go on, or remove {folder}")
-        head, *lines = (json.loads(line) for line in path.read_text().splitlines())
-        if any(head[name] != value for name, value in settings.items()):
-            raise ValueError(f"{path} is of a run with other settings: {head['command']}")
+        earlier, *lines = (json.loads(line) for line in path.read_text().splitlines())
+        if any(earlier[name] != value for name, value in settings.items()):
+            raise ValueError(f"{path} is of a run with other settings: {earlier['command']}")
         done = {(line["row"], line["column"]): line for line in lines}
     folder.mkdir(parents=True, exist_ok=True)
     command = _command(experiment, options)
     head = {"experiment": experiment.name, **settings, "command": command, **_circumstances()}
+    if all((cell.row, cell.column) in done for cell in cells):
+        head = earlier  # nothing is left but to write the report
 
     def keep() -> None:
         lines = [head, *done.values()]
@@ -305,6 +326,7 @@ def _cells(experiment: Experiment, result: Mapping[str, Any]) -> list[str]:
     if found:
         paper, error = _figure(result["paper"], result.get("paper_spread")), error_of(result)
         off = "" if error is None or found == OTHER else f"{error:+.1f}"
+        found += f" ({result['note']})" if "note" in result else ""
     ours = _figure(result["value"], result.get("spread"))
     return [result["row"], result["column"], paper, ours, off, found]
 
@@ -337,6 +359,13 @@ def markdown_table(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))
 
 
+def _words(experiment: Experiment, results: list[dict[str, Any]]) -> Iterator[Sequence[str]]:
+    """Yield what the paper states in words, what was found, and the verdict."""
+    verdicts = {True: "as stated", False: "not as stated", None: "no figure to compare"}
+    for said in experiment.words(results) if experiment.words and results else ():
+        yield said.paper, said.ours, verdicts[said.holds]
+
+
 def _report(
     experiment: Experiment,
     folder: Path,
@@ -349,6 +378,8 @@ def _report(
         lines += [f"**{len(results)} of {counted(n_cells, 'cells')} so far.**", ""]
     lines += [f"{experiment.unit[0].upper()}{experiment.unit[1:]}; spreads in brackets.", ""]
     lines += [markdown_table(table_of(experiment, results)), ""]
+    stated = list(_words(experiment, results))
+    lines += [markdown_table([("in words", "ours", "verdict"), *stated]), ""] if stated else []
     if experiment.draw is not None and results:
         experiment_png(experiment, results, folder / f"{experiment.name}.png")
         lines += [f"![{experiment.title}]({experiment.name}.png)", ""]
@@ -390,40 +421,71 @@ def printed(experiment: Experiment, folder: Path) -> str:
 
 FRONT = """# The papers, table by table
 
-One command each: `python -m experiments NAME`, in the repository. Differences are in standard
+One command each, in the repository: `python -m experiments NAME`. Differences are in standard
 errors of both figures together, where they have any; within two counts as within the spread.
+Where a paper states its result in words, or asks a question, ours is the answer of the run. The
+pages behind the names have all figures, with versions, seed and machine.
 `python -m experiments publish` puts the reports of finished runs here.
 
 """
 
 
 def publish(folder: Path, docs: Path) -> Path:
-    """Copy the reports of finished runs into the docs, and write the page of all figures."""
+    """Copy the reports of runs into the docs, and write the page of all figures.
+
+    An experiment may have further runs there, as NAME-*.jsonl whose first line names their page:
+    the front page has the one with most rounds of each cell.
+    """
     docs.mkdir(parents=True, exist_ok=True)
-    known = experiments()
-    for name in known:
-        report = folder / name / "report.md"
-        if report.exists():
-            copied = {"report.md": f"{name}.md", "results.jsonl": f"{name}.jsonl"}
-            for source, target in (copied | {f"{name}.png": f"{name}.png"}).items():
-                if (report.parent / source).exists():
-                    shutil.copy(report.parent / source, docs / target)
     rows: list[Sequence[str]] = []
-    done = [one for one in known.values() if (docs / f"{one.name}.jsonl").exists()]
-    for experiment in done:
-        _, *results = map(json.loads, (docs / f"{experiment.name}.jsonl").read_text().splitlines())
-        _, *table = table_of(experiment, results)
-        compared = [line for line in table if line[5] not in ("", OTHER)]
-        noted = OTHER if any(line[5] == OTHER for line in table) else ""
-        link = f"[{experiment.name}]({experiment.name}.md)"
-        rows += [(link, *line) for line in compared or [["", experiment.title, "", "", "", noted]]]
-    head = ("experiment", *HEAD)
-    names = "\n".join(one.name for one in done)
-    toc = f"```{{toctree}}\n:hidden:\n\n{names}\n```"
+    names: list[str] = []
+    reasons: list[str] = []
+    for name, experiment in experiments().items():
+        copied = {"report.md": f"{name}.md", "results.jsonl": f"{name}.jsonl"}
+        for source, target in (copied | {f"{name}.png": f"{name}.png"}).items():
+            if (folder / name / source).exists():
+                shutil.copy(folder / name / source, docs / target)
+        known: dict[tuple[str, str], int] = {}
+        for path in [*sorted(docs.glob(f"{name}-*.jsonl")), *docs.glob(f"{name}.jsonl")]:
+            head, *results = map(json.loads, path.read_text().splitlines())
+            page = head.get("page", f"{name}.md")
+            names += [name] if page == f"{name}.md" else []
+            run = (f"[{name}]({page})", f"`{head['command']}`")
+            cells = {(result["row"], result["column"]): result for result in results}
+            longer = [
+                result for cell, result in cells.items()
+                if result.get("n_rounds", 0) >= known.get(cell, 0)
+            ]  # fmt: skip
+            known |= {cell: result.get("n_rounds", 0) for cell, result in cells.items()}
+            lines = list(_front(experiment, longer))
+            rows += ((run[0], *line, run[1]) for line in lines)
+            if experiment.why and any(line[-1].startswith(("worse", "not as")) for line in lines):
+                reasons.append(f"- {name}: {experiment.why}.")
+        rows += (
+            (name, cell.row, cell.column, _figure(*cell.paper), "", "", _absent(experiment), "")
+            for cell in experiment.cells(Bench())
+            if cell.paper is not None and (cell.row, cell.column) not in known
+        )
+    toc = "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```"
     path = docs / "index.md"
     with replacing(path) as file:
-        file.write(f"{FRONT}{markdown_table([head, *rows])}\n\n{toc}\n".encode())
+        table = markdown_table([("experiment", *HEAD, "command"), *rows])
+        why = "\n".join(["## Where ours falls short, and why", "", *dict.fromkeys(reasons)])
+        file.write(f"{FRONT}{table}\n\n{why}\n\n{toc}\n".encode())
     return path
+
+
+def _front(experiment: Experiment, results: list[dict[str, Any]]) -> Iterator[Sequence[str]]:
+    """Yield the lines of a run on the front page: what can be compared, and what is in words."""
+    for figure in figures_of(results):
+        if verdict(experiment, figure) not in ("", OTHER):
+            yield _cells(experiment, figure)
+    for paper, ours, found in _words(experiment, results):
+        yield experiment.title, "", paper, ours, "", found
+
+
+def _absent(experiment: Experiment) -> str:
+    return f"not run here: {experiment.absent}" if experiment.absent else "not run here"
 
 
 # What many experiments measure

@@ -6,12 +6,24 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.__main__ import StoppedError, main
 from experiments.products import parts
-from experiments.runner import Bench, Cell, Experiment, Options, Paper, experiments, publish, run
+from experiments.runner import (
+    Bench,
+    Cell,
+    Experiment,
+    Options,
+    Paper,
+    Said,
+    experiments,
+    publish,
+    run,
+)
 
 from edgewise import AdaBoostMH
 from experiments import bandits
@@ -66,14 +78,66 @@ def test_results_are_kept_and_never_overwritten(tmp_path):
     said = []
     run(small(), options(tmp_path, resume=True), said.append)
     assert said == []
+    with pytest.raises(ValueError, match="--only tree: small has no such cell"):
+        run(small(), options(tmp_path / "new", only=("tree",)), print)
 
 
 def test_finished_reports_are_published(tmp_path, monkeypatch):
-    monkeypatch.setattr("experiments.runner.experiments", lambda: {"small": small()})
-    run(small(), options(tmp_path, quick=False), print)
-    page = publish(tmp_path, tmp_path / "docs").read_text()
+    asked = [Said("it falls", "on 2 of 2", True), Said("does it?", "it does")]
+    words = replace(small(), name="words", words=lambda results: asked)
+    dear = replace(small(), name="dear", absent="it takes weeks")
+    every = {one.name: one for one in (small(), words, dear)}
+    monkeypatch.setattr("experiments.runner.experiments", lambda: every)
+    for one in (small(), words):
+        run(one, options(tmp_path, quick=False), print)
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    head, line = {"command": "make it", "page": "../gpu.md"}, {"row": "stump", "column": "digits"}
+    line |= {"value": 20.0, "paper": 20.0, "note": "9 of 10 rounds"}
+    (docs / "small-gpu.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(line)}\n")
+    page = publish(tmp_path, docs).read_text()
     assert "| [small](small.md) | stump | digits | 20 (0.5) |" in page
-    assert (tmp_path / "docs/small.md").read_text().startswith("# A small one")
+    assert "| better | `python -m experiments small` |" in page
+    other = "| 20 | 20 |  | within the spread (9 of 10 rounds) | `make it` |"
+    assert f"| [small](../gpu.md) | stump | digits {other}" in page
+    assert "| [words](words.md) | A small one |  | it falls | on 2 of 2 |  | as stated |" in page
+    assert "| does it? | it does |  | no figure to compare |" in page
+    assert "| dear | stump | digits | 20 (0.5) |  |  | not run here: it takes weeks |  |" in page
+    assert (docs / "small.md").read_text().startswith("# A small one")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing"], "invalid choice: 'nothing'"),
+        (["bounds", "--budget", "soon"], "soon is not a number of minutes above 0"),
+        (["bounds", "--rounds", "0"], "0 is not a whole number of 1 or more"),
+        (["bounds", "--fast"], "unrecognized arguments: --fast"),
+        (["bounds", "--device", "tpu"], "invalid choice: 'tpu'"),
+    ],
+)
+def test_the_command_says_what_is_wrong(monkeypatch, capsys, words, said):
+    monkeypatch.setattr("sys.argv", ["experiments", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_command_ends_in_words(tmp_path, monkeypatch, capsys):
+    def ended(error):
+        def cells(bench):
+            raise error
+
+        failing = replace(small(), cells=cells)
+        monkeypatch.setattr("experiments.__main__.experiments", lambda: {"small": failing})
+        monkeypatch.setattr("sys.argv", ["experiments", "small", "--folder", str(tmp_path)])
+        return main(), capsys.readouterr().err
+
+    assert ended(StoppedError()) == (130, "\nstopped: small goes on with --resume\n")
+    missing = ModuleNotFoundError("No module named 'lightgbm'", name="lightgbm")
+    assert ended(missing) == (2, "error: small needs lightgbm: pip install lightgbm\n")
+    assert ended(OSError("no space left")) == (2, "error: no space left\n")
 
 
 def test_a_run_out_of_time_goes_on_to_the_same_bits(tmp_path, monkeypatch):
@@ -96,17 +160,23 @@ def test_a_run_out_of_time_goes_on_to_the_same_bits(tmp_path, monkeypatch):
     assert not kept.exists()
 
 
-def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on_to_the_same_bits(tmp_path, end):
     command = [sys.executable, "-m", "experiments", "products-table1", "--quick", "--only", "stump"]
     command += ["--rounds", "150", "--folder", tmp_path / "killed"]
     env = os.environ | {"EDGEWISE_BACKEND": "numpy", "EXPERIMENTS_EVERY": "0.02"}
-    killed = subprocess.Popen(command, cwd=ROOT, env=env)
+    killed = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
     folder = tmp_path / "killed/products-table1-quick"
     while not list(folder.glob("unfinished/*/*.edgewise")):
         assert killed.poll() is None
         time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
+    killed.send_signal(end)
+    said = killed.communicate()[1]
+    if end == signal.SIGINT:
+        assert (killed.returncode, said) == (
+            130,
+            "\nstopped: products-table1 goes on with --resume\n",
+        )
     assert not (folder / "results.jsonl").exists()
     given = {"n_rounds": 150, "only": ("stump",)}
     products = experiments()["products-table1"]
