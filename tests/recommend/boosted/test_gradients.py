@@ -120,6 +120,6 @@ def test_parts_of_the_ratings_give_the_same_on_any_number_of_threads(monkeypatch
         assert len(scored._parts) > 3
         _, z = moved(scored)
         found.append((*scored.sums("users", z), *scored.column_sums("items"), scored.scores))
-        scored._threads.close()
+        scored.threads.close()
     for one, two in zip(*found, strict=True):
         assert np.array_equal(one, two)

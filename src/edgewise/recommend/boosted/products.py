@@ -12,7 +12,7 @@ and its own features), and a Newton step of the user's own, regularised towards 
 treated in the same way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -75,7 +75,7 @@ class ScoredRatings:
         self.squared_error = 0.0
         n_parts = min(_MOST_PARTS, max(1, n // _PART))
         self._parts = list(pairwise(np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()))
-        self._threads = threads
+        self.threads = threads
         work = float(n) * n_rounds * (_VISITS + _VISITS_PER_COLUMN * width / WIDTH)
         self._kernels: Any = kernels("factorization_boosting", work)
 
@@ -96,7 +96,7 @@ class ScoredRatings:
                 sums[part],
             )  # fmt: skip
 
-        self._threads.map(run, range(len(self._parts)))
+        self.threads.map(run, range(len(self._parts)))
         self.squared_error = float(np.add.reduce(sums)[0])
 
     def face(self, direction: Reals) -> None:
@@ -120,7 +120,7 @@ class ScoredRatings:
                 *self._parts[part], ones, others, values, self.gradients, self.hessians, sums[part]
             )
 
-        self._threads.map(run, range(len(self._parts)))
+        self.threads.map(run, range(len(self._parts)))
         total = np.add.reduce(sums)
         gradients, hessians = total[:, :width], total[:, WIDTH : WIDTH + width]
         return np.ascontiguousarray(gradients), np.ascontiguousarray(hessians)
@@ -137,7 +137,7 @@ class ScoredRatings:
                 self.weights, self.scores, gradients[part], hessians[part],
             )  # fmt: skip
 
-        self._threads.map(run, range(len(self._parts)))
+        self.threads.map(run, range(len(self._parts)))
         return np.add.reduce(gradients), np.add.reduce(hessians)
 
     def _side(self, side: str) -> tuple[Rows, Rows, int]:
@@ -158,25 +158,27 @@ class ValueStep:
     """How the values of users, or of items, follow from gradients and hessians.
 
     `counts` has the weight of each row's ratings. `indicators` is None or a sparse matrix, with
-    weights regularised by `share_regularization`. Gradients, hessians and values have a column for
-    each product.
+    weights regularised by `share_regularization`, whose rows `threads` multiply side by side.
+    Gradients, hessians and values have a column for each product.
     """
 
     counts: Reals
     indicators: Any
     regularization: float
     share_regularization: float
+    threads: Threads = field(default_factory=lambda: Threads(1))
 
     def values(self, gradients: Reals, hessians: Reals) -> tuple[Reals, Reals]:
         """Return the values of all rows, and the weights of the indicators."""
         if self.indicators is None:
             none = np.zeros((0, gradients.shape[1]))
             return newton_step(gradients, hessians, self.regularization, None), none
-        by_indicator, scales = self._transposed
+        by_row, by_indicator, scales = self._parts
         # Values of the other side have one size, so that products bend the loss about alike.
-        bends = by_indicator @ (scales * hessians.mean(axis=1))
-        weights = (by_indicator @ gradients) / (bends[:, None] + self.share_regularization)
-        shared = self.indicators @ weights
+        bends = self._times(by_indicator, scales * hessians.mean(axis=1))
+        weights = self._times(by_indicator, gradients)
+        weights /= bends[:, None] + self.share_regularization
+        shared = self._times(by_row, weights)
         # Indicators overlap, so their steps together are too long or too short: find the best
         # length along them.
         bend = (hessians * shared * shared).sum(axis=0)
@@ -186,10 +188,21 @@ class ValueStep:
         return values, weights * length
 
     @cached_property
-    def _transposed(self) -> tuple[Any, Reals]:
-        """The indicators by column, and the size of those of each row."""
+    def _parts(self) -> tuple[list[Any], list[Any], Reals]:
+        """The rows of the indicators in parts, those of the transpose, and each row's scale."""
+        by_row, by_indicator = (
+            self._parted(self.indicators),
+            self._parted(self.indicators.T.tocsr()),
+        )
         sizes = np.diff(self.indicators.indptr)
-        return self.indicators.T.tocsr(), 1.0 / np.sqrt(np.maximum(sizes, 1))
+        return by_row, by_indicator, 1.0 / np.sqrt(np.maximum(sizes, 1))
+
+    def _parted(self, matrix: Any) -> list[Any]:
+        shares = self.threads.shares(matrix.indptr)
+        return [matrix] if len(shares) == 1 else [matrix[start:stop] for start, stop in shares]
+
+    def _times(self, parts: list[Any], values: Reals) -> Reals:
+        return np.concatenate(self.threads.map(lambda part: part @ values, parts))
 
     def normalized(self, values: Reals) -> Reals:
         """Return values whose square is 1 on average over the ratings, in each column."""

@@ -162,10 +162,11 @@ class _RoundSearch:
             ratings.by_item, ratings.n_users, features, settings.share, ratings.n_items
         )
         alone, shared = settings.bias_regularization, settings.share_regularization
-        self.single_users = products.ValueStep(users, None, alone, shared)
-        self.single_items = products.ValueStep(items, None, alone, shared)
-        self.users = products.ValueStep(users, of_users, settings.regularization, shared)
-        self.items = products.ValueStep(items, of_items, settings.regularization, shared)
+        threads = scored.threads
+        self.single_users = products.ValueStep(users, None, alone, shared, threads)
+        self.single_items = products.ValueStep(items, None, alone, shared, threads)
+        self.users = products.ValueStep(users, of_users, settings.regularization, shared, threads)
+        self.items = products.ValueStep(items, of_items, settings.regularization, shared, threads)
         if not settings.real_votes:
             scored.direction = np.where(scored.direction < 0, -1.0, 1.0)
         self._since = 0
