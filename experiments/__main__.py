@@ -3,9 +3,10 @@
 import os
 import sys
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-if "--quick" not in sys.argv:
-    os.environ.setdefault("EDGEWISE_BACKEND", "numba")
+if __name__ == "__main__":  # an import changes nothing
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if "--quick" not in sys.argv:
+        os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 
 import argparse
 import logging
