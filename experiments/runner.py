@@ -516,7 +516,9 @@ def together(
 def last_half(errors: np.ndarray) -> dict[str, Any]:
     """Return the mean error over the last half of the rounds in per cent, and its spread there."""
     tail = 100 * errors[len(errors) // 2 :]
-    return {"value": float(tail.mean()), "spread": float(tail.std())}
+    # The mean of equal errors is off by a rounding error, and so is their spread.
+    spread = 0.0 if (tail == tail[0]).all() else float(tail.std())
+    return {"value": float(tail.mean()), "spread": spread}
 
 
 def curve(values: np.ndarray, points: int = 60) -> list[list[float]]:
