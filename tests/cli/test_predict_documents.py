@@ -198,6 +198,25 @@ class TestTables:
         assert f"{n_judged} documents" in out
         assert f"left out {len(table) - n_judged} rows without a value in 'grade'" in err
 
+    def test_scores_stay_on_the_lines_of_their_documents(self, named, folder, capsys):
+        table = frame(data(1))
+        io.write_table("gaps.csv", table.assign(grade=table["grade"].where(table["tf"] > 0)))
+        n_gaps = int((table["tf"] <= 0).sum() + table["tf"].isna().sum())
+        words = ["predict", "named.edgewise", "gaps.csv", *COLUMNS]
+        assert main([*words, "--output", "s.txt"]) == 2
+        assert f"--output s.txt: {n_gaps} rows of gaps.csv" in capsys.readouterr().err
+        assert not (folder / "s.txt").exists()
+        assert main([*words, "--output", "s.run"]) == 0
+        assert len(io.read_run("s.run").docs) == len(table) - n_gaps
+
+    def test_rank_writes_the_tables_of_predict(self, named, folder, success, capsys):
+        words = ["train.csv", "--test", "test.csv", *COLUMNS, "--rounds", 3]
+        success(["rank", *words, "--model", "r.edgewise", "--output", "ours.csv"], capsys)
+        success(["predict", "r.edgewise", "test.csv", *COLUMNS, "--output", "theirs.csv"], capsys)
+        ours, theirs = (pd.read_csv(folder / f"{name}.csv") for name in ("ours", "theirs"))
+        pd.testing.assert_frame_equal(ours, theirs)
+        assert ours.columns.tolist() == ["query", "doc", "score", "rank"]
+
     def test_features_alone_are_enough_for_numbers(self, named, folder, success, capsys):
         io.write_table("bare.csv", frame(data(1))[NAMES])
         out = success(["predict", "named.edgewise", "bare.csv", "--output", "s.txt"], capsys)
@@ -243,7 +262,7 @@ class TestErrors:
             ("m.edgewise test.txt --output test.txt", "test.txt is given as DATA and --output"),
             ("m.edgewise test.txt --output none/s.txt", "'-o': the folder of 'none/s.txt'"),
             ("m.edgewise test.txt --output inside", "'-o': must be the name of a file"),
-            ("m.edgewise bare.txt --output s.run", "a run needs query ids and document ids"),
+            ("m.edgewise bare.txt --output s.run", "a run needs query and document ids"),
             ("m.edgewise twice.txt --output s.run", "twice.txt does not make a run: docs"),
             ("m.edgewise red.txt", "red.txt, line 2: value of feature 1 'red'"),
             ("m.edgewise test.txt --target grade", "--target is for tables"),
@@ -253,7 +272,10 @@ class TestErrors:
                 "m.edgewise have numbers: use an SVMlight or LETOR",
             ),
             ("named.edgewise test.txt", "the columns of named.edgewise have names: use a table"),
-            ("named.edgewise test.csv --output s.run", "a run needs query ids and document ids"),
+            (
+                "named.edgewise test.csv --output s.run",
+                "a run needs query and document ids",
+            ),
             ("named.edgewise test.csv --target y", "test.csv: --target 'y' must be a column: "),
             (
                 "named.edgewise test.csv --target tf",

@@ -276,7 +276,10 @@ class TestRankErrors:
             ("flat.txt", "flat.txt: y has no two documents of different grades"),
             ("infinite.txt", "infinite.txt: "),
             ("train.txt --test infinite.txt --model m.edgewise", "infinite.txt: "),
-            ("train.txt --test bare.txt --output s.run", "a run needs query ids and document ids"),
+            (
+                "train.txt --test bare.txt --output s.run",
+                "a run needs query and document ids",
+            ),
             ("train.txt --test twice.txt --output s.run", "twice.txt does not make a run: docs"),
             ("vali.txt.gz --test table.csv", "all files must be of one kind"),
         ],

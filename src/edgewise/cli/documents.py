@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from edgewise.cli import tables
-from edgewise.cli.common import RUN, heading, one_line_errors, options, print_facts
+from edgewise.cli.common import RUN, TABLE, heading, one_line_errors, options, print_facts
+from edgewise.cli.ratings import check_libraries, write_columns
 from edgewise.cli.tables import Rows, test_values
 from edgewise.common.text import counted, text_table
 
@@ -138,25 +139,43 @@ def _checked(rows: Rows, infinite: str) -> Documents:
 
 
 def check_output(path: str | None, rows: Rows) -> None:
-    """Raise, before any work starts, if a run of these documents cannot be written."""
-    if path is None or not path.endswith(RUN):
+    """Raise, before any work starts, if the scores of these documents cannot be written."""
+    if path is None:
+        return
+    if not path.lower().endswith(RUN):
+        check_libraries(path)
+        if rows.n_left_out:
+            raise click.UsageError(
+                f"--output {path}: {counted(rows.n_left_out, 'rows')} of {rows.path} without a "
+                "grade would have no score; give them a grade, or write a run (.run)"
+            )
         return
     from edgewise.io import check_run
 
     if rows.docs is None or rows.qid is None:
-        way = "add --query and --doc" if is_table(rows.path) else f"{rows.path} has none"
-        raise click.UsageError(f"--output {path}: a run needs query ids and document ids: {way}")
+        lacks = [
+            name for name, part in (("query", rows.qid), ("document", rows.docs)) if part is None
+        ]
+        way = "add --query and --doc, or" if is_table(rows.path) else "to write one score a line,"
+        raise click.UsageError(
+            f"--output {path}: a run needs {' and '.join(lacks)} ids, which {rows.path} lacks: "
+            f"{way} give a name with another ending than .run"
+        )
     with one_line_errors(f"{rows.path} does not make a run"):
         check_run(rows.qid, rows.docs)
 
 
-def write_scores(path: str, rows: Rows, scores: "Reals") -> None:
-    """Write the scores of documents: a run if the name says so, and else one in a line."""
+def write_scores(path: str, rows: Rows, found: dict[str, Any]) -> None:
+    """Write predictions of documents: a run or a table if the name says so; else scores alone."""
     from edgewise.common.files import replacing
     from edgewise.io import write_run
 
-    if path.endswith(RUN):
+    scores: Reals = found["score"]
+    if path.lower().endswith(RUN):
         write_run(path, rows.qid, rows.docs, scores)
+        return
+    if path.lower().endswith(TABLE):
+        write_columns(path, found)
         return
     with replacing(path) as stream:
         stream.writelines(f"{score!r}\n".encode() for score in scores.tolist())

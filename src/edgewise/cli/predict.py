@@ -22,8 +22,8 @@ files, option = common.heading("Files"), common.heading("Options")
     "--output",
     "-o",
     type=common.OutputFile(),
-    help="Write the predictions here: .csv, .csv.gz or .parquet; of a ranker a TREC run if the "
-    "name ends in .run or .run.gz, and else one score per line.  [default: print them]",
+    help="Write the predictions here: .csv, .csv.gz or .parquet; for rankers also .run or .run.gz "
+    "(a TREC run), and any other ending gets one score per line.  [default: print them]",
 )
 @tables.target_option("Column with grades, to test a ranker.")
 @tables.query_option
@@ -64,7 +64,7 @@ def predict(
         raise click.UsageError(
             f"--target is for rankers; to test a classifier, use `edgewise evaluate {model} {data}`"
         )
-    if output is not None and output.endswith(common.RUN):
+    if output is not None and output.lower().endswith(common.RUN):
         raise click.UsageError(f"--output {output}: {model} does not rank, and makes no run")
     if output is not None and not output.lower().endswith(common.TABLE):
         endings = " or ".join(common.TABLE)
@@ -136,9 +136,6 @@ def _rank(
 ) -> None:
     """Rank documents, and say how well where their grades are known."""
     documents.check_roles(roles, data)
-    is_table = output is not None and output.lower().endswith(common.TABLE)
-    if is_table:
-        check_libraries(output)
     metric = tables.metric_of(ranker)
     ranked = documents.read_for_model(data, roles, ranker, model)
     rows = ranked.rows
@@ -146,10 +143,8 @@ def _rank(
     with common.one_line_errors(data):
         found = predictions(ranker, rows)
     scores = found["score"]
-    if output is not None and is_table:
-        write_columns(output, found)
-    elif output is not None:
-        documents.write_scores(output, rows, scores)
+    if output is not None:
+        documents.write_scores(output, rows, found)
     if as_json and (output is not None or ranked.lists is not None):
         test = None if ranked.lists is None else tables.test_values(ranked.lists, scores, metric)
         common.print_json({"rows": len(rows), "output": output, "test": test})

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from edgewise.cli import common, documents
+from edgewise.cli.predict import predictions
 from edgewise.cli.tables import METRICS, test_values, warn_of_one_list
 from edgewise.common import choices
 from edgewise.common.text import counted
@@ -30,7 +31,7 @@ files, training = common.heading("Files"), common.heading("Training")
     "-o",
     type=common.OutputFile(),
     help="Write the scores of the test documents here: a TREC run if the name ends in .run or "
-    ".run.gz, one score per line otherwise.",
+    ".run.gz, a table if it ends in .csv, .csv.gz or .parquet, one score per line otherwise.",
 )
 @documents.columns
 @common.boosting(training)
@@ -180,9 +181,10 @@ def rank(
         ranker.save(model)
     scores = None
     if tested is not None:
-        scores = ranker.predict(tested.rows.X)
+        predicted = predictions(ranker, tested.rows)
+        scores = predicted["score"]
         if output is not None:
-            documents.write_scores(output, tested.rows, scores)
+            documents.write_scores(output, tested.rows, predicted)
     if as_json:
         common.print_json(_result(ranker, trained, tested, scores, metric.name, measured))
         common.raise_if_interrupted(ranker)

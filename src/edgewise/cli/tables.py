@@ -79,6 +79,8 @@ class Rows:
     """Columns of ids, by name."""
     classes: Any = None
     """Where rows have classes: their names; `y` has the place of each row's among them."""
+    n_left_out: int = 0
+    """The rows of the file without a target, which are left out."""
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -90,7 +92,9 @@ class Rows:
 
         X = TakenTable(self.X, rows) if isinstance(self.X, Table) else self.X[rows]
         parts = {name: getattr(self, name) for name in ("y", "qid", "docs", "weight")}
-        some = {name: None if part is None else part[rows] for name, part in parts.items()}
+        some: dict[str, Any] = {
+            name: None if part is None else part[rows] for name, part in parts.items()
+        }
         ids = {name: part[rows] for name, part in self.ids.items()}
         return Rows(self.path, X, **some, ids=ids, classes=self.classes)
 
@@ -158,7 +162,7 @@ def rows_of(path: str, raw: "RawTable", schema: "Schema", judged: bool = True) -
     if gone.any():
         size = counted(int(gone.sum()), "rows")
         logger.warning("%s: left out %s without a value in %r", path, size, target)
-        rows = rows.take(np.flatnonzero(~gone))
+        rows = replace(rows.take(np.flatnonzero(~gone)), n_left_out=int(gone.sum()))
     return replace(rows, y=rows.y.astype(np.int64)) if schema.task == "labels" else rows
 
 
@@ -260,8 +264,9 @@ def read_for(
         logger.warning("%s: all rows are ranked as one query", lacks)
     unused: dict[str, Any] = {one: None for one in absent if one not in given}
     schema = replace(schema, **unused)
+    rows = rows_of(path, raw, schema, judged)
     note(path, raw, schema)
-    return rows_of(path, raw, schema, judged)
+    return rows
 
 
 def _schema_of(model: Any) -> "Schema | None":

@@ -134,8 +134,8 @@ class EASE(Recommender):
         need = _ARRAYS * dtype.itemsize * float(n_items) ** 2 / 2**30
         raise MemoryError(
             f"{counted(n_items, 'items')} need about {need:.0f} GiB: ImplicitFactorization and "
-            f"ItemKNN(implicit=True) do not, precision='single' needs half, and max_items, now "
-            f"{self.max_items}, allows it"
+            f"ItemKNN(implicit=True) do not, precision='single' needs half, and a larger "
+            f"max_items (now {self.max_items}) allows it"
         )
 
     def _chosen(self) -> Any:

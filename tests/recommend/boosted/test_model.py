@@ -5,6 +5,7 @@ from tests.recommend.boosted.conftest import drawn
 import edgewise
 from edgewise import (
     AdaBoostMH,
+    BiasBaseline,
     BoostedFactorization,
     Indicator,
     ItemKNN,
@@ -393,6 +394,28 @@ def test_all_values_of_a_user_at_once_beat_other_models_of_ratings_without_level
     assert len(kinds) <= 3 + train.n_items
     assert np.bincount(kinds)[:2].tolist() == [1, 2]
     assert (np.diff(models[0].history_["train_rmse"]) <= 1e-6).all()
+
+
+def test_the_scale_of_ratings_without_levels_is_chosen_with_any_settings():
+    train, _ = continuous()
+    stops = {"validation_fraction": 0.2, "early_stopping_rounds": 5}
+    model = BoostedFactorization(40, tuned=True, random_state=0, **stops).fit(train)
+    assert model.regularization_scale_ in (1, 4, 16, 64)
+    given = dict.fromkeys(("regularization", "bias_regularization", "share_regularization"), 9.0)
+    assert BoostedFactorization(tuned=True, **given).fit(train).regularization_scale_ == 1
+
+
+def test_a_few_ratings_without_levels_are_hardly_regularised():
+    rng = np.random.default_rng(0)
+    users, items = np.divmod(rng.permutation(56), 7)
+    values = 2 * rng.normal(size=8)[users] + 2 * rng.normal(size=7)[items]
+    few = Ratings.from_arrays(users[:28], items[:28], values[:28])
+    model = BoostedFactorization(random_state=0).fit(few)
+    errors = [
+        np.sqrt(np.mean((one.predict(users[28:], items[28:], "mean") - values[28:]) ** 2))
+        for one in (model, BiasBaseline().fit(few))
+    ]
+    assert errors[0] < errors[1]
 
 
 def test_the_values_of_a_user_solve_one_system():

@@ -79,3 +79,17 @@ def test_too_long_steps_are_named():
     train, _ = tastes()
     with pytest.raises(ValueError, match="learning_rate is too large"):
         PairwiseFactorization(4, learning_rate=1e200, random_state=0).fit(train)
+
+
+def test_ratings_of_zero_are_no_choices():
+    rng = np.random.default_rng(0)
+    likes = rng.random((30, 12)) < 0.4
+    likes[0], likes[:, 0] = True, True  # all users and items are known, in the same order
+    users, items = np.divmod(np.arange(likes.size), likes.shape[1])
+    rated = Ratings.from_arrays(users, items, likes.ravel().astype(float))
+    choices = Ratings.from_arrays(*np.nonzero(likes))
+    with_zeros, without = (
+        PairwiseFactorization(3, n_epochs=5, random_state=0).fit(one) for one in (rated, choices)
+    )
+    np.testing.assert_array_equal(with_zeros.item_factors_, without.item_factors_)
+    np.testing.assert_array_equal(with_zeros.user_factors_, without.user_factors_)

@@ -110,10 +110,10 @@ class BoostedFactorization(Recommender):
     share_regularization : float or None, default None
         The penalty on the shared part; None is 25, times the scale.
     tuned : bool or "auto", default "auto"
-        Whether to choose ``regularization_scale_`` and the number of rounds on a tenth of the
-        ratings first, and then train on all. "auto" does so for fewer than 50,000 ratings if
-        neither `regularization` nor `validation_fraction` is given. True warns if the best number
-        is `n_rounds`, the most.
+        Whether to choose ``regularization_scale_`` and, for ratings with levels, the number of
+        rounds on a tenth of the ratings first, and then train on all. "auto" does so for fewer than
+        50,000 ratings if neither `regularization` nor `validation_fraction` is given. True warns if
+        the best number is `n_rounds`, the most.
     side_features : bool, default True
         Whether to use features of users and items; with real factors, users and items without
         ratings are known by them.
@@ -163,11 +163,11 @@ class BoostedFactorization(Recommender):
 
     predicts_levels = True
     stored: ClassVar = {
-        "user_values_": Array("rounds users", _VALUES),
-        "item_values_": Array("rounds items", _VALUES),
+        "user_values_": Known(Array("rounds users", _VALUES)),
+        "item_values_": Known(Array("rounds items", _VALUES)),
         "round_votes_": "rounds columns",
         "kinds_": Known(Array("rounds", np.int8)),
-        "indicator_weights_": Array("rounds indicators", _VALUES),
+        "indicator_weights_": Known(Array("rounds indicators", _VALUES)),
         "levels_": "levels",
         "level_starts_": "starts",
         "history_": DictOf(Array("steps", np.float64)),
@@ -430,12 +430,15 @@ class BoostedFactorization(Recommender):
         )
         free = {name: size for name, size in usual if getattr(self, name) is None}
         if len(ratings) < training.FEWEST:
-            return _VALUE_SCALES[-1]
+            return training.LEAST_SCALE
+        if not free:
+            return 1.0
+        alone = {"tuned": False, "validation_fraction": None, "early_stopping_rounds": None}
         kept, rest = ratings.split(training.HELD_OUT, random_state=seed)
         users, items = rest.user_ids.values[rest.users], rest.item_ids.values[rest.items]
         errors = []
         for scale in _VALUE_SCALES:
-            model = clone(self).set_params(tuned=False, validation_fraction=None, verbose=0)
+            model = clone(self).set_params(**alone, target="value", verbose=0)
             model.set_params(**{name: scale * size for name, size in free.items()})
             wrong = model.fit(kept).predict(users, items, "mean") - rest.values
             errors.append(float((wrong * wrong).mean()))

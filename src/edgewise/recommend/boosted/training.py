@@ -34,7 +34,7 @@ _LEAST_MASS = 1e-6
 _BIAS_ROUNDS, _BIAS_RATE, _SWEEPS = 30, 0.3, 2
 
 # With fewer ratings than this there are too few to hold out: then regularise by the least scale.
-FEWEST, _LEAST_SCALE = 30, 1 / 64
+FEWEST, LEAST_SCALE = 30, 1 / 64
 
 # The share of the ratings that settings are chosen on.
 HELD_OUT = 0.1
@@ -228,9 +228,9 @@ def tune(
     """
     settings = scaled(1.0)
     if len(ratings) < FEWEST:
-        return _LEAST_SCALE, settings.n_rounds
+        return LEAST_SCALE, settings.n_rounds
     kept, rest = ratings.split(HELD_OUT, random_state=settings.seed)
-    best, least = (_LEAST_SCALE, 1), np.inf
+    best, least = (LEAST_SCALE, 1), np.inf
     for scale in _SCALES_OF_FEW if len(ratings) < MANY else _SCALES_OF_MANY:
         held_out = HeldOutRatings(rest, levels, _TUNING_PATIENCE)
         for _ in train(kept, levels, replace(scaled(scale), n_threads=1), held_out):

@@ -87,13 +87,16 @@ class PairwiseFactorization(FactorModel):
         """Improve the factors of users, and of items if they are `moving`; yield the loss."""
         rate, penalty = float(self.learning_rate), float(self.regularization)
         chosen, rows = np.flatnonzero(view.values > 0).astype(ROW), view.row_numbers.astype(ROW)
+        # What a user chose, in the order of the items; ratings of 0 and below are no choices.
+        own = view.others[chosen]
+        starts = np.searchsorted(chosen, view.starts).astype(view.starts.dtype)
         state = np.random.default_rng([self.seed_, 1]).integers(1, 2**63, 1, dtype=np.uint64)
         kernels = self._kernels(float(_VISITS_PER_STEP) * len(chosen) * self.n_epochs)
         while True:
             yield self._wrong(view.others, rows, chosen, users, items) if moving else 0.0
             kernels.shuffle(chosen, state)
             kernels.descend_pairs(
-                chosen, rows, view.others, view.starts, view.others, _TRIES,
+                chosen, rows, view.others, starts, own, _TRIES,
                 (rate, rate if moving else 0.0), penalty, state, users, items,
             )  # fmt: skip
 
