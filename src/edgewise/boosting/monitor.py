@@ -69,7 +69,7 @@ class Monitor:
         return self._whole
 
     def value(self) -> float:
-        """Return the first metric of the scores so far, which `measured` may be made of."""
+        """Return the first metric itself, not what is `measured` instead: that may call this."""
         return self._value(next(iter(self._metrics)), decides=False)
 
     def values(self) -> dict[str, float]:

@@ -77,7 +77,7 @@ class Ids:
         if given.dtype.kind == "i":
             return Ids(different(given))
         # Sorting the few different strings is much faster than sorting all.
-        return Ids(text_array(name, sorted(set(given[repeated(given)[0]].tolist()))))
+        return Ids(text_array(name, sorted(given[repeated(given)[0]].tolist())))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -179,7 +179,7 @@ class Ids:
 
 
 def repeated(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return a place of each different string, and which of these places holds each string's like.
+    """Return a place of each different string, and for each string which of these it equals.
 
     Strings meet in a table at a place that their letters give. Where different ones meet, the last
     stays, and the others try again elsewhere.
