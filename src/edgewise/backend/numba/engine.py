@@ -251,7 +251,7 @@ class NumbaBackend(ReferenceBackend):
         assert grower is not None
         self._leaf_of = self._learned = None
         self._growth = growth
-        return grower.grow_shared(problem, growth, partition)
+        return grower.grow(problem, growth, partition)
 
     def boost(
         self, state: HostState, boosting: Boosting, watched: tuple[BinnedTable, Reals] | None

@@ -1,10 +1,11 @@
 """A whole tree in one compiled call, grown best first.
 
 What `learners.tree` does node by node, with the same sums and the same ties, and so the same tree.
-The rows of a leaf are a range of one array of rows, parted in place when the leaf is split.
+The rows of a leaf are a range of one array of rows, parted in place when the leaf is split, and
+another range of the rows that no search looks at: each has its leaf when the tree is finished.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +50,19 @@ class _Layout(NamedTuple):
     by_row: Codes
 
 
-# A leaf of a growing tree, or a node that was one: its rows, how many they are at all processes,
-# its memory for histograms, its best cut, what that gains, and the lower of its parts (the higher
-# follows), -1 for a leaf.
+# Spans of fewer rows are parted and summed on one thread.
+_SPAN = 1 << 14
+
+# A leaf of a growing tree, or a node that was one: its rows that are searched and those that are
+# not, how many are searched at all processes, its memory for histograms, its best cut, what that
+# gains, the lower of its parts (the higher follows), -1 for a leaf, and its number when finished:
+# that of a node, or -1 - that of a leaf.
 _LEAF = np.dtype(
     [
         ("start", np.intp),
         ("stop", np.intp),
+        ("other_start", np.intp),
+        ("other_stop", np.intp),
         ("size", np.intp),
         ("slot", np.intp),
         ("column", np.intp),
@@ -63,6 +70,7 @@ _LEAF = np.dtype(
         ("missing", np.intp),
         ("improvement", np.int64),
         ("child", np.intp),
+        ("number", np.intp),
     ]
 )
 
@@ -70,13 +78,14 @@ _LEAF = np.dtype(
 class _Growing(NamedTuple):
     """A tree under construction.
 
-    `order` holds the rows, each leaf's together, and `spare` is memory for parting them; `leaves`
-    are in the order in which they were made, `sums` of shape (2, leaves, lanes) are the sums of S
-    and of |S| over their rows, ``sides[leaf, code]`` the side of a leaf's split on which a code is:
-    -1, +1, or 0 where it abstains. `found` holds gain or edge, first bin and missing side of each
-    column's best split of the newest two leaves, `sets` the sides of values where it is not a cut;
-    `counts` are the leaves made, the leaves there are, and the searches, `improvements` what each
-    column improves, summed over all searches, and last the mass of their rows.
+    `order` holds the rows, first those that are searched, each leaf's together, with room for one
+    more; `spare` is memory for parting them. `leaves` are in the order in which they were made,
+    `sums` of shape (2, leaves, lanes) are the sums of S and of |S| over their rows that are
+    searched, ``sides[leaf, code]`` the side of a leaf's split on which a code is: -1, +1, or 0
+    where it abstains. `found` holds gain or edge, first bin and missing side of each column's best
+    split of the newest two leaves, `sets` the sides of values where it is not a cut; `counts` are
+    the leaves made, the leaves there are, and the searches, `improvements` what each column
+    improves, summed over all searches, and last the mass of their rows.
     """
 
     order: Rows
@@ -254,39 +263,62 @@ def _note_sides(place, layout, tree, absent):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _add_leaf(tree, start, stop):  # type: ignore[no-untyped-def]
+def _add_leaf(tree, start, stop, other_start, other_stop):  # type: ignore[no-untyped-def]
     leaf = tree.leaves[tree.counts[0]]
     leaf.start, leaf.stop, leaf.child, leaf.improvement = start, stop, -1, 0
-    leaf.size = stop - start
+    leaf.other_start, leaf.other_stop, leaf.size = other_start, other_stop, stop - start
     tree.counts[0] += 1
 
 
-@inlined
-def _part(parent, layout, absent, tree):  # type: ignore[no-untyped-def]
-    """Part the rows of a leaf."""
-    _note_sides(parent, layout, tree, absent)
-    order, spare, whole = tree.order, tree.spare, tree.leaves[parent]
-    codes, sides = layout.codes[layout.places[whole.column]], tree.sides[parent]
-    middle, n_high = whole.start, 0
-    for p in range(whole.start, whole.stop):
+@inner
+def _part_rows(start, stop, codes, sides, order, spare):  # type: ignore[no-untyped-def]
+    """Part some rows; return where the low ones end, which stay. OUT spare: the high ones."""
+    low, high = start, start
+    for p in range(start, stop):
         row = order[p]
         is_high = sides[codes[row]] > 0
-        order[middle], spare[n_high] = row, row
-        middle += not is_high
-        n_high += is_high
-    for p in range(n_high):
-        order[middle + p] = spare[p]
+        order[low], spare[high] = row, row
+        low += not is_high
+        high += is_high
+    return low
+
+
+@inner
+def _part_range(start, stop, codes, sides, tree):  # type: ignore[no-untyped-def]
+    """Part some rows, the high ones after the low ones; return where they start."""
+    middle = _part_rows(start, stop, codes, sides, tree.order, tree.spare)
+    for p in range(stop - middle):
+        tree.order[middle + p] = tree.spare[start + p]
+    return middle
+
+
+@inner
+def _add_parts(parent, middle, other_middle, tree):  # type: ignore[no-untyped-def]
+    """Add the parts of a leaf."""
+    whole = tree.leaves[parent]
     whole.child = tree.counts[0]
-    _add_leaf(tree, whole.start, middle)
-    _add_leaf(tree, middle, whole.stop)
+    _add_leaf(tree, whole.start, middle, whole.other_start, other_middle)
+    _add_leaf(tree, middle, whole.stop, other_middle, whole.other_stop)
 
 
-@inlined
-def _weigh(parent, signed, n, width, tree):  # type: ignore[no-untyped-def]
-    """Sum S over the smaller of the newest leaves, the parts of a leaf; the larger has the rest."""
+@inner
+def _adopt(parent, tree):  # type: ignore[no-untyped-def]
+    """Give the larger of the newest leaves its parent's memory, the smaller one that is free."""
     smaller, larger = _newest(tree)
     tree.leaves[larger].slot, tree.leaves[smaller].slot = tree.leaves[parent].slot, tree.counts[1]
     tree.counts[1] += 1
+
+
+@inlined
+def _split(parent, layout, signed, n, width, tree):  # type: ignore[no-untyped-def]
+    """Part a leaf; sum S over the smaller of its parts, the larger has the rest."""
+    whole, sides = tree.leaves[parent], tree.sides[parent]
+    codes = layout.codes[layout.places[whole.column]]
+    middle = _part_range(whole.start, whole.stop, codes, sides, tree)
+    other = _part_range(whole.other_start, whole.other_stop, codes, sides, tree)
+    _add_parts(parent, middle, other, tree)
+    _adopt(parent, tree)
+    smaller, larger = _newest(tree)
     rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     totals, masses = tree.sums[0], tree.sums[1]
     for k in range(totals.shape[1]):
@@ -300,7 +332,7 @@ def _weigh(parent, signed, n, width, tree):  # type: ignore[no-untyped-def]
 
 @inlined
 def _choose(layout, question, tree):  # type: ignore[no-untyped-def]
-    """Part the leaf that gains most, the earliest of equal ones; return it, or -1 for none."""
+    """Return the leaf that gains most, the earliest of equal ones, or -1 for none."""
     smaller, larger = _newest(tree)
     for side in range(2 if larger >= 0 else 1):
         place = smaller if side == 0 else larger
@@ -313,44 +345,24 @@ def _choose(layout, question, tree):  # type: ignore[no-untyped-def]
         if leaf.child < 0 and leaf.improvement > best:
             best, chosen = leaf.improvement, np.intp(other)
     if chosen >= 0:
-        _part(chosen, layout, question.absent, tree)
+        _note_sides(chosen, layout, tree, question.absent)
     return chosen
 
 
 @inlined
-def _step(layout, question, signed, n, width, tree, max_leaf_nodes):  # type: ignore[no-untyped-def]
-    """Split the leaf that gains most; return whether to go on."""
-    chosen = _choose(layout, question, tree)
-    if chosen < 0:
-        return False
-    _weigh(chosen, signed, n, width, tree)
-    return tree.counts[1] < max_leaf_nodes
-
-
-@inlined
-def _finish(layout, n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
-    """Give nodes and leaves their numbers, and every row its leaf, searched or not.
-
-    OUT finished: see `_Finished`.
-    """
-    n_made, n_nodes, n_searched = tree.counts[0], tree.counts[1] - 1, tree.leaves[0].stop
-    leaf_of, numbers = finished.leaf_of, np.empty(n_made, dtype=np.intp)
-    if n_searched < len(leaf_of):
-        for row in range(len(leaf_of)):
-            leaf_of[row] = -1
-    number = 0
+def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
+    """Give nodes and leaves their numbers. OUT tree.leaves, finished but for `leaf_of`."""
+    n_made, n_nodes, number = tree.counts[0], tree.counts[1] - 1, 0
     for made in range(n_made):
         leaf = tree.leaves[made]
         place = number
         if leaf.child < 0:
-            numbers[made] = -1 - number
-            for p in range(leaf.start, leaf.stop):
-                leaf_of[tree.order[p]] = number
+            leaf.number = -1 - number
             number += 1
         else:
             # Nodes are numbered in the order of their splits, in which their children were made.
-            numbers[made] = (leaf.child - 1) // 2
-            place = n_nodes + 1 + numbers[made]
+            leaf.number = (leaf.child - 1) // 2
+            place = n_nodes + 1 + leaf.number
         for k in range(n_scores):
             finished.totals[place, k] = tree.sums[0, made, k]
             # One score column has its mass beside it, which need not be the size of its weights.
@@ -358,31 +370,33 @@ def _finish(layout, n_scores, by_gain, tree, finished):  # type: ignore[no-untyp
     for made in range(n_made):
         leaf = tree.leaves[made]
         if leaf.child >= 0:
-            node = finished.nodes[numbers[made]]
+            node = finished.nodes[leaf.number]
             node[0], node[1], node[2] = leaf.column, leaf.first, leaf.missing
-            node[3], node[4] = numbers[leaf.child], numbers[leaf.child + 1]
-            copy_to(finished.sides[numbers[made]], tree.sides[made])
-    if n_searched == len(leaf_of):
-        return
-    for row in range(len(leaf_of)):
-        if leaf_of[row] < 0:
-            place = 0
-            while tree.leaves[place].child >= 0:
-                leaf = tree.leaves[place]
-                code = layout.codes[layout.places[leaf.column], row]
-                place = leaf.child + (tree.sides[place, code] > 0)
-            leaf_of[row] = -1 - numbers[place]
+            node[3] = tree.leaves[leaf.child].number
+            node[4] = tree.leaves[leaf.child + 1].number
+            copy_to(finished.sides[leaf.number], tree.sides[made])
 
 
 @inner
-def _begin(rows, weights, n_own, signed, n, width, tree):  # type: ignore[no-untyped-def]
-    """Start with the root alone: the rows that count, and the sums over them.
+def _place_rows(made, tree, leaf_of):  # type: ignore[no-untyped-def]
+    """Give the rows of a leaf, searched or not, its number. OUT leaf_of."""
+    leaf = tree.leaves[made]
+    if leaf.child < 0:
+        for p in range(leaf.start, leaf.stop):
+            leaf_of[tree.order[p]] = -1 - leaf.number
+        for p in range(leaf.other_start, leaf.other_stop):
+            leaf_of[tree.order[p]] = -1 - leaf.number
+
+
+@inner
+def _put_rows(start, stop, rows, weights, n_own, signed, n, width, tree):  # type: ignore[no-untyped-def]
+    """Take some of the rows that are searched, and S there.
 
     `weights` are S as the problem has it, its lanes, and each row's amounts, which are put together
-    unless there are no amounts. OUT signed, tree.
+    unless there are no amounts. OUT signed, tree.order.
     """
     lanes, (given, lanes_given, amounts) = 1 << (width.ndim - 1), weights
-    for p in range(len(rows)):
+    for p in range(start, stop):
         row = np.intp(rows[p])
         tree.order[p] = rows[p]
         if len(amounts):
@@ -392,14 +406,25 @@ def _begin(rows, weights, n_own, signed, n, width, tree):  # type: ignore[no-unt
             for a in range(len(amounts)):
                 k = n_own + a
                 signed[((k // lanes) * n + row) * lanes + k % lanes] = amounts[a, row]
+
+
+@inner
+def _begin(rows, n, tree):  # type: ignore[no-untyped-def]
+    """Start with the root alone: `rows`, ascending, and those of n that are not among them."""
     tree.counts[0], tree.counts[1], tree.counts[2] = 0, 1, 0
     for q in range(len(tree.improvements)):
         tree.improvements[q] = 0
-    _add_leaf(tree, 0, len(rows))
+    n_rows, p, at = len(rows), 0, len(rows)
+    if n_rows < n:
+        for row in range(n):
+            is_searched = p < n_rows and rows[p] == row
+            tree.order[at] = row
+            at += not is_searched
+            p += is_searched
+    _add_leaf(tree, 0, n_rows, n_rows, n)
     tree.leaves[0].slot = 0
     for k in range(tree.sums.shape[2]):
         tree.sums[0, 0, k] = tree.sums[1, 0, k] = 0
-    sum_rows(signed, rows, n, tree.sums.shape[2] // lanes, width, tree.sums[0, 0], tree.sums[1, 0])
 
 
 @kernel
@@ -422,28 +447,35 @@ def grow(  # type: ignore[no-untyped-def]
     histograms, finished,
 ):  # fmt: skip
     """Grow a tree on one thread. IN the arguments up to by_edge. OUT signed, tree, finished."""
-    n_batches = len(layout.starts) - 1
-    _begin(rows, weights, question.n_own, signed, n, width, tree)
-    grows = True
-    while grows:
+    n_batches, chunks = len(layout.starts) - 1, tree.sums.shape[2] >> (width.ndim - 1)
+    _put_rows(0, len(rows), rows, weights, question.n_own, signed, n, width, tree)
+    _begin(rows, n, tree)
+    sum_rows(signed, rows, n, chunks, width, tree.sums[0, 0], tree.sums[1, 0])
+    chosen = np.intp(0)
+    while chosen >= 0 and tree.counts[1] < max_leaf_nodes:
         _search(
             0, n_batches, True, layout, question, directions, by_edge, signed, n, width, tree,
             histograms,
         )  # fmt: skip
-        grows = _step(layout, question, signed, n, width, tree, max_leaf_nodes)
-    _finish(layout, question.n_scores, question.by_gain, tree, finished)
+        chosen = _choose(layout, question, tree)
+        if chosen >= 0:
+            _split(chosen, layout, signed, n, width, tree)
+    _finish(question.n_scores, question.by_gain, tree, finished)
+    for made in range(tree.counts[0]):
+        _place_rows(made, tree, finished.leaf_of)
 
 
-# The same in parts, of which threads share the first.
-search = kernel(_search.py_func)
-step = kernel(_step.py_func)
-finish = kernel(_finish.py_func)
+# The same in parts, which threads share, and between which processes sum what they found.
+put_rows = kernel(_put_rows.py_func)
 begin = kernel(_begin.py_func)
-
-# And in smaller parts, between which processes sum what they found.
 sum_batch = kernel(_sum.py_func)
+search = kernel(_search.py_func)
 choose = kernel(_choose.py_func)
-weigh = kernel(_weigh.py_func)
+part_rows = kernel(_part_rows.py_func)
+add_parts = kernel(_add_parts.py_func)
+adopt = kernel(_adopt.py_func)
+finish = kernel(_finish.py_func)
+place_rows = kernel(_place_rows.py_func)
 
 
 class TreeGrower:
@@ -486,7 +518,7 @@ class TreeGrower:
             np.empty(n, dtype=np.intp),
         )
         self.tree = _Growing(
-            np.empty(n, dtype=ROW),
+            np.empty(n + 1, dtype=ROW),
             np.empty(n, dtype=ROW),
             np.zeros(2 * most, dtype=_LEAF),
             np.zeros((2, 2 * most, chunks * lanes), dtype=np.int64),
@@ -497,71 +529,101 @@ class TreeGrower:
             np.zeros(len(places) + 1, dtype=np.int64),
         )
 
-    def grow(self, problem: SignedProblem, growth: Growth) -> GrownTree:
-        """Grow a tree; what was grown before is no longer valid."""
-        question, amounts = self.question(growth), row_amounts(problem, growth)
-        rows = self.all_rows if problem.rows is None else problem.rows
-        n, tree, given = problem.n_rows, self.tree, problem.flat_signed
-        signed = self.signed if len(amounts) else given
-        layout, most = self.layout(), growth.max_leaf_nodes
-        start, data = (rows, (given, problem.shape[2], amounts)), (signed, n, self.width, tree)
-        n_batches, work = len(layout.starts) - 1, problem.size * len(layout.places)
-        if self._threads.n == 1 or n_batches == 1 or work < _THREADS_FROM:
-            results = (self.histograms, self.finished)
-            grow(*start, layout, question, *self.kinds, *data, most, *results)
-            return self._grown()
-
-        def run(batch: int) -> None:
-            search(batch, batch + 1, True, layout, question, *self.kinds, *data, self.histograms)
-
-        begin(*start, question.n_own, *data)
-        grows = True
-        while grows:
-            self._threads.map(run, range(n_batches))
-            grows = step(layout, question, *data, most)
-        finish(layout, question.n_scores, question.by_gain, tree, self.finished)
-        return self._grown()
-
-    def grow_shared(
-        self, problem: SignedProblem, growth: Growth, partition: Partition
+    def grow(
+        self, problem: SignedProblem, growth: Growth, partition: Partition | None = None
     ) -> GrownTree:
-        """Grow a tree on the rows of several processes, which do the same at the same time."""
+        """Grow a tree; what was grown before is no longer valid.
+
+        With a partition, its processes hold the rows, and do the same at the same time.
+        """
         question, amounts = self.question(growth), row_amounts(problem, growth)
         rows = self.all_rows if problem.rows is None else problem.rows
-        n, tree, given = problem.n_rows, self.tree, problem.flat_signed
+        n, given = problem.n_rows, problem.flat_signed
         signed = self.signed if len(amounts) else given
-        layout, leaves, sums = self.layout(), self.tree.leaves, self.tree.sums
-        data = (signed, n, self.width, tree)
-        batches = range(len(layout.starts) - 1)
-
-        def total(batch: int) -> None:
-            sum_batch(batch, layout, *data, self.histograms)
-
-        def run(batch: int) -> None:
-            search(batch, batch + 1, False, layout, question, *self.kinds, *data, self.histograms)
-
-        begin(rows, (given, problem.shape[2], amounts), question.n_own, *data)
-        made, parent = slice(0, 1), -1
+        layout, most, tree = self.layout(), growth.max_leaf_nodes, self.tree
+        weights, data = (given, problem.shape[2], amounts), (signed, n, self.width, tree)
+        work = problem.size * len(layout.places)
+        if partition is None and (self._threads.n == 1 or work < _THREADS_FROM):
+            results = (self.histograms, self.finished)
+            grow(rows, weights, layout, question, *self.kinds, *data, most, *results)
+            return self._grown()
+        self._threads.map(
+            lambda span: put_rows(*span, rows, weights, question.n_own, *data),
+            self._threads.spans(len(rows), _SPAN),
+        )
+        begin(rows, n, tree)
+        partition = partition or Partition(n)
+        leaves, sums, parent = tree.leaves, tree.sums, -1
+        leaves["size"][0] = partition.sum(len(rows))
         while True:
-            leaves["size"][made] = partition.sum(leaves["size"][made])
             if parent >= 0:
-                weigh(parent, *data)
+                add_parts(parent, *self._parted(parent), tree)
+                sizes = leaves["size"][tree.counts[0] - 2 : tree.counts[0]]
+                sizes[:] = partition.sum(sizes)
+                adopt(parent, tree)
             smaller, larger = self._newest()
-            sums[:, smaller] = partition.sum(sums[:, smaller])
+            sums[:, smaller] = partition.sum(self._sums_of(smaller, signed, n))
             if parent >= 0:
                 sums[:, larger] = sums[:, parent] - sums[:, smaller]
-            if tree.counts[1] >= growth.max_leaf_nodes:
+            if tree.counts[1] >= most:
                 break
-            self._threads.map(total, batches)
-            part = self.histograms[leaves["slot"][smaller]]
-            part[:] = partition.sum(part)
-            self._threads.map(run, batches)
+            self._search(question, data, partition)
             parent = int(choose(layout, question, tree))
             if parent < 0:
                 break
-            made = slice(int(tree.counts[0]) - 2, int(tree.counts[0]))
-        finish(layout, question.n_scores, question.by_gain, tree, self.finished)
+        finish(question.n_scores, question.by_gain, tree, self.finished)
+        self._threads.map(
+            lambda made: place_rows(made, tree, self.finished.leaf_of), range(int(tree.counts[0]))
+        )
         return self._grown()
+
+    def _parted(self, parent: int) -> list[int]:
+        """Part the rows of a leaf, those searched and others; return where the high ones start."""
+        leaf, layout, tree = self.tree.leaves[parent], self._layout, self.tree
+        codes, sides = layout.codes[layout.places[leaf["column"]]], tree.sides[parent]
+        middles = []
+        for at in ("start", "other_start"):
+            start, stop = int(leaf[at]), int(leaf[at.replace("start", "stop")])
+            spans = [(start + a, start + b) for a, b in self._threads.spans(stop - start, _SPAN)]
+            lows = self._threads.map(
+                lambda span: int(part_rows(*span, codes, sides, tree.order, tree.spare)), spans
+            )
+            parts = [tree.order[a:low] for (a, _), low in zip(spans, lows, strict=True)]
+            highs = [tree.spare[a : a + b - low] for (a, b), low in zip(spans, lows, strict=True)]
+            for part in (*parts, *highs):
+                # Low rows only move down, past those that have moved.
+                tree.order[start : start + len(part)] = part
+                start += len(part)
+            middles.append(stop - sum(map(len, highs)))
+        return middles
+
+    def _sums_of(self, made: int, signed: Integers, n: int) -> Exacts:
+        """Return the sums of S and of |S| over the rows of a leaf."""
+        tree, start = self.tree, int(self.tree.leaves["start"][made])
+        chunks = tree.sums.shape[2] >> (self.width.ndim - 1)
+
+        def add(span: tuple[int, int]) -> Exacts:
+            # Each in memory of its own: threads that write to one cache line wait for each other.
+            sums = np.zeros(tree.sums.shape[::2], dtype=np.int64)
+            rows = tree.order[start + span[0] : start + span[1]]
+            sum_rows(signed, rows, n, chunks, self.width, *sums)
+            return sums
+
+        spans = self._threads.spans(int(tree.leaves["stop"][made]) - start, _SPAN)
+        return np.sum(self._threads.map(add, spans), axis=0)
+
+    def _search(self, question: Question, data: tuple[Any, ...], partition: Partition) -> None:
+        """Find the best split of each column in the newest leaves, on the rows of all processes."""
+        layout, tree = self._layout, self.tree
+        batches = range(len(layout.starts) - 1)
+        if not partition.is_whole:
+            self._threads.map(
+                lambda batch: sum_batch(batch, layout, *data, self.histograms), batches
+            )
+            part = self.histograms[tree.leaves["slot"][self._newest()[0]]]
+            part[:] = partition.sum(part)
+        asked, sums = (layout, question, *self.kinds, *data, self.histograms), partition.is_whole
+        self._threads.map(lambda batch: search(batch, batch + 1, sums, *asked), batches)
 
     def _newest(self) -> tuple[int, int]:
         """Return the newest two leaves, the smaller first."""
