@@ -21,6 +21,7 @@ from edgewise.estimators.fitting import (
     FitPlan,
     Fold,
     HeldOut,
+    Stopping,
     TrainingProblem,
     check_kinds,
     read_validation,
@@ -62,6 +63,9 @@ _FOLDS = {1_000: (3, 3), 5_000: (4, 2), math.inf: (5, 1)}
 
 # The folds take this many usual steps in one, up to this learning rate; the refit takes small ones.
 _STRIDE, _COARSEST = 4, 0.4
+
+# How many small steps held-out rows look ahead.
+_PATIENCE = 60
 
 # From this many rows on, a part of them chooses, and the model of the others stays.
 _NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1
@@ -198,6 +202,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         self.n_rounds = _n_rounds(model, learner)
         usual = "log_loss" if self.n_rounds is None else "error"
         self.eval_metrics = read_metrics(usual if model.eval_metric is None else model.eval_metric)
+        if learner == "auto":
+            self.stopping = Stopping(_PATIENCE)
         if self.n_rounds is None and self.n_rows >= _NO_REFIT_FROM:
             self.share_aside = _SHARE_ASIDE
 

@@ -949,7 +949,7 @@ def _callbacks(
         # hardly change the loss, lower the error.
         ends = run.problem.stopping
         slack = ends.tolerance if choosing is not None and run.problem.learner == "auto" else 0.0
-        patience = round(ends.patience / math.sqrt(stride))
+        patience = ends.patience // stride
         callbacks.append(EarlyStopping(patience, *ends[1:], slack))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:
