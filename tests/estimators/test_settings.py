@@ -104,6 +104,13 @@ def test_the_default_uses_what_goes_with_auto(goal, y):
     assert settings.rounds_from == "3 folds"
 
 
+@pytest.mark.parametrize(("n_rows", "rate"), [(499_999, 0.1), (500_000, 0.2)])
+def test_many_rows_take_larger_steps(n_rows, rate):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (n_rows, 1), dtype=np.int8), rng.integers(0, 2, n_rows)
+    assert AdaBoostMH(n_rounds=1).fit(X, y).settings_.learning_rate == rate
+
+
 def test_the_default_learns_which_of_many_columns_to_search():
     X, y = np.random.default_rng(0).normal(size=(60, 200)), rows(2)[1][:60]
     usual, auto_search, all_columns = (
