@@ -104,10 +104,12 @@ def test_the_default_uses_what_goes_with_auto(goal, y):
     assert settings.rounds_from == "3 folds"
 
 
-@pytest.mark.parametrize(("n_rows", "rate"), [(499_999, 0.1), (500_000, 0.2)])
-def test_many_rows_take_larger_steps(n_rows, rate):
+@pytest.mark.parametrize(
+    ("n_rows", "n_classes", "rate"), [(499_999, 2, 0.1), (500_000, 2, 0.2), (500_000, 3, 0.1)]
+)
+def test_many_rows_of_two_classes_take_larger_steps(n_rows, n_classes, rate):
     rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 2, (n_rows, 1), dtype=np.int8), rng.integers(0, 2, n_rows)
+    X, y = rng.integers(0, 2, (n_rows, 1), dtype=np.int8), rng.integers(0, n_classes, n_rows)
     assert AdaBoostMH(n_rounds=1).fit(X, y).settings_.learning_rate == rate
 
 

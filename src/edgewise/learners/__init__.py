@@ -54,7 +54,7 @@ _MORE_LEAVES_FROM = (2_000, 30_000)
 # On fewer rows, they have half as many leaves in so many first rounds.
 _SMALL_ROUNDS = 100
 
-# From this many rows on, steps are twice as large: rounds take long, and noise is averaged out.
+# From this many rows on, steps of two classes and of labels are twice as large.
 _LARGER_STEPS_FROM = 500_000
 
 
@@ -116,7 +116,7 @@ def _auto(base: Learner, goal: Goal) -> Preset:
         votes="real",
         # Of two classes and of labels the same loss, started from the priors.
         loss="softmax" if goal.apart else "logistic",
-        learning_rate=0.1 if goal.n_rows < _LARGER_STEPS_FROM else 0.2,
+        learning_rate=0.2 if goal.apart and goal.n_rows >= _LARGER_STEPS_FROM else 0.1,
         subsample=0.7,
         n_rounds=None,
         damping=damping,
