@@ -19,7 +19,7 @@ from edgewise.learners.best import Best
 from edgewise.learners.indicator import Indicator
 from edgewise.learners.selector import subset_rule
 from edgewise.learners.stump import MISSING_SIDES, Stump
-from edgewise.model import LazyTree, Node, Test, TreeRule
+from edgewise.model import LazyTree, Node, Subset, Test, TreeRule
 from edgewise.search import Search
 
 LEAF_VOTES = ("inherit", "free")
@@ -431,8 +431,11 @@ def _grown_nodes(
             test: Test = stump.cut(table, column, first, missing)
         else:
             assert subsets is not None
-            group = subsets.groups_[column] if subsets.rare > 1 else np.arange(bins.n_codes)
-            test = subset_rule(table, column, own[group])
+            if subsets.rare > 1:
+                test = subset_rule(table, column, own[subsets.groups_[column]])
+            else:
+                # The side of missing values follows those of the categories.
+                test = Subset(column, own[: bins.missing_code + 1].copy())
         made.append(Node(test, low, high, -2 - len(nodes) - len(made)))
     return tuple(made)
 
