@@ -412,10 +412,9 @@ def explain_row(
         return Aligned(table, categories, predictor.filters).block(columns, slice(None))
 
     values = values_of(row)
-    others = np.array([[len(categories[j]) if j in categories else np.nan] for j in columns])
+    others = np.array([len(categories[j]) if j in categories else np.nan for j in columns])[:, None]
     if background is not None:
         others = values_of(background)
-    others = others.reshape(len(columns), -1)
     own = np.searchsorted(columns, tested)
     if forest is None:
         shares = additive_shares(tests.tables, values[own], others[own])
