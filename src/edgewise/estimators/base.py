@@ -66,6 +66,19 @@ class BoostedModel(Storable, Generic[F]):
         """The number of rounds in the model."""
         return len(self.fitted_.terms)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a learner or search object too: ``learner__max_leaf_nodes``."""
+        for name in params:
+            whole, nested, _ = name.partition("__")
+            value = params.get(whole, getattr(self, whole, None))
+            if nested and isinstance(value, str):
+                raise ValueError(
+                    f"{name} is a setting of an object, and {whole} is the name {value!r}: give an "
+                    f"object as {whole} first"
+                )
+        result: Self = super().set_params(**params)
+        return result
+
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """The names of the columns of X in training, if it had any."""
