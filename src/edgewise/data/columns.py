@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE, ROW, Codes, Reals, Rows
 from edgewise.common.ids import is_missing
+
+DATES = "edgewise.io.Schema makes numbers of dates"
 
 
 @dataclass(frozen=True)
@@ -181,7 +185,7 @@ def typed(series: Any, name: str) -> Column:
     kind = own if dtype == nw.Unknown else dtype
     raise ValueError(
         f"X has column {name!r} of type {kind}; columns must hold numbers, booleans or categories"
-        + ("; edgewise.io.Schema makes numbers of dates" if dates else "")
+        + (f"; {DATES}" if dates else "")
     )
 
 
@@ -254,7 +258,7 @@ def from_objects(values: list[Any], name: str) -> Column:
         return NumericColumn(np.full(len(values), np.nan))
     if all(isinstance(value, str) for value in present):
         return categorical(values)
-    if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
+    if all(isinstance(value, (int, float, Decimal, np.number, np.bool_)) for value in present):
         try:
             numbers = [np.nan if is_missing(value) else float(value) for value in values]
         except OverflowError as error:
@@ -263,8 +267,9 @@ def from_objects(values: list[Any], name: str) -> Column:
     kinds = sorted({type(value).__name__ for value in present})
     word = next((f", among them {value!r}" for value in present if isinstance(value, str)), "")
     what = f"type {kinds[0]}" if len(kinds) == 1 else f"mixed types ({', '.join(kinds)}){word}"
+    advice = f"; {DATES}" if any(isinstance(value, date) for value in present) else ""
     raise ValueError(
-        f"X has column {name!r} of {what}; a column must hold numbers only or strings only"
+        f"X has column {name!r} of {what}; a column must hold numbers only or strings only{advice}"
     )
 
 

@@ -166,7 +166,8 @@ or list of them
 
         def read(table: "Table") -> "ClassificationProblem":
             loss = loss_of_classes(self, learner)
-            rows = read_rows(table, y, sample_weight, self.init_weights, loss)
+            given = (sample_weight, self.init_weights, loss, self.class_weight)
+            rows = read_rows(table, y, *given)
             return ClassificationProblem(self, learner, rows)
 
         self.fitted_ = fit(self, X, read, sets)
