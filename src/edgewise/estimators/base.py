@@ -110,7 +110,8 @@ class BoostedModel(Storable, Generic[F]):
             The row; None explains the model.
         background : array or data frame of shape (n_samples, n_features), default None
             The rows to compare with: the bias is their mean score. None compares with a row of
-            which every value is missing.
+            which every value is missing. Unless all rules test one column each, a random 10,000
+            stand for more rows, always the same ones.
         """
         check_is_fitted(self)
         fitted = self.fitted_

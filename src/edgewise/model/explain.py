@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from edgewise.plots import ContributionDisplay
 
+MOST_COMPARED = 10_000
+"""The most background rows that a row is compared with where rules test several columns."""
+
 
 @dataclass(frozen=True)
 class Contribution:
@@ -394,7 +397,9 @@ def explain_row(
 ) -> RowExplanation:
     """Return why a row has its scores, in comparison with background rows.
 
-    None stands for a row of missing values. Predictions add an offset to the scores of the model.
+    None stands for a row of missing values. Of very many rows a sample is compared with, unless the
+    model is additive, which costs next to nothing. Predictions add an offset to the scores of the
+    model.
     """
     scores = predictor.scores(row)[0] + offset
     tests, lines = predictor.split()
@@ -414,6 +419,10 @@ def explain_row(
     values = values_of(row)
     others = np.array([len(categories[j]) if j in categories else np.nan for j in columns])[:, None]
     if background is not None:
+        n_rows = background.n_rows
+        if forest is not None and n_rows > MOST_COMPARED:
+            drawn = np.random.default_rng(0).choice(n_rows, MOST_COMPARED, replace=False)
+            background = background.take(np.sort(drawn))
         others = values_of(background)
     own = np.searchsorted(columns, tested)
     if forest is None:
