@@ -93,12 +93,19 @@ def as_numbers(column: Column) -> NumericColumn | SparseColumn | None:
     return None if column.categories else NumericColumn(np.full(len(column), np.nan))
 
 
-def as_categorical(column: Column) -> CategoricalColumn | None:
-    """Return a column as a categorical one, or None; one without any value has no kind."""
+def as_categorical(column: Column, trained: tuple[object, ...] = ()) -> CategoricalColumn | None:
+    """Return a column as a categorical one, or None; one without any value has no kind.
+
+    Numbers are categories where the values in training were: a pandas category of 1, 2 and 3 comes
+    back from a file, or from a request, as numbers.
+    """
     if isinstance(column, CategoricalColumn):
         return column
     if len(column.values) == len(column) and np.isnan(column.reals()).all():
         return CategoricalColumn(np.zeros(len(column), dtype=np.uint32), ())
+    if trained and all(isinstance(word, str) and _is_number(word) for word in trained):
+        numbers = numbers_as_values(column.reals())
+        return CategoricalColumn(numbers.codes, tuple(map(_word, numbers.categories)))
     return None
 
 
@@ -227,6 +234,14 @@ def _word(value: Any) -> str:
     """Return the name of a category; 3 and 3.0 are the same, as in a column with missing values."""
     whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
     return str(int(value)) if whole else str(value)
+
+
+def _is_number(word: str) -> bool:
+    """Return whether a category is the name of a number."""
+    try:
+        return _word(float(word)) == word
+    except ValueError:
+        return False
 
 
 def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
