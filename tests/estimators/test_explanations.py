@@ -116,3 +116,12 @@ def test_importances_of_the_default_agree_with_shapley_values(n_classes):
     found = model.feature_importances_
     assert (np.argsort(-found)[:3] == [0, 1, 2]).all()
     assert np.abs(found - shares).sum() < 0.25
+
+
+def test_trees_are_explained_by_the_importances_of_columns(blobs):
+    X, y = blobs()
+    model = AdaBoostMH(n_rounds=30).fit(X, y)
+    found = {part.name: part.amount for part in model.explain().contributions}
+    shares = {f"x{j}": share for j, share in enumerate(model.feature_importances_) if share}
+    assert found == pytest.approx(shares)
+    assert max(group.n_rules for group in model.explain().groups) <= 30

@@ -100,9 +100,9 @@ class BoostedModel(Storable, Generic[F]):
     def explain(self, X: Any = None, background: Any = None) -> ModelExplanation | RowExplanation:
         """Explain the model, or the scores of one row.
 
-        The model is explained as curves of single columns and groups of interacting columns; a row
-        by what its columns, and pairs of them, add to each score. These contributions are Shapley
-        values, with pairs apart, and sum to the score.
+        The model is explained as curves of single columns and groups of interacting columns, trees
+        by the importances of columns; a row by what its columns, and pairs of them, add to each
+        score. These contributions are Shapley values, with pairs apart, and sum to the score.
 
         Parameters
         ----------
