@@ -152,6 +152,9 @@ class TestMessyTable:
     def test_explains_the_model_and_a_row(self, here, success, capsys):
         out = success(["explain", "people.edgewise"], capsys)
         assert "What it learned" in out
+        # The parts of trees are the columns: they are listed once.
+        assert "Its parts" not in out
+        assert out.count(" age ") == 1
         out = success(["explain", "people.edgewise", "new.csv"], capsys)
         assert "mean probability of >50K at some values" in out
         out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "--json"], capsys)

@@ -178,6 +178,19 @@ def test_kinds_that_change_after_training_are_errors_that_name_the_column():
         Aligned(as_table(names)).threshold_signs(0, 1.5, 0)
 
 
+@pytest.mark.parametrize("values", [[3, 1, 2, 1], [0.5, 2.0, -1.0, 2.0]], ids=str)
+def test_numbers_are_the_categories_that_training_had_as_numbers(values):
+    """A pandas category of numbers comes back from a file, or from a request, as numbers."""
+    trained = pd.DataFrame({"c": pd.Categorical(values)})
+    bins = fit_encode(as_table(trained), None, 256).bins
+    expected = encode(as_table(trained), bins).categorical.codes[0]
+    for now in (pd.DataFrame({"c": values}), pl.DataFrame({"c": np.array(values, dtype=float)})):
+        assert (encode(as_table(now), bins).categorical.codes[0] == expected).all()
+        assert (Aligned(as_table(now), categories_of(bins)).codes(0) == expected).all()
+    other = Aligned(as_table(pd.DataFrame({"c": [7.0, np.nan]})), categories_of(bins)).codes(0)
+    assert (other == bins[0].missing_code).all()
+
+
 # Numbers that are names
 
 

@@ -231,6 +231,22 @@ def test_class_weight_of_labels(value):
         AdaBoostMH(n_rounds=2, class_weight=value).fit(X, LABELS)
 
 
+@pytest.mark.parametrize("y", [Y, LABELS], ids=["classes", "labels"])
+def test_class_weight_is_looked_at_before_the_columns(y):
+    with pytest.raises(ValueError, match="class_weight"):
+        AdaBoostMH(class_weight="even").fit(with_value(X, np.inf), y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [[["a", "b"], ["c"]], [{"a"}, {"b", "c"}], pd.Series([["a"], ["b", "c"]]), [[0, 1], [2]]],
+    ids=str,
+)
+def test_lists_of_labels_are_refused_with_advice(y):
+    with pytest.raises((ValueError, TypeError), match=r"\by\b.*MultiLabelBinarizer"):
+        AdaBoostMH().fit(X[:2], y)
+
+
 @pytest.mark.parametrize("k", [0, -1, 2.0, "all", None, True])
 def test_settings_of_a_search(k):
     with pytest.raises((ValueError, TypeError), match=r"\bk\b"):

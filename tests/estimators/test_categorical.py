@@ -94,10 +94,18 @@ def test_frames_of_every_kind_give_the_same_model(same_terms, kind):
 # Declared columns
 
 
-def test_columns_are_declared_by_name_or_number(same_terms):
+def test_columns_are_declared_by_name_number_or_mask(same_terms):
     X, y = rows()
     by_name = AdaBoostMH("stump", n_rounds=12, categorical_features=["code"]).fit(X, y)
-    for categorical in ([2], np.array([2]), ("code",), ["code", 2], ["colour", "code"]):
+    for categorical in (
+        [2],
+        np.array([2]),
+        ("code",),
+        ["code", 2],
+        ["colour", "code"],
+        [False, False, True],
+        np.array([0, 0, 1]) > 0,
+    ):
         model = AdaBoostMH("stump", n_rounds=12, categorical_features=categorical).fit(X, y)
         same_terms(by_name, model)
 

@@ -45,6 +45,30 @@ def test_no_constant_and_nothing_to_cut():
     assert (model.n_rounds_, model.stop_reason_) == (0, "no edge")
 
 
+@pytest.mark.parametrize("shares", [(20, 80), (5, 15, 80)])
+@pytest.mark.parametrize("loss", [None, "exponential", "logistic", "softmax"])
+def test_the_default_predicts_the_class_priors_where_no_column_tells_anything(loss, shares):
+    y = np.repeat(np.arange(len(shares)), shares)
+    X = np.ones((100, 2))
+    model = AdaBoostMH(n_rounds=5, loss=loss).fit(X, y)
+    priors = np.array(shares) / 100
+    np.testing.assert_allclose(model.predict_proba(X[:1])[0], priors, atol=0.002)
+    assert (model.predict(X) == len(shares) - 1).all()
+    assert (AdaBoostMH(loss=loss).fit(X, y).predict(X) == len(shares) - 1).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_model_without_rounds_explains_its_rows(n_classes):
+    X, y = np.ones((6 * n_classes, 2)), np.arange(6 * n_classes) % n_classes
+    model = AdaBoostMH().fit(X, y)
+    assert model.n_rounds_ == 0
+    for background in (None, X):
+        why = model.explain(X[:1], background)
+        assert why.names == ("bias",)
+        assert (why.scores == 0).all()
+        assert (why.shapley_values == 0).all()
+
+
 @pytest.mark.parametrize("kind", ["array", "csr"])
 def test_a_column_that_is_always_missing(kind, same_terms):
     rng = np.random.default_rng(0)

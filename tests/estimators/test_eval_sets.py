@@ -224,3 +224,24 @@ def test_metrics_that_do_not_go_together_are_refused(parts, eval_metric, message
     if "accuracy" in eval_metric:
         with pytest.raises(ValueError, match="eval_metric='error'"):
             RankBoost(eval_metric=eval_metric).fit(*parts[0])
+
+
+@pytest.mark.parametrize("answer", [None, "low", [0.1, 0.2]], ids=repr)
+def test_a_metric_that_returns_no_number_is_named(parts, answer):
+    def lift(y, scores):
+        return answer
+
+    with pytest.raises(TypeError, match="eval_metric lift must return a number"):
+        AdaBoostMH("stump", eval_metric=lift).fit(*parts[0], eval_set=parts[1])
+
+
+def test_a_function_is_no_callback(parts):
+    with pytest.raises(TypeError, match=r"callbacks must be objects of edgewise\.Callback"):
+        AdaBoostMH(callbacks=[print]).fit(*parts[0])
+
+
+def test_the_history_is_a_frame_of_rounds(model):
+    frame = model.history_.to_frame()
+    assert [*frame.columns] == [*model.history_]
+    assert frame.index.tolist() == list(range(1, model.history_.n_rounds + 1))
+    np.testing.assert_array_equal(frame["far:log_loss"], model.evals_result_["far"]["log_loss"])

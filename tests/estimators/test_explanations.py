@@ -102,3 +102,26 @@ def test_missing_values_that_tell_the_class(monkeypatch, backend):
     model = AdaBoostMH(n_rounds=5).fit(X, y)
     assert model.score(X, y) == 1.0
     assert model.predict([[0.0, np.nan], [0.0, 0.3]]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_importances_of_the_default_agree_with_shapley_values(n_classes):
+    """The mean size of a column's contributions is what other libraries call its importance."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 6))
+    signal = X @ [1.0, 0.5, 0.25, 0.0, 0.0, 0.0] + rng.normal(0, 0.5, 1000)
+    model = AdaBoostMH().fit(X, np.digitize(signal, np.linspace(-0.7, 0.7, n_classes - 1)))
+    sizes = sum(np.abs(model.explain(X[i : i + 1], X[:50]).shapley_values) for i in range(50))
+    shares = sizes.sum(axis=1) / sizes.sum()
+    found = model.feature_importances_
+    assert (np.argsort(-found)[:3] == [0, 1, 2]).all()
+    assert np.abs(found - shares).sum() < 0.25
+
+
+def test_trees_are_explained_by_the_importances_of_columns(blobs):
+    X, y = blobs()
+    model = AdaBoostMH(n_rounds=30).fit(X, y)
+    found = {part.name: part.amount for part in model.explain().contributions}
+    shares = {f"x{j}": share for j, share in enumerate(model.feature_importances_) if share}
+    assert found == pytest.approx(shares)
+    assert max(group.n_rules for group in model.explain().groups) <= 30

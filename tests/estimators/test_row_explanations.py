@@ -141,6 +141,23 @@ def test_the_bias_is_the_mean_score_of_the_background():
         assert explanation.of(name).bias == pytest.approx(mean, abs=1e-9)
 
 
+@pytest.mark.parametrize("learner", ["auto", "stump"])
+def test_a_sample_stands_for_very_many_rows_to_compare_with(monkeypatch, learner):
+    X, y = rows()
+    monkeypatch.setattr("edgewise.model.explain.MOST_COMPARED", len(X) // 2)
+    model = AdaBoostMH(learner, n_rounds=10).fit(X, y)
+    explanation, again = model.explain(X[:1], X), model.explain(X[:1], X)
+    np.testing.assert_array_equal(explanation.amounts, again.amounts)
+    for k, name in enumerate(model.classes_.tolist()):
+        of = explanation.of(name)
+        assert math.fsum(part.amount for part in of.contributions) == explanation.scores[k]
+        # Stumps are compared with all rows.
+        scores = model.decision_function(X)[:, k]
+        close = abs(of.bias - scores.mean()) < 1e-9
+        assert close == (learner == "stump")
+        assert abs(of.bias - scores.mean()) < 4 * scores.std() / len(X) ** 0.5
+
+
 def test_two_classes_share_a_score():
     X, y = rows()
     model = AdaBoostMH(n_rounds=10).fit(X, np.where(y > 0, "yes", "no"))

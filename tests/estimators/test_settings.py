@@ -45,7 +45,8 @@ def documented_table():
     rows.append(["---"] * len(rows[0]))
     for name in ("max_leaf_nodes", "criterion", "leaf_votes"):
         trees = [spanned(getattr(p.learner, name) for p in ps) for ps in presets.values()]
-        rows.append([f"`{name}` of the trees", *trees, "the learner's own"])
+        given = "" if name == "max_leaf_nodes" else " of the trees"
+        rows.append([f"`{name}`{given}", *trees, "the learner's own"])
     for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
         values = [spanned(getattr(p, name) for p in ps) for ps in presets.values()]
         rows.append([f"`{name}`", *values, shown(getattr(other, name))])
@@ -170,6 +171,49 @@ def test_a_given_setting_changes_no_other(name, value, learner):
         if (name, other) != ("votes", "damping"):
             assert getattr(changed, other) == getattr(plain, other), other
             assert changed.reasons[other] == plain.reasons[other], other
+
+
+@pytest.mark.parametrize("learner", ["auto", "tree"])
+def test_the_leaves_of_named_trees_can_be_given_alone(learner):
+    X, y = rows()
+    plain = used(X, y, learner=learner, n_rounds=4)
+    changed = used(X, y, learner=learner, n_rounds=4, max_leaf_nodes=5)
+    assert (plain.max_leaf_nodes, changed.max_leaf_nodes) == (8, 5)
+    assert changed.reasons == {**plain.reasons, "max_leaf_nodes": "given"}
+    model = AdaBoostMH(learner, n_rounds=150, max_leaf_nodes=5).fit(X, y)
+    # After a hundred smaller ones.
+    assert max(len(model.terms_.nodes(t)) for t in range(100, model.n_rounds_)) == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"max_leaf_nodes": 1}, ValueError),
+        ({"max_leaf_nodes": 4.0}, TypeError),
+        ({"max_leaf_nodes": 4, "learner": "stump"}, ValueError),
+        ({"max_leaf_nodes": 4, "learner": Tree("stump", 4)}, ValueError),
+        ({"max_leaf_nodes": 4, "factorized": False}, ValueError),
+    ],
+    ids=str,
+)
+def test_leaves_that_cannot_be_given(given, error):
+    with pytest.raises(error, match="max_leaf_nodes"):
+        AdaBoostMH(**given).fit(*rows())
+
+
+def test_settings_inside_a_name_are_refused():
+    with pytest.raises(ValueError, match=r"learner__max_leaf_nodes .* learner is the name 'auto'"):
+        AdaBoostMH().set_params(learner__max_leaf_nodes=4)
+    tree = AdaBoostMH().set_params(learner=Tree(), learner__max_leaf_nodes=4)
+    assert tree.learner.max_leaf_nodes == 4
+
+
+def test_a_long_learner_is_shown_on_one_line():
+    X = [[number, "ab"[number % 2]] for number in range(40)]
+    settings = used(X, np.arange(40) % 4 > 1, n_rounds=2)
+    assert "Best(" in settings.learner
+    assert "  " not in settings.learner
+    assert "\n" not in settings.learner
 
 
 def test_settings_that_follow_from_others_say_so():

@@ -333,5 +333,8 @@ def check_callbacks(callbacks: Any) -> Sequence[Callback]:
     listed = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
     for callback in listed:
         if not isinstance(callback, Callback):
-            raise TypeError(f"callbacks must be Callback objects, got {callback!r}")
+            raise TypeError(
+                "callbacks must be objects of edgewise.Callback, whose on_round(run) sees every "
+                f"round, got {callback!r}"
+            )
     return listed

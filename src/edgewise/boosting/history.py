@@ -2,10 +2,15 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgewise.common.dtypes import Reals
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CLASSIFYING = (
     "edge",
@@ -142,6 +147,24 @@ class History(Mapping[str, Reals]):
 
     def __repr__(self) -> str:
         return f"History({self.n_rounds} rounds: {', '.join(self)})"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return all rounds as a pandas DataFrame: a row for each, from 1 on.
+
+        Examples
+        --------
+        >>> from edgewise import AdaBoostMH
+        >>> model = AdaBoostMH("stump", n_rounds=2).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+        >>> model.history_.to_frame()[["train_error", "bound"]].round(3)
+               train_error  bound
+        round
+        1            0.333  0.943
+        2            0.333  0.816
+        """
+        pandas = import_module("pandas")
+        rounds = pandas.RangeIndex(1, self.n_rounds + 1, name="round")
+        frame: pd.DataFrame = pandas.DataFrame(dict(self), index=rounds)
+        return frame
 
     def to_array(self) -> Reals:
         """Return all rounds as an array of shape (rounds, quantities)."""

@@ -14,7 +14,7 @@ from edgewise.boosting.history import evaluation
 from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
-from edgewise.learners import Learner
+from edgewise.learners import Found, Learner
 from edgewise.model import Rule, Terms, TreeRule
 from edgewise.objective import REFRESH_EVERY, Objective, Taken, Vote
 
@@ -136,8 +136,8 @@ def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
     for step in _steps(task, len(terms), run.n_rounds):
         if isinstance(step, str):
             run.stop_reason = step
-            if step == "no edge" and len(terms) == 0:
-                logger.warning("no rule has an edge on the training rows: the model has no rounds")
+            if step == "no edge" and not len(terms.pack().columns):
+                logger.warning("no rule has an edge on the training rows: all rows score the same")
             return
         rule, vote, progress = step.taken()
         terms.append(rule, vote)
@@ -218,12 +218,16 @@ def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
     """Return the round's rule and votes, or None if no rule lowers the loss.
 
     If none does on the round's columns and rows, all are searched; the last value is whether they
-    were.
+    were. If none does even then, the first round takes a constant where the objective has one.
     """
-    chosen = _try(task, task.learner, t, everything=False)
+    objective, fell_back = task.objective, False
+    chosen = _voted(task, objective.find(task.learner, t))
     if chosen is None and task.fallback is not None:
-        chosen = _try(task, task.fallback(), t, everything=True)
-    return chosen
+        fell_back = True
+        chosen = _voted(task, objective.find(task.fallback(), t, everything=True))
+    if chosen is None and t == 0:
+        chosen = _voted(task, objective.constant())
+    return None if chosen is None else (*chosen, fell_back)
 
 
 def _looked(task: Task, fell_back: bool) -> dict[str, float]:
@@ -240,12 +244,9 @@ def _looked(task: Task, fell_back: bool) -> dict[str, float]:
     return {"columns": looked_at, "saved": max(1.0 - work / offered, 0.0) if offered else 0.0}
 
 
-def _try(task: Task, learner: Learner, t: int, everything: bool) -> tuple[Rule, Vote, bool] | None:
-    found = task.objective.find(learner, t, everything)
-    if found is None:
-        return None
-    vote = task.objective.vote(found)
-    return None if vote is None else (found.rule, vote, everything)
+def _voted(task: Task, found: Found | None) -> tuple[Rule, Vote] | None:
+    vote = None if found is None else task.objective.vote(found)
+    return None if found is None or vote is None else (found.rule, vote)
 
 
 def _replay(task: Task, terms: Terms) -> None:

@@ -79,7 +79,11 @@ class Monitor:
     def _value(self, name: str, decides: bool) -> float:
         if decides and self.measured is not None:
             return self.measured()
-        value = float(self._metrics[name](self.all_scores()))
+        given = self._metrics[name](self.all_scores())
+        try:
+            value = float(given)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"eval_metric {name} must return a number, got {given!r}") from error
         if math.isnan(value):
             # No round would be the best.
             raise ValueError(f"eval_metric gave NaN on the validation rows: {name}")

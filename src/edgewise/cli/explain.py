@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from edgewise.data import Column, Table
 
 _TOP = 10
+_LEARNED = "What it learned: the columns that lower the loss most"
 # Rows that effects are averaged over, and values of a column that they are shown at.
 _SAMPLE, _VALUES = 200, 5
 # Columns of a table on which effects are measured.
@@ -67,9 +68,14 @@ def explain(
         listed = [{"name": one.name, "share": one.amount, "votes": one.detail} for one in parts]
         common.print_json({"columns": [one._asdict() for one in found], "parts": listed})
         return
-    print_learned(found)
+    # The parts of trees, and of stumps, are the columns.
+    alone = bool(found) and [one.name for one in parts] == [one.column for one in found]
+    if rows is not None or not alone:
+        print_learned(found)
     if rows is None:
-        common.heading_line("Its parts: columns that rules test alone or together")
+        common.heading_line(
+            _LEARNED if alone else "Its parts: columns that rules test alone or together"
+        )
         lines = [[f"{one.amount:.1%}", one.name, one.detail] for one in parts]
         common.print_table([["share", "columns", "how they vote"], *lines], left=(1, 2))
         click.echo()
@@ -243,7 +249,7 @@ def print_learned(found: list[Learned]) -> None:
     """Print the most important columns and what they change."""
     targets = dict.fromkeys(one.of for one in found if one.of)
     alone = next(iter(targets)) if len(targets) == 1 else ""
-    common.heading_line("What it learned: the columns that lower the loss most")
+    common.heading_line(_LEARNED)
     if not found:
         click.echo(" no column is used")
         return

@@ -124,7 +124,7 @@ class Aligned:
             if not isinstance(numbers, SparseColumn):
                 return numbers.values
             return numbers if (np.diff(numbers.rows) > 0).all() else numbers.reals()
-        categorical = as_categorical(column)
+        categorical = as_categorical(column, self.categories[j])
         if categorical is None:
             raise ValueError(
                 f"X has numbers in column {self.table.name(j)!r}, where training had categories"

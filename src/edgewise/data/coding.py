@@ -132,7 +132,7 @@ def _coded(
 ) -> CodedColumn | Codes:
     """Return the codes of a column: as they are to be kept, or of all rows of a categorical one."""
     if isinstance(bins, Categories):
-        named = as_categorical(column)
+        named = as_categorical(column, bins.categories)
         if named is None:
             raise ValueError(f"X has categories in column {bins.name!r} in training, numbers now")
         narrow = WIDE_CODE if bins.missing_code < 2**16 else CATEGORY_CODE

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE, ROW, Codes, Reals, Rows
 from edgewise.common.ids import is_missing
+
+DATES = "edgewise.io.Schema makes numbers of dates"
 
 
 @dataclass(frozen=True)
@@ -89,12 +93,19 @@ def as_numbers(column: Column) -> NumericColumn | SparseColumn | None:
     return None if column.categories else NumericColumn(np.full(len(column), np.nan))
 
 
-def as_categorical(column: Column) -> CategoricalColumn | None:
-    """Return a column as a categorical one, or None; one without any value has no kind."""
+def as_categorical(column: Column, trained: tuple[object, ...] = ()) -> CategoricalColumn | None:
+    """Return a column as a categorical one, or None; one without any value has no kind.
+
+    Numbers are categories where the values in training were: a pandas category of 1, 2 and 3 comes
+    back from a file, or from a request, as numbers.
+    """
     if isinstance(column, CategoricalColumn):
         return column
     if len(column.values) == len(column) and np.isnan(column.reals()).all():
         return CategoricalColumn(np.zeros(len(column), dtype=np.uint32), ())
+    if trained and all(isinstance(word, str) and _is_number(word) for word in trained):
+        numbers = numbers_as_values(column.reals())
+        return CategoricalColumn(numbers.codes, tuple(map(_word, numbers.categories)))
     return None
 
 
@@ -181,7 +192,7 @@ def typed(series: Any, name: str) -> Column:
     kind = own if dtype == nw.Unknown else dtype
     raise ValueError(
         f"X has column {name!r} of type {kind}; columns must hold numbers, booleans or categories"
-        + ("; edgewise.io.Schema makes numbers of dates" if dates else "")
+        + (f"; {DATES}" if dates else "")
     )
 
 
@@ -225,6 +236,14 @@ def _word(value: Any) -> str:
     return str(int(value)) if whole else str(value)
 
 
+def _is_number(word: str) -> bool:
+    """Return whether a category is the name of a number."""
+    try:
+        return _word(float(word)) == word
+    except ValueError:
+        return False
+
+
 def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
     native = series.to_native()
     own = getattr(native, "dtype", None)
@@ -254,7 +273,7 @@ def from_objects(values: list[Any], name: str) -> Column:
         return NumericColumn(np.full(len(values), np.nan))
     if all(isinstance(value, str) for value in present):
         return categorical(values)
-    if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
+    if all(isinstance(value, (int, float, Decimal, np.number, np.bool_)) for value in present):
         try:
             numbers = [np.nan if is_missing(value) else float(value) for value in values]
         except OverflowError as error:
@@ -263,8 +282,9 @@ def from_objects(values: list[Any], name: str) -> Column:
     kinds = sorted({type(value).__name__ for value in present})
     word = next((f", among them {value!r}" for value in present if isinstance(value, str)), "")
     what = f"type {kinds[0]}" if len(kinds) == 1 else f"mixed types ({', '.join(kinds)}){word}"
+    advice = f"; {DATES}" if any(isinstance(value, date) for value in present) else ""
     raise ValueError(
-        f"X has column {name!r} of {what}; a column must hold numbers only or strings only"
+        f"X has column {name!r} of {what}; a column must hold numbers only or strings only{advice}"
     )
 
 

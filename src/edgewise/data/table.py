@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import ROW
 from edgewise.data.columns import (
+    DATES,
     CategoricalColumn,
     Column,
     NumericColumn,
@@ -359,7 +360,10 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
                 ) from error
             values = _objects(X)
         if values.dtype.kind in "mM":
-            raise ValueError(f"X holds dates or times ({values.dtype}); columns must hold numbers")
+            advice = f"; in a data frame, {DATES}" if values.dtype.kind == "M" else ""
+            raise ValueError(
+                f"X holds dates or times ({values.dtype}); columns must hold numbers{advice}"
+            )
         if not isinstance(values, np.ndarray):
             table = SparseTable(values, None, infinite)
         elif values.dtype.kind == "O":
@@ -395,7 +399,9 @@ def swept(
 
 def _frame(X: Any, nw: Any) -> Any:
     arrow = type(X).__module__.startswith("pyarrow")
-    names = [str(name) for name in (X.schema.names if arrow else X.columns)]
+    # The names of a lazy frame would have to be computed, and it is refused below.
+    lazy = hasattr(X, "collect")
+    names = [] if lazy else [str(name) for name in (X.schema.names if arrow else X.columns)]
     if len(set(names)) < len(names):
         twice = [name for name, count in sorted(Counter(names).items()) if count > 1]
         raise ValueError(f"X has several columns of the same name: {twice[0]!r}")
@@ -437,4 +443,4 @@ def mapped_file(values: Any) -> mmap.mmap | None:
 def is_frame(X: Any) -> bool:
     """Return whether `X` is a data frame that narwhals reads, without importing its library."""
     home = type(X).__module__.split(".")[0]
-    return home in ("pandas", "polars", "pyarrow", "modin", "cudf") and hasattr(X, "columns")
+    return home in ("pandas", "polars", "pyarrow", "modin", "cudf") and hasattr(type(X), "columns")

@@ -71,6 +71,9 @@ or list of them
         rounds, else "error". A callable takes the true targets and the scores; it is minimised
         unless its attribute ``larger_is_better`` is true. Of several, the first decides; where
         `fit` watches validation rows, `evals_result_` has all.
+    max_leaf_nodes : int or None, default None
+        The most leaves of the trees of ``learner="auto"`` and "tree". None is 8 to 32 for "auto",
+        more for more classes and rows, and 8 for "tree".
     min_weight_fraction_leaf : float, default 0.0
         The least share of the weight of a round's rows on each side of a split.
     min_samples_leaf : int or None, default None
@@ -113,6 +116,7 @@ or list of them
     class_weight: Any = None
     factorized: bool = True
     eval_metric: Any = None
+    max_leaf_nodes: int | None = None
     min_weight_fraction_leaf: float = 0.0
     min_samples_leaf: int | None = None
     damping: float | None = None
@@ -162,7 +166,8 @@ or list of them
 
         def read(table: "Table") -> "ClassificationProblem":
             loss = loss_of_classes(self, learner)
-            rows = read_rows(table, y, sample_weight, self.init_weights, loss)
+            given = (sample_weight, self.init_weights, loss, self.class_weight)
+            rows = read_rows(table, y, *given)
             return ClassificationProblem(self, learner, rows)
 
         self.fitted_ = fit(self, X, read, sets)

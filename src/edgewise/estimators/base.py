@@ -66,6 +66,19 @@ class BoostedModel(Storable, Generic[F]):
         """The number of rounds in the model."""
         return len(self.fitted_.terms)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a learner or search object too: ``learner__max_leaf_nodes``."""
+        for name in params:
+            whole, nested, _ = name.partition("__")
+            value = params.get(whole, getattr(self, whole, None))
+            if nested and isinstance(value, str):
+                raise ValueError(
+                    f"{name} is a setting of an object, and {whole} is the name {value!r}: give an "
+                    f"object as {whole} first"
+                )
+        result: Self = super().set_params(**params)
+        return result
+
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """The names of the columns of X in training, if it had any."""
@@ -87,9 +100,9 @@ class BoostedModel(Storable, Generic[F]):
     def explain(self, X: Any = None, background: Any = None) -> ModelExplanation | RowExplanation:
         """Explain the model, or the scores of one row.
 
-        The model is explained as curves of single columns and groups of interacting columns; a row
-        by what its columns, and pairs of them, add to each score. These contributions are Shapley
-        values, with pairs apart, and sum to the score.
+        The model is explained as curves of single columns and groups of interacting columns, trees
+        by the importances of columns; a row by what its columns, and pairs of them, add to each
+        score. These contributions are Shapley values, with pairs apart, and sum to the score.
 
         Parameters
         ----------
@@ -97,7 +110,8 @@ class BoostedModel(Storable, Generic[F]):
             The row; None explains the model.
         background : array or data frame of shape (n_samples, n_features), default None
             The rows to compare with: the bias is their mean score. None compares with a row of
-            which every value is missing.
+            which every value is missing. Unless all rules test one column each, a random 10,000
+            stand for more rows, always the same ones.
         """
         check_is_fitted(self)
         fitted = self.fitted_

@@ -114,6 +114,13 @@ def read_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
             raise ValueError("give trim or a sample (subsample, sampling), not both")
     if not flag("factorized", model.factorized):
         learner = _per_class(learner)
+    if model.max_leaf_nodes is not None:
+        integer("max_leaf_nodes", model.max_leaf_nodes, 2)
+        if learner not in ("auto", "tree"):
+            raise ValueError(
+                "max_leaf_nodes is for learner='auto' and 'tree'; a tree of your own has its own, "
+                f"Tree(max_leaf_nodes={model.max_leaf_nodes}); got learner {learner!r}"
+            )
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
     if model.min_samples_leaf is not None:
@@ -297,6 +304,10 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         if isinstance(self.learner, str):
             goal = Goal(self.n_scores, self.labels.multilabel, n_rows=binned.partition.n_rows)
             preset = preset_for(self.learner, binned, goal)
+            if model.max_leaf_nodes is not None:
+                assert isinstance(preset.learner, Tree)
+                tree = replace(preset.learner, max_leaf_nodes=int(model.max_leaf_nodes))
+                preset = preset._replace(learner=tree)
         else:
             preset = Preset(self.learner)
         check_kinds(preset.learner, binned)
@@ -353,6 +364,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         reasons = {"learner": "auto" if named else "given"}
         for name in _DECIDED:
             reasons[name] = usual if getattr(model, name) is None else "given"
+        if model.max_leaf_nodes is not None:
+            reasons["max_leaf_nodes"] = "given"
         if reasons["subsample"] == "auto" and model.trim is not None:
             reasons["subsample"] = "auto, with trim"
         reasons.update(dict.fromkeys(self.in_haste, "time_limit"))

@@ -220,7 +220,8 @@ class FittedClassifier(Fitted, ClassScorer):
         """All settings that training decided on."""
         held_out, learner = self.held_out, self.learner
         return ModelSettings(
-            learner="not in the file" if learner is None else repr(learner),
+            # On one line: scikit-learn breaks long ones.
+            learner="not in the file" if learner is None else " ".join(repr(learner).split()),
             max_leaf_nodes=getattr(learner, "max_leaf_nodes", None),
             votes=self.votes,
             loss=self.loss,
@@ -313,7 +314,8 @@ class FittedRanker(Fitted, RankScorer):
         """All settings that training decided on."""
         held_out, learner = self.held_out, self.learner
         return RankerSettings(
-            learner="not in the file" if learner is None else repr(learner),
+            # On one line: scikit-learn breaks long ones.
+            learner="not in the file" if learner is None else " ".join(repr(learner).split()),
             objective=self.objective or "pairs",
             learning_rate=math.nan if self.learning_rate is None else self.learning_rate,
             n_rounds=len(self.terms),

@@ -657,8 +657,10 @@ def _categorical_columns(chosen: Any, table: Table) -> list[int]:
         raise TypeError(
             f"categorical_features must be a list of columns, by name or number, got {chosen!r}"
         )
-    columns = []
-    for column in chosen:
+    columns, given = [], list(chosen)
+    if len(given) == table.n_columns and all(isinstance(one, (bool, np.bool_)) for one in given):
+        given = np.flatnonzero(given).tolist()
+    for column in given:
         if isinstance(column, str):
             if table.names is None or column not in table.names:
                 raise ValueError(

@@ -78,8 +78,9 @@ class TableParameters(TrainingParameters):
         more documents on 1,024.
     handle_infinite : {"raise", "missing", "value"}, default "raise"
         Whether an infinite number in X is an error, a missing value, or beyond all others.
-    categorical_features : list of str or int, or None, default None
-        Columns, by name or number, of categories coded as numbers; strings are found without it.
+    categorical_features : list of str, int or bool, or None, default None
+        Columns, by name or number, or a truth value for each, of categories coded as numbers;
+        strings are found without it.
     device : {"cpu", "cuda", "auto"}, default "cpu"
         Where training runs: "cuda" is an NVIDIA GPU, and needs ``edgewise[cuda]``; "auto" takes one
         if there is any and the work is worth it. The model is the same, bit for bit.

@@ -19,6 +19,8 @@ from edgewise.objective import Targets
 
 INIT_WEIGHTS = ("auto", "balanced", "uniform")
 
+_LISTS = "scikit-learn's MultiLabelBinarizer makes a 0/1 matrix of lists of labels"
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -128,10 +130,18 @@ class LabelledRows:
 
 
 def read_rows(
-    X: Table, y: Any, sample_weight: Any, init_weights: Any, loss: str = "exponential"
+    X: Table,
+    y: Any,
+    sample_weight: Any,
+    init_weights: Any,
+    loss: str = "exponential",
+    class_weight: Any = None,
 ) -> LabelledRows:
-    """Return the training rows, without rows of weight 0."""
-    shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
+    """Return the training rows, without rows of weight 0, once all weights are checked."""
+    try:
+        shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
+    except ValueError as error:
+        raise ValueError(f"y has rows of different lengths; {_LISTS}") from error
     if y is not None and not shape:
         raise ValueError(f"y must hold one target for each row of X, got {y!r}")
     if y is not None and shape[0] != X.n_rows:
@@ -143,6 +153,8 @@ def read_rows(
     weights = read_row_weights(sample_weight, X.n_rows, partition)
     keep = None if weights is None or partition.all(weights.all()) else weights > 0
     labels = read_labels(y, partition, keep)
+    if class_weight is not None:
+        given_class_weights(class_weight, labels)
     by_label, by_entry = read_init_weights(init_weights, labels, X.n_rows, loss)
     if keep is None or weights is None:
         return LabelledRows(X, labels, weights, by_label, by_entry)
@@ -273,14 +285,14 @@ def make_targets(labelled: LabelledRows, class_weight: Any) -> Targets:
     if labelled.entry_weights is not None:
         given = np.ascontiguousarray(labelled.entry_weights.T)
     if class_weight is not None:
+        factors = class_weights(class_weight, labels, rows, partition)
         if labels.multilabel:
-            factors = _label_class_weights(class_weight, labels, rows, partition)
             label_weights = label_weights * factors
             if given is not None:
                 signs = labels.matrix() > 0
                 given = given * np.where(signs, factors[1][:, None], factors[0][:, None])
         else:
-            rows = rows * class_weights(class_weight, labels, rows, partition)[labels.codes]
+            rows = rows * factors[labels.codes]
     # By a power of two first, which changes no digit: the sum of huge weights would overflow.
     largest = partition.max(float(rows.max(initial=0.0)))
     rows = np.ldexp(rows, -int(np.frexp(largest)[1]))
@@ -288,22 +300,47 @@ def make_targets(labelled: LabelledRows, class_weight: Any) -> Targets:
     return Targets(labels.matrix(), labels.target(), rows, label_weights, given)
 
 
-def class_weights(class_weight: Any, labels: Labels, rows: Reals, partition: Partition) -> Reals:
-    """Return the weight of each class."""
-    n_classes = len(labels.classes)
+def given_class_weights(class_weight: Any, labels: Labels) -> Reals | None:
+    """Return the factors that `class_weight` gives, checked; None where it is "balanced".
+
+    There is one for each class. A multi-label problem has a list with a dict {0: weight, 1: weight}
+    for each label, and factors by label (-1, +1) and label column.
+    """
+    place = labels.classes.tolist()
+    wanted = f"a list of {len(place)} dicts, one for each label" if labels.multilabel else "a dict"
     if isinstance(class_weight, str):
         if class_weight != "balanced":
-            raise ValueError(f"class_weight must be 'balanced' or a dict, got {class_weight!r}")
-        chosen = [rows[labels.codes == k] for k in range(n_classes)]
-        masses = np.array([exact_sum(own, partition) for own in chosen])
-        return exact_sum(masses) / (n_classes * masses)
+            raise ValueError(f"class_weight must be 'balanced' or {wanted}, got {class_weight!r}")
+        return None
+    if labels.multilabel:
+        dicts = isinstance(class_weight, list) and all(isinstance(w, dict) for w in class_weight)
+        if not dicts or len(class_weight) != len(place):
+            raise ValueError(
+                f"class_weight of a multi-label problem must be 'balanced' or {wanted}; got "
+                f"{class_weight!r}"
+            )
+        return _factors([[w.get(v, 1.0) for w in class_weight] for v in (0, 1)], class_weight)
     if not isinstance(class_weight, dict):
-        raise TypeError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
-    place = labels.classes.tolist()
+        raise TypeError(f"class_weight must be None, 'balanced' or {wanted}, got {class_weight!r}")
     for label in class_weight:
         if label not in place:
             raise ValueError(f"class_weight names the class {label!r}, which y does not have")
     return _factors([class_weight.get(label, 1.0) for label in place], class_weight)
+
+
+def class_weights(class_weight: Any, labels: Labels, rows: Reals, partition: Partition) -> Reals:
+    """Return the weight of each class, or by label (-1, +1) and label column."""
+    given = given_class_weights(class_weight, labels)
+    if given is not None:
+        return given
+    if labels.multilabel:
+        chosen = [[rows[y == v] for y in labels.codes.T] for v in (0, 1)]
+        masses = np.array([[exact_sum(own, partition) for own in side] for side in chosen])
+        total = exact_sum(rows, partition)
+        return total / np.where(masses > 0, 2 * masses, 2 * total)
+    by_class = [rows[labels.codes == k] for k in range(len(labels.classes))]
+    masses = np.array([exact_sum(own, partition) for own in by_class])
+    return exact_sum(masses) / (len(labels.classes) * masses)
 
 
 def read_init_weights(
@@ -362,29 +399,6 @@ def score_offsets(rows: LabelledRows) -> Reals:
     return np.where(np.isfinite(offsets), offsets, 0.0)
 
 
-def _label_class_weights(
-    class_weight: Any, labels: Labels, rows: Reals, partition: Partition
-) -> Reals:
-    """Return the factors of a multi-label problem, by label (-1, +1) and label column.
-
-    `class_weight` is "balanced", or a list with a dict {0: weight, 1: weight} for each label.
-    """
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(f"class_weight must be 'balanced' or a list, got {class_weight!r}")
-        chosen = [[rows[y == v] for y in labels.codes.T] for v in (0, 1)]
-        masses = np.array([[exact_sum(own, partition) for own in side] for side in chosen])
-        total = exact_sum(rows, partition)
-        return total / np.where(masses > 0, 2 * masses, 2 * total)
-    dicts = isinstance(class_weight, list) and all(isinstance(w, dict) for w in class_weight)
-    if not dicts or len(class_weight) != len(labels.classes):
-        raise ValueError(
-            "class_weight of a multi-label problem must be 'balanced' or a list of "
-            f"{len(labels.classes)} dicts, one for each label; got {class_weight!r}"
-        )
-    return _factors([[w.get(value, 1.0) for w in class_weight] for value in (0, 1)], class_weight)
-
-
 def plain_labels(y: Any, name: str = "y") -> NDArray:
     """Return targets as an array of numbers or of strings, whatever they came in."""
     given = _as_array(y)
@@ -433,7 +447,9 @@ def _check_objects(values: NDArray, name: str = "y") -> None:
     if len({issubclass(kind, str) for kind in found}) > 1:
         raise ValueError(f"{name} mixes classes of different types: {', '.join(kinds)}")
     if not all(issubclass(kind, (str, int, float, np.number, np.bool_)) for kind in found):
-        raise TypeError(f"{name} must hold numbers or strings, got {', '.join(kinds)}")
+        lists = any(issubclass(kind, (list, tuple, set, frozenset, np.ndarray)) for kind in found)
+        advice = f"; {_LISTS}" if lists else ""
+        raise TypeError(f"{name} must hold numbers or strings, got {', '.join(kinds)}{advice}")
 
 
 def _check_classes(classes: NDArray) -> None:

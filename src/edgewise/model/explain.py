@@ -17,6 +17,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
 from edgewise.data import Aligned, Table
 from edgewise.model.predict import Predictor
+from edgewise.model.rules import TreeRule
 from edgewise.model.shapley import additive_shares, forest_shares, with_lines
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from edgewise.plots import ContributionDisplay
+
+MOST_COMPARED = 10_000
+"""The most background rows that a row is compared with where rules test several columns."""
 
 
 @dataclass(frozen=True)
@@ -225,13 +229,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Group:
-    """Columns that rules test together, or a categorical column."""
+    """Columns that rules test together, a categorical column, or a column in trees."""
 
     names: tuple[str, ...]
     importance: float
     """The group's share of the model."""
     n_rules: int
-    """How many rules test just these columns."""
+    """How many rules test just these columns; trees test others, too."""
     slope: float = 0.0
     """The sum of the coefficients of a ranker's rules that are the column itself."""
 
@@ -240,7 +244,8 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     """A model as a sum of curves, the most important first, and of groups of columns.
 
     With stumps the score of a row is `bias` plus, for each curve, its value at the row's column.
-    Rules that test several columns, or a categorical one, are summed up as `groups`.
+    Rules that test several columns, or a categorical one, are summed up as `groups`; trees by
+    column, each with its share in ``feature_importances_``.
 
     Examples
     --------
@@ -359,17 +364,22 @@ def _shares(
 ) -> tuple[Reals, list[Group]]:
     """Return the importance of each curve, and the groups."""
     terms = predictor.terms
-    used: list[set[int]] = [set() for _ in range(len(terms))]
-    for t, j in zip(terms.term_of_factor.tolist(), terms.columns.tolist(), strict=True):
-        used[t].add(j)
+    used: list[dict[int, float]] = [{} for _ in range(len(terms))]
+    given = (terms.term_of_factor, terms.columns, terms.shares(decreases))
+    for t, j, share in zip(*(one.tolist() for one in given), strict=True):
+        used[t][j] = used[t].get(j, 0.0) + share
     total = math.fsum(share for share, columns in zip(decreases, used, strict=True) if columns)
     curves = np.zeros(predictor.n_columns)
     groups: dict[tuple[int, ...], list[float]] = {}
     slopes = predictor.slopes.sum(axis=1) if len(predictor.terms.votes.T) == 1 else curves
     for t, columns in enumerate(used):
-        share = float(decreases[t]) / (total or 1.0)
-        if len(columns) == 1 and predictor.is_curve(terms.rule(t)):
+        rule, share = terms.rule(t), float(decreases[t]) / (total or 1.0)
+        if len(columns) == 1 and predictor.is_curve(rule):
             curves[[*columns]] += share
+        elif isinstance(rule, TreeRule):
+            # Trees of several columns would be as many groups as trees.
+            for j, own in columns.items():
+                groups.setdefault((j,), []).append(own / (total or 1.0))
         elif columns:
             groups.setdefault(tuple(sorted(columns)), []).append(share)
     return curves, [
@@ -394,7 +404,9 @@ def explain_row(
 ) -> RowExplanation:
     """Return why a row has its scores, in comparison with background rows.
 
-    None stands for a row of missing values. Predictions add an offset to the scores of the model.
+    None stands for a row of missing values. Of very many rows a sample is compared with, unless the
+    model is additive, which costs next to nothing. Predictions add an offset to the scores of the
+    model.
     """
     scores = predictor.scores(row)[0] + offset
     tests, lines = predictor.split()
@@ -412,10 +424,13 @@ def explain_row(
         return Aligned(table, categories, predictor.filters).block(columns, slice(None))
 
     values = values_of(row)
-    others = np.array([[len(categories[j]) if j in categories else np.nan] for j in columns])
+    others = np.array([len(categories[j]) if j in categories else np.nan for j in columns])[:, None]
     if background is not None:
+        n_rows = background.n_rows
+        if forest is not None and n_rows > MOST_COMPARED:
+            drawn = np.random.default_rng(0).choice(n_rows, MOST_COMPARED, replace=False)
+            background = background.take(np.sort(drawn))
         others = values_of(background)
-    others = others.reshape(len(columns), -1)
     own = np.searchsorted(columns, tested)
     if forest is None:
         shares = additive_shares(tests.tables, values[own], others[own])

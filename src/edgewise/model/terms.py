@@ -245,10 +245,15 @@ class Terms:
     def shares(self, decreases: Reals) -> Reals:
         """Divide the decrease of the loss by each term among its factors, shape (F,).
 
-        The factors of a term share it equally, the cuts of score columns by their votes.
+        The tests of a tree share it by how much they vary its output, the factors of a test
+        equally, the cuts of score columns by their votes.
         """
         node, term = self.node_of_factor, self.term_of_factor
-        shares: Reals = decreases[term] / np.bincount(term, minlength=len(self))[term]
+        each = self._variations()[node] / np.diff(self.starts)[node]
+        totals = np.bincount(term, each, minlength=len(self))
+        # A tree whose leaves all say the same.
+        each[totals[term] == 0.0] = 1.0
+        shares: Reals = decreases[term] * each / np.bincount(term, each, minlength=len(self))[term]
         by_votes = self.kinds[term] == _PER_SCORE
         if by_votes.any():
             node, term = node[by_votes], term[by_votes]
@@ -257,6 +262,32 @@ class Terms:
             votes = sizes[term, node - self.firsts[term]]
             shares[by_votes] = decreases[term] * votes / totals[term]
         return shares
+
+    def _variations(self) -> Reals:
+        """Return how much each node varies the output of its term, shape (N,).
+
+        If each test came out either way by the toss of a coin, the variance of the output would be
+        a quarter of the sum of these numbers over the nodes: a node's is the chance to come there
+        times the squared distance of what follows on its two sides.
+        """
+        is_test = np.diff(self.starts) > 0
+        chances, levels = np.ones(self.n_nodes), [self.firsts[:-1].astype(np.intp)]
+        while len(at := levels[-1]):
+            children, sides = self.children[:2, at], np.where(is_test[at], 0.5, 1.0) * chances[at]
+            inner = children >= 0
+            levels.append(children[inner].astype(np.intp))
+            chances[children[inner]] = np.broadcast_to(sides, inner.shape)[inner]
+        variations = np.zeros(self.n_nodes)
+        # What follows on each node, on average, and then on each leaf.
+        means = np.concatenate([np.zeros((self.n_nodes, self.leaves.shape[1])), self.leaves])
+        places = np.where(self.children < 0, self.n_nodes - 1 - self.children, self.children)
+        for at in reversed(levels):
+            below, above = means[places[0, at]], means[places[1, at]]
+            # A node that tests nothing goes on to its upper side.
+            means[at] = np.where(is_test[at, None], (below + above) / 2, above)
+            moves = (above - below) * self.votes[self.term_of_node[at]]
+            variations[at] = chances[at] * np.square(moves).sum(axis=1)
+        return variations
 
     @cached_property
     def stumps(self) -> StumpTerms:

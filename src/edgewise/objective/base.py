@@ -44,6 +44,10 @@ class Objective(Protocol):
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         """Return the learner's best base function in round `t`, or None if none has an edge."""
 
+    def constant(self) -> Found | None:
+        """Return the constant to begin with where no base function has an edge, or None."""
+        return None
+
     def vote(self, found: Found) -> Vote | None:
         """Return the votes on what was found, or None where no step lowers the loss."""
 

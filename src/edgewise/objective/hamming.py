@@ -142,7 +142,7 @@ class Hamming(Objective):
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         """Return the learner's best base function on the round's sample, or on `everything`."""
         learner.begin(t)
-        start = self._priors() if t == 0 else None
+        start = self.constant() if t == 0 and self.settings.loss == "softmax" else None
         if start is not None:
             return start
         everywhere = self._problem()
@@ -242,14 +242,13 @@ class Hamming(Objective):
         vote = Vote(self.settings.learning_rate, ones, grown.edge / SEARCH_SCALE, grown.energy)
         return Taken(rule, vote, self._progress(grown.weight, grown.tally))
 
-    def _priors(self) -> Found | None:
+    def constant(self) -> Found | None:
         """Return the constant of least loss, by which models of the softmax loss begin.
 
-        Its votes are the logarithms of the class priors, or the log-odds of single columns. Votes
-        of one size, and models with a rule for each class, have no such constant.
+        Its votes are the logarithms of the class priors, or the log-odds of single columns, halved
+        where scores are. Votes of one size, and models with a rule for each class, have none.
         """
-        settings = self.settings
-        if settings.loss != "softmax" or settings.votes != "real" or not settings.factorized:
+        if self.settings.votes != "real" or not self.settings.factorized:
             return None
         edges = self.backend.edges(self.state, EVERYWHERE)
         # Halved first: the sum of two of the largest would not fit.
@@ -258,6 +257,8 @@ class Hamming(Objective):
         votes = np.log(np.maximum(plus, floor))
         # The same number may be added to the scores of all classes: here their sum is 0.
         votes -= votes.mean() if self.loss == "softmax" else np.log(np.maximum(minus, floor))
+        if self.loss == "exponential":
+            votes /= 2
         if np.abs(votes).max() < _EQUAL_PRIORS:
             return None
         return Found(EVERYWHERE, 0, 0.0, None, votes)
