@@ -12,7 +12,7 @@ from click import get_current_context
 from edgewise.cli import common
 from edgewise.cli.common import FILE, heading, one_line_errors
 from edgewise.cli.evaluate import Report, read_runs, stem
-from edgewise.common.choices import FUSION_LEARNERS, FUSION_VALUES, FUSIONS, MONOTONIC
+from edgewise.common.choices import FUSION_VALUES, FUSIONS, MONOTONIC, RANK_LEARNERS
 from edgewise.common.text import counted
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ files, training = heading("Files"), heading("Training")
 )
 @training(
     "--learner",
-    choices=FUSION_LEARNERS,
+    choices=RANK_LEARNERS,
     help="Weak rules to boost; auto takes what validation prefers, thresholds or values.",
 )
 @training(

@@ -6,7 +6,7 @@ import rich_click as click
 
 from edgewise.cli import common, documents
 from edgewise.cli.predict import predictions
-from edgewise.cli.tables import METRICS, test_values, warn_of_one_list
+from edgewise.cli.tables import METRICS, is_table, test_values, warn_of_one_list
 from edgewise.common import choices
 from edgewise.common.text import counted
 
@@ -160,7 +160,7 @@ def rank(
     found = dict(zip(given, read, strict=True))
     trained, held_out, tested = found[data], found.get(validate or ""), found.get(test or "")
     if trained.rows.qid is None:
-        warn_of_one_list(trained.path, len(trained.rows), schema is not None)
+        warn_of_one_list(trained.path, len(trained.rows))
     if held_out is not None:
         # Grades that the metric does not take fail now, not in the first round.
         with common.one_line_errors(held_out.path):
@@ -210,15 +210,15 @@ def _check(paths: dict[str, str | None], roles: documents.Roles, settings: dict[
                 option = name.replace("_", "-")
                 raise click.UsageError(f"--{option} {value} works with --learner stump only")
     train = str(paths["DATA"])
-    is_table = documents.is_table(train)
+    table = is_table(train)
     kinds = ("a LETOR file", "a table")
     for name, path in paths.items():
-        if path is not None and documents.is_table(path) != is_table:
+        if path is not None and is_table(path) != table:
             raise click.UsageError(
-                f"{name} {path} is {kinds[not is_table]} and DATA is {kinds[is_table]}: "
+                f"{name} {path} is {kinds[not table]} and DATA is {kinds[table]}: "
                 "all files must be of one kind"
             )
-    if is_table and roles["target"] is None:
+    if table and roles["target"] is None:
         raise click.UsageError(f"--target must name the column of {train} with grades")
     documents.check_roles(roles, train)
 
