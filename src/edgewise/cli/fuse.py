@@ -24,7 +24,6 @@ RANKBOOST = "rankboost"
 METHODS = (RANKBOOST, *FUSIONS)
 WEIGHTED = ("borda", "comb_mnz", "comb_sum", "rrf")
 
-PATIENCE = 100
 _TOP_RULES = 5
 _METRICS = "map,ndcg@10,mrr,precision@10"
 
@@ -64,11 +63,6 @@ files, training = heading("Files"), heading("Training")
     help=f"Weight of each run, in their order, for {', '.join(WEIGHTED)}.",
 )
 @common.boosting(training)
-@training(
-    "--early-stopping-rounds",
-    type=common.COUNT,
-    help=f"Stop after N rounds without improvement.  [default with --validate: {PATIENCE}]",
-)
 @training(
     "--learner",
     choices=RANK_LEARNERS,
@@ -294,7 +288,7 @@ def _trained(
 
     validates = "validation" in reports
     if validates:
-        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or PATIENCE
+        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or common.PATIENCE
     fusion = RankFusion(verbose=common.verbosity(), **settings)
     with one_line_errors(reports["training"].path, {"values": "--values"}):
         fusion.fit(*part("training"), eval_set=part("validation") if validates else None)

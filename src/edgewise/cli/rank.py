@@ -13,7 +13,6 @@ from edgewise.common.text import counted
 if TYPE_CHECKING:
     from edgewise.estimators import CrossValidation, RankBoost
 
-_PATIENCE = 100
 # The share of the training queries of a fold that says when to stop.
 _ASIDE = 0.2
 _TOP_RULES, _TOP_TREES = 5, 2
@@ -35,11 +34,6 @@ files, training = common.heading("Files"), common.heading("Training")
 )
 @documents.columns
 @common.boosting(training)
-@training(
-    "--early-stopping-rounds",
-    type=common.COUNT,
-    help=f"Stop after N rounds without improvement.  [default with --validate: {_PATIENCE}]",
-)
 @training(
     "--eval-metric",
     metavar="NAME",
@@ -103,12 +97,7 @@ files, training = common.heading("Files"), common.heading("Training")
     type=click.IntRange(2, 65535),
     help="Most bins of a feature.  [default: 65535, for more documents 1024]",
 )
-@training(
-    "--time-limit",
-    type=common.Real(0, min_open=True),
-    metavar="SECONDS",
-    help="Stop training after this many seconds.",
-)
+@common.time_limit(training)
 @training(
     "--folds",
     type=click.IntRange(min=2),
@@ -165,7 +154,7 @@ def rank(
         # Grades that the metric does not take fail now, not in the first round.
         with common.one_line_errors(held_out.path):
             metric(held_out.judged, held_out.judged.grades)
-        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or _PATIENCE
+        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or common.PATIENCE
     if tested is not None:
         documents.check_output(output, tested.rows)
     measured = None if folds is None else _cross_validated(trained, settings, metric.name, folds)

@@ -57,12 +57,7 @@ files, training = common.heading("Files"), common.heading("Training")
     default=fitting.SHARE,
     help="Share of the rows to test on; 0 trains on all.",
 )
-@training(
-    "--time-limit",
-    type=common.Real(0, min_open=True),
-    metavar="SECONDS",
-    help="Stop training after this many seconds.",
-)
+@common.time_limit(training)
 @training("--tune", is_flag=True, help="Try a few settings on a part of the training rows.")
 @training(
     "--learner",
