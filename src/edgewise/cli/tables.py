@@ -16,7 +16,7 @@ from edgewise.cli.common import (
     options,
     print_table,
 )
-from edgewise.common.text import counted
+from edgewise.common.text import counted, id_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -319,8 +319,8 @@ def known(classes: Any, rows: Rows) -> Rows:
 
     if rows.classes is None:
         return rows
-    own = {_class_name(name): place for place, name in enumerate(classes.tolist())}
-    names = [_class_name(name) for name in rows.classes.tolist()]
+    own = {id_text(name): place for place, name in enumerate(classes.tolist())}
+    names = [id_text(name) for name in rows.classes.tolist()]
     y = np.array([own.get(name, -1) for name in names])[rows.y]
     rows = replace(rows, y=y, classes=classes)
     if (y >= 0).all():
@@ -332,11 +332,6 @@ def known(classes: Any, rows: Rows) -> Rows:
     what = "%s: left out %s with classes that the model does not know: %s"
     logger.warning(what, rows.path, size, new)
     return rows.take(np.flatnonzero(y >= 0))
-
-
-def _class_name(name: Any) -> str:
-    """Return a class in words: 1.0 in Python is 1 in a file."""
-    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def _measured_classes(model: Any, rows: Rows, probabilities: Any, predicted: Any) -> dict[str, Any]:
