@@ -12,12 +12,12 @@ from scipy import sparse
 
 from edgewise.backend import choose
 from edgewise.common.checks import flag, integer, not_negative, one_of, threads
-from edgewise.common.dtypes import ROW, Reals, Rows
+from edgewise.common.dtypes import ROW, Indices, Reals, Rows
 from edgewise.common.fields import Array, Known
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, Near, damped_means, parameter
+from edgewise.recommend.base import LARGEST, Near, damped_means, parameter
 from edgewise.recommend.baselines import BiasedRecommender
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
@@ -28,8 +28,6 @@ _BIAS_EPOCHS = 10
 # The time of SciPy for a product of two entries, and of NumPy for the similarity of two rows or
 # for a neighbour looked up, in entries of an array visited.
 _VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
-
-_LARGEST = 2**31 - 1
 
 
 class Neighbors(NamedTuple):
@@ -244,7 +242,7 @@ class KNNRecommender(BiasedRecommender):
         shape = (len(users), 0) if takes_all else totals.shape
         masses, counts = np.zeros(shape), np.zeros(shape, dtype=ROW)
         # Rated items come in no order: too many of them for an item are summed up anew below.
-        limit = self.n_neighbors if self._side == "users" else _LARGEST
+        limit = self.n_neighbors if self._side == "users" else LARGEST
         n_entries = float((shared.starts[sources + 1] - shared.starts[sources]).sum())
         kernels = choose.kernels("neighbors", _VISITS_PER_PAIR * n_entries + self._fit_visits)
         kernels.spread(
