@@ -10,7 +10,7 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -45,6 +45,10 @@ class Part(NamedTuple):
         """The training part, users by items."""
         entries = self.values.astype(np.float32), (self.users, self.items)
         return sparse.csr_matrix(entries, shape=tuple(self.shape))
+
+    def rows(self) -> Iterator[tuple[int, int, float]]:
+        """The users, items and values of the training part."""
+        return zip(self.users.tolist(), self.items.tolist(), self.values.tolist(), strict=True)
 
     @property
     def scale(self) -> tuple[float, float]:
@@ -94,18 +98,28 @@ class Model:
     """The items most similar to one, where the library has them."""
 
 
-class Edgewise(Model):
-    """One of ours, by its name in `edgewise.recommend`.
+class Named(Model):
+    """A model by its name in a module of its library."""
+
+    module = ""
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.kind = getattr(import_module(self.module), name)
+
+
+class Edgewise(Named):
+    """One of ours.
 
     It sees ratings alone, unless `described` names the data set whose features of users and items
     it sees as well.
     """
 
+    module = "edgewise.recommend"
     warm = True
 
     def __init__(self, name: str, described: str | None = None, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module("edgewise.recommend"), name)
+        super().__init__(name, **settings)
         self.described = described
 
     def read(self, part: Part) -> None:
@@ -151,18 +165,15 @@ class Edgewise(Model):
         return self.model.similar_items(item, n)
 
 
-class Surprise(Model):
-    """A model of Surprise, by its name there."""
+class Surprise(Named):
+    """A model of Surprise."""
 
-    def __init__(self, name: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module("surprise"), name)
+    module = "surprise"
 
     def read(self, part: Part) -> None:
         import surprise
 
-        columns = (column.tolist() for column in (part.users, part.items, part.values))
-        rows = [(*row, None) for row in zip(*columns, strict=True)]
+        rows = [(*row, None) for row in part.rows()]
         scale = surprise.Reader(rating_scale=part.scale)
         self.data = surprise.Dataset(scale).construct_trainset(rows)
 
@@ -174,18 +185,15 @@ class Surprise(Model):
         return np.array([one.est for one in self.model.test([(*pair, 0.0) for pair in pairs])])
 
 
-class Cornac(Model):
-    """A model of cornac, by its name there."""
+class Cornac(Named):
+    """A model of cornac."""
 
-    def __init__(self, name: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module("cornac.models"), name)
+    module = "cornac.models"
 
     def read(self, part: Part) -> None:
         from cornac.data import Dataset
 
-        columns = (column.tolist() for column in (part.users, part.items, part.values))
-        self.data = Dataset.from_uir(list(zip(*columns, strict=True)))
+        self.data = Dataset.from_uir(list(part.rows()))
         # Scores are in the order in which the library first met the items.
         self.known = np.fromiter(self.data.iid_map, dtype=np.intp)
         self.matrix = part.matrix

@@ -128,18 +128,19 @@ class _Marks(Callback):
         self.clock.mark()
 
 
+def staged(model: Any, clock: Clock, X_test: Any) -> Scored:
+    """Yield the probabilities after some of the rounds that the clock has marked."""
+    wanted = set(rounds_shown(len(clock.marks), SHOWN))
+    for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
+        if t in wanted:
+            yield t, shares
+
+
 def ours(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callable[[Any], Scored]:
     model = AdaBoostMH(n_rounds=task.rounds, n_jobs=threads, callbacks=[_Marks(clock)])
     clock.start()
     model.fit(X, y)
-
-    def scored(X_test: Any) -> Scored:
-        wanted = set(rounds_shown(len(clock.marks), SHOWN))
-        for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
-            if t in wanted:
-                yield t, shares
-
-    return scored
+    return lambda X_test: staged(model, clock, X_test)
 
 
 def default(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callable[[Any], Scored]:
@@ -182,14 +183,7 @@ def histogram(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callabl
     clock.start()
     model.fit(X, y)
     clock.marks = clock.marks[model.n_trees_per_iteration_ - 1 :: model.n_trees_per_iteration_]
-
-    def scored(X_test: Any) -> Scored:
-        wanted = set(rounds_shown(len(clock.marks), SHOWN))
-        for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
-            if t in wanted:
-                yield t, shares
-
-    return scored
+    return lambda X_test: staged(model, clock, X_test)
 
 
 METHODS = {
