@@ -111,7 +111,7 @@ def train(**given: Any) -> None:
         del raw
     else:
         schema, rows, columns = None, tables.read_svmlight(args.data, args.task), []
-    task = _task(args, schema, rows)
+    task = _task(schema, rows)
     _check_targets(args, task, rows)
     if task == "grades" and rows.qid is None:
         tables.warn_of_one_list(args.data, len(rows))
@@ -202,7 +202,7 @@ def _schema(args: SimpleNamespace, raw: "RawTable") -> "Schema":
         return Schema.fit(raw, args.target, **roles, **kinds)
 
 
-def _task(args: SimpleNamespace, schema: "Schema | None", rows: Rows) -> str:
+def _task(schema: "Schema | None", rows: Rows) -> str:
     if schema is not None:
         return schema.task
     return "grades" if rows.classes is None else "classes"

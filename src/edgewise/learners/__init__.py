@@ -4,15 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import (
-    SMOOTHING,
-    ColumnLearner,
-    Comparison,
-    Energies,
-    Found,
-    Learner,
-    Round,
-)
+from edgewise.learners.base import SMOOTHING, ColumnLearner, Comparison, Found, Learner, Round
 from edgewise.learners.best import Best
 from edgewise.learners.feature import Feature
 from edgewise.learners.haar import Haar
@@ -28,7 +20,6 @@ __all__ = [
     "Best",
     "ColumnLearner",
     "Comparison",
-    "Energies",
     "Feature",
     "Found",
     "Goal",
