@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.common.checks import integer
+from edgewise.common.lazy import optional
 from edgewise.data.columns import Column, joined, owned
 from edgewise.data.table import ColumnTable, Table, as_table
 
@@ -351,7 +352,4 @@ def checked_names(names: Sequence[str] | None, n_columns: int) -> list[str] | No
 
 
 def _pyarrow() -> Any:
-    try:
-        return import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError('Parquet files need pyarrow: pip install "edgewise[frames]"') from error
+    return optional("pyarrow.parquet", "Parquet files need pyarrow", "frames")
