@@ -257,7 +257,7 @@ class _ValueMatrix:
         return sizes, int(sizes.argmax()), inside
 
     def _prefix_sizes(self, round: Round, order: Columns) -> Exacts:
-        """Return the edge or gain of splits after each of the sorted values, -1 where not one."""
+        """Return the edge or gain of splits after each sorted value, -1 where there is no split."""
         sums = self.values[order].astype(np.int64)
         if self.masses is not None:
             sums = np.column_stack([sums, self.masses[order]])

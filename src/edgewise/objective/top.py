@@ -126,7 +126,7 @@ class TopSettings:
 
 @dataclass(frozen=True)
 class TopProgress:
-    """What the metric lacks to 1 after a round, and a bound of it."""
+    """How far the metric is below 1 after a round, and a bound on that."""
 
     ranking_loss: float
     bound: float
