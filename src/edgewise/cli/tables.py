@@ -123,7 +123,7 @@ def warn_of_one_list(path: str, n_rows: int) -> None:
     logger.warning(what, path, n_rows, column if is_table(path) else line)
 
 
-def read_raw(path: str, words: Sequence[str] = ()) -> "RawTable":
+def read_raw(path: str, words: Sequence[str]) -> "RawTable":
     """Read the columns of a table."""
     from edgewise.io import read_columns
 
@@ -160,7 +160,7 @@ def rows_of(path: str, raw: "RawTable", schema: "Schema", judged: bool = True) -
     return replace(rows, y=rows.y.astype(np.int64)) if schema.task == "labels" else rows
 
 
-def read_svmlight(path: str, task: str | None = None, width: int | None = None) -> Rows:
+def read_svmlight(path: str, task: str | None, width: int | None = None) -> Rows:
     """Read an SVMlight file, widened to the columns of a model; query ids mean grades."""
     import numpy as np
 

@@ -54,7 +54,7 @@ class Labels:
         return self.codes.astype(np.int32)
 
 
-def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None = None) -> Labels:
+def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None) -> Labels:
     """Return the labels in `y`, of the rows to `keep` only if given."""
     from sklearn.utils import assert_all_finite, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -127,9 +127,7 @@ class LabelledRows:
         )
 
 
-def read_rows(
-    X: Table, y: Any, sample_weight: Any, init_weights: Any, loss: str = "exponential"
-) -> LabelledRows:
+def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any, loss: str) -> LabelledRows:
     """Return the training rows, without rows of weight 0."""
     shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
     if y is not None and not shape:

@@ -126,7 +126,7 @@ NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
 """The meaning of each name, given the learner of one-column rules for the table."""
 
 
-def preset_for(name: str, table: BinnedTable | None = None, goal: Goal = _ANY) -> Preset:
+def preset_for(name: str, table: BinnedTable | None, goal: Goal = _ANY) -> Preset:
     """Return the meaning of a name for a table; without one, for all kinds of columns."""
     # Weights of documents sum to 0, so that a constant alone can rank nothing.
     constant = not (goal.ranking and name == "stump")

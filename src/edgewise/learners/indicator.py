@@ -175,9 +175,7 @@ class _ValueMatrix:
     order. The first value of a group holds the sums of the whole group.
     """
 
-    def __init__(
-        self, round: Round, columns: Columns, groups: dict[int, Columns] | None = None
-    ) -> None:
+    def __init__(self, round: Round, columns: Columns, groups: dict[int, Columns] | None) -> None:
         sizes = np.array([round.table.bins[j].n_codes for j in columns], dtype=np.intp)
         self.ends = np.cumsum(sizes)
         self.starts = self.ends - sizes
