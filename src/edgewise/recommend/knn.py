@@ -36,6 +36,12 @@ class Neighbors(NamedTuple):
     others: Rows
     similarities: Reals
 
+    def entries(self) -> tuple[NDArray[np.int64], Rows, Reals]:
+        """Return the neighbours in compressed rows: starts, numbers and similarities."""
+        there = self.others >= 0
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return starts, self.others[there], self.similarities[there]
+
 
 def nearest_rows(
     rows: Grouped,
@@ -430,11 +436,9 @@ class ItemKNN(KNNRecommender):
 
     def _shared(self) -> Shared:
         # An item adds to those that it is a neighbour of.
-        there = self.neighbors_ >= 0
-        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        parts = self.similarities_[there], self.neighbors_[there], starts
-        shape = len(there), self.n_items_
-        turned = sparse.csr_array(parts, shape=shape).tocsc()
+        starts, others, similarities = Neighbors(self.neighbors_, self.similarities_).entries()
+        shape = len(self.neighbors_), self.n_items_
+        turned = sparse.csr_array((similarities, others, starts), shape=shape).tocsc()
         items, values = turned.indices.astype(ROW, copy=False), turned.data
         return Shared(turned.indptr.astype(np.int64), items, values, values)
 
@@ -479,10 +483,9 @@ class UserKNN(KNNRecommender):
         return Shared(view.starts, view.others, rest * weights, weights)
 
     def _sources(self, users: Indices) -> tuple[NDArray[np.int64], Rows, Reals, Reals]:
-        there = self.neighbors_[users] >= 0
-        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        similarities = self.similarities_[users][there]
-        return starts, self.neighbors_[users][there], similarities, similarities
+        near = Neighbors(self.neighbors_[users], self.similarities_[users])
+        starts, others, similarities = near.entries()
+        return starts, others, similarities, similarities
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)
