@@ -98,6 +98,13 @@ class Model:
     """The items most similar to one, where the library has them."""
 
 
+def by_user(users: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield each user, and the places where the user stands."""
+    order = np.argsort(users, kind="stable")
+    who, starts = np.unique(users[order], return_index=True)
+    return zip(who.tolist(), np.split(order, starts[1:]), strict=True)
+
+
 class Named(Model):
     """A model by its name in a module of its library."""
 
@@ -105,7 +112,8 @@ class Named(Model):
 
     def __init__(self, name: str, **settings: Any) -> None:
         super().__init__(**settings)
-        self.kind = getattr(import_module(self.module), name)
+        module, _, kind = f"{self.module}.{name}".rpartition(".")
+        self.kind = getattr(import_module(module), kind)
 
 
 class Edgewise(Named):
@@ -209,19 +217,15 @@ class Cornac(Named):
 
     def rate(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         found = np.empty(len(users))
-        order = np.argsort(users, kind="stable")
-        who, starts = np.unique(users[order], return_index=True)
-        for user, rows in zip(who, np.split(order, starts[1:]), strict=True):
+        for user, rows in by_user(users):
             found[rows] = self.scores(np.array([user]))[0, items[rows]]
         return found
 
 
-class Implicit(Model):
-    """A model of implicit, by its module and its name there."""
+class Implicit(Named):
+    """A model of implicit."""
 
-    def __init__(self, module: str, name: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module(f"implicit.{module}"), name)
+    module = "implicit"
 
     def fit(self) -> None:
         self.model = self.kind(**self.settings, num_threads=1)
@@ -274,12 +278,10 @@ class MyFM(Model):
         return self.model.predict(None, self._blocks(users, items))
 
 
-class LensKit(Model):
-    """A model of LensKit, by its module and its name there."""
+class LensKit(Named):
+    """A model of LensKit."""
 
-    def __init__(self, module: str, name: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module(f"lenskit.{module}"), name)
+    module = "lenskit"
 
     def read(self, part: Part) -> None:
         import pandas as pd
@@ -298,9 +300,7 @@ class LensKit(Model):
         from lenskit import predict
 
         found = np.empty(len(users))
-        order = np.argsort(users, kind="stable")
-        who, starts = np.unique(users[order], return_index=True)
-        for user, rows in zip(who.tolist(), np.split(order, starts[1:]), strict=True):
+        for user, rows in by_user(users):
             found[rows] = predict(self.model, user, items[rows]).scores()
         return found
 
@@ -359,8 +359,7 @@ _ALS = {"ml-100k": (50, 10.0, 1.0), "ml-1m": (50, 100.0, 8.0), "continuous": (4,
 def _als(name: str) -> Model:
     factors, penalty, weight = _ALS.get(name, _ALS["ml-1m"])
     return Implicit(
-        "als",
-        "AlternatingLeastSquares",
+        "als.AlternatingLeastSquares",
         factors=factors,
         regularization=penalty,
         alpha=weight,
@@ -395,8 +394,8 @@ RATINGS = {
         lambda _: Surprise("KNNBaseline", k=40, sim_options=_NEAR, verbose=False),
         RATED,
     ),
-    "LensKit BiasedMF": Row("lenskit", lambda _: LensKit("als", "BiasedMFScorer"), RATED),
-    "LensKit ItemKNN": Row("lenskit", lambda _: LensKit("knn", "ItemKNNScorer"), RATED),
+    "LensKit BiasedMF": Row("lenskit", lambda _: LensKit("als.BiasedMFScorer"), RATED),
+    "LensKit ItemKNN": Row("lenskit", lambda _: LensKit("knn.ItemKNNScorer"), RATED),
 }
 
 LISTS = {
@@ -415,16 +414,16 @@ LISTS = {
     "implicit ALS, tuned": Row("implicit", _als, CHOSEN),
     "implicit BPR": Row(
         "implicit",
-        lambda _: Implicit("bpr", "BayesianPersonalizedRanking", random_state=0),
+        lambda _: Implicit("bpr.BayesianPersonalizedRanking", random_state=0),
         RATED,
     ),
     "implicit k-NN, cosine": Row(
-        "implicit", lambda _: Implicit("nearest_neighbours", "CosineRecommender", K=40), CHOSEN
+        "implicit", lambda _: Implicit("nearest_neighbours.CosineRecommender", K=40), CHOSEN
     ),
     "cornac BPR": Row("cornac", lambda _: Cornac("BPR"), RATED),
-    "LensKit ImplicitMF": Row("lenskit", lambda _: LensKit("als", "ImplicitMFScorer"), RATED),
+    "LensKit ImplicitMF": Row("lenskit", lambda _: LensKit("als.ImplicitMFScorer"), RATED),
     "LensKit ItemKNN": Row(
-        "lenskit", lambda _: LensKit("knn", "ItemKNNScorer", feedback="implicit"), RATED
+        "lenskit", lambda _: LensKit("knn.ItemKNNScorer", feedback="implicit"), RATED
     ),
 }
 

@@ -34,6 +34,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 
 from _curves import rounds_shown
+from _results import append, read
 from edgewise import AdaBoostMH, Callback
 from edgewise.common.text import text_table
 
@@ -222,13 +223,6 @@ def memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def read(results: Path) -> list[Record]:
-    """Return the lines of the results."""
-    if not results.exists():
-        return []
-    return [json.loads(line) for line in results.read_text().splitlines()]
-
-
 def run_all(
     results: Path, tasks: list[str], methods: list[str], threads: int, share: float
 ) -> None:
@@ -247,8 +241,7 @@ def run_all(
                 check=True,
             )
             line = json.loads(found.stdout.splitlines()[-1])
-            with results.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            append(results, line)
             print(f"{name}: {method}, {line['seconds'][-1]:.1f} s", file=sys.stderr, flush=True)
 
 
