@@ -11,7 +11,6 @@ Settings are text, written as between the brackets of the class, so that result 
 and settings can come from the command line.
 """
 
-import json
 import os
 import time
 import warnings
@@ -30,6 +29,7 @@ from sklearn.model_selection import train_test_split
 
 import edgewise
 import edgewise.search
+from _results import append, read
 from edgewise import AdaBoostMH, Callback, datasets
 from edgewise.boosting import loop
 from edgewise.data import Chunks, as_table, fit_encode
@@ -261,9 +261,7 @@ class Results:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.records: list[Record] = []
-        if path is not None and path.exists():
-            self.records = [json.loads(line) for line in path.read_text().splitlines() if line]
+        self.records: list[Record] = [] if path is None else read(path)
 
     def add(self, data: str, method: str, run: Callable[[], Record]) -> Record:
         """Return the record of a method on a data set, running it if necessary."""
@@ -275,8 +273,7 @@ class Results:
         self.records.append(new)
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a") as out:
-                out.write(json.dumps(new) + "\n")
+            append(self.path, new)
         print(f"... {shown_end(new)}", flush=True)
         return new
 

@@ -10,7 +10,7 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -45,6 +45,10 @@ class Part(NamedTuple):
         """The training part, users by items."""
         entries = self.values.astype(np.float32), (self.users, self.items)
         return sparse.csr_matrix(entries, shape=tuple(self.shape))
+
+    def rows(self) -> Iterator[tuple[int, int, float]]:
+        """The users, items and values of the training part."""
+        return zip(self.users.tolist(), self.items.tolist(), self.values.tolist(), strict=True)
 
     @property
     def scale(self) -> tuple[float, float]:
@@ -94,18 +98,36 @@ class Model:
     """The items most similar to one, where the library has them."""
 
 
-class Edgewise(Model):
-    """One of ours, by its name in `edgewise.recommend`.
+def by_user(users: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield each user, and the places where the user stands."""
+    order = np.argsort(users, kind="stable")
+    who, starts = np.unique(users[order], return_index=True)
+    return zip(who.tolist(), np.split(order, starts[1:]), strict=True)
+
+
+class Named(Model):
+    """A model by its name in a module of its library."""
+
+    module = ""
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        super().__init__(**settings)
+        module, _, kind = f"{self.module}.{name}".rpartition(".")
+        self.kind = getattr(import_module(module), kind)
+
+
+class Edgewise(Named):
+    """One of ours.
 
     It sees ratings alone, unless `described` names the data set whose features of users and items
     it sees as well.
     """
 
+    module = "edgewise.recommend"
     warm = True
 
     def __init__(self, name: str, described: str | None = None, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module("edgewise.recommend"), name)
+        super().__init__(name, **settings)
         self.described = described
 
     def read(self, part: Part) -> None:
@@ -151,18 +173,15 @@ class Edgewise(Model):
         return self.model.similar_items(item, n)
 
 
-class Surprise(Model):
-    """A model of Surprise, by its name there."""
+class Surprise(Named):
+    """A model of Surprise."""
 
-    def __init__(self, name: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module("surprise"), name)
+    module = "surprise"
 
     def read(self, part: Part) -> None:
         import surprise
 
-        columns = (column.tolist() for column in (part.users, part.items, part.values))
-        rows = [(*row, None) for row in zip(*columns, strict=True)]
+        rows = [(*row, None) for row in part.rows()]
         scale = surprise.Reader(rating_scale=part.scale)
         self.data = surprise.Dataset(scale).construct_trainset(rows)
 
@@ -174,18 +193,15 @@ class Surprise(Model):
         return np.array([one.est for one in self.model.test([(*pair, 0.0) for pair in pairs])])
 
 
-class Cornac(Model):
-    """A model of cornac, by its name there."""
+class Cornac(Named):
+    """A model of cornac."""
 
-    def __init__(self, name: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module("cornac.models"), name)
+    module = "cornac.models"
 
     def read(self, part: Part) -> None:
         from cornac.data import Dataset
 
-        columns = (column.tolist() for column in (part.users, part.items, part.values))
-        self.data = Dataset.from_uir(list(zip(*columns, strict=True)))
+        self.data = Dataset.from_uir(list(part.rows()))
         # Scores are in the order in which the library first met the items.
         self.known = np.fromiter(self.data.iid_map, dtype=np.intp)
         self.matrix = part.matrix
@@ -201,19 +217,15 @@ class Cornac(Model):
 
     def rate(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         found = np.empty(len(users))
-        order = np.argsort(users, kind="stable")
-        who, starts = np.unique(users[order], return_index=True)
-        for user, rows in zip(who, np.split(order, starts[1:]), strict=True):
+        for user, rows in by_user(users):
             found[rows] = self.scores(np.array([user]))[0, items[rows]]
         return found
 
 
-class Implicit(Model):
-    """A model of implicit, by its module and its name there."""
+class Implicit(Named):
+    """A model of implicit."""
 
-    def __init__(self, module: str, name: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module(f"implicit.{module}"), name)
+    module = "implicit"
 
     def fit(self) -> None:
         self.model = self.kind(**self.settings, num_threads=1)
@@ -266,12 +278,10 @@ class MyFM(Model):
         return self.model.predict(None, self._blocks(users, items))
 
 
-class LensKit(Model):
-    """A model of LensKit, by its module and its name there."""
+class LensKit(Named):
+    """A model of LensKit."""
 
-    def __init__(self, module: str, name: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.kind = getattr(import_module(f"lenskit.{module}"), name)
+    module = "lenskit"
 
     def read(self, part: Part) -> None:
         import pandas as pd
@@ -290,9 +300,7 @@ class LensKit(Model):
         from lenskit import predict
 
         found = np.empty(len(users))
-        order = np.argsort(users, kind="stable")
-        who, starts = np.unique(users[order], return_index=True)
-        for user, rows in zip(who.tolist(), np.split(order, starts[1:]), strict=True):
+        for user, rows in by_user(users):
             found[rows] = predict(self.model, user, items[rows]).scores()
         return found
 
@@ -351,8 +359,7 @@ _ALS = {"ml-100k": (50, 10.0, 1.0), "ml-1m": (50, 100.0, 8.0), "continuous": (4,
 def _als(name: str) -> Model:
     factors, penalty, weight = _ALS.get(name, _ALS["ml-1m"])
     return Implicit(
-        "als",
-        "AlternatingLeastSquares",
+        "als.AlternatingLeastSquares",
         factors=factors,
         regularization=penalty,
         alpha=weight,
@@ -387,8 +394,8 @@ RATINGS = {
         lambda _: Surprise("KNNBaseline", k=40, sim_options=_NEAR, verbose=False),
         RATED,
     ),
-    "LensKit BiasedMF": Row("lenskit", lambda _: LensKit("als", "BiasedMFScorer"), RATED),
-    "LensKit ItemKNN": Row("lenskit", lambda _: LensKit("knn", "ItemKNNScorer"), RATED),
+    "LensKit BiasedMF": Row("lenskit", lambda _: LensKit("als.BiasedMFScorer"), RATED),
+    "LensKit ItemKNN": Row("lenskit", lambda _: LensKit("knn.ItemKNNScorer"), RATED),
 }
 
 LISTS = {
@@ -407,16 +414,16 @@ LISTS = {
     "implicit ALS, tuned": Row("implicit", _als, CHOSEN),
     "implicit BPR": Row(
         "implicit",
-        lambda _: Implicit("bpr", "BayesianPersonalizedRanking", random_state=0),
+        lambda _: Implicit("bpr.BayesianPersonalizedRanking", random_state=0),
         RATED,
     ),
     "implicit k-NN, cosine": Row(
-        "implicit", lambda _: Implicit("nearest_neighbours", "CosineRecommender", K=40), CHOSEN
+        "implicit", lambda _: Implicit("nearest_neighbours.CosineRecommender", K=40), CHOSEN
     ),
     "cornac BPR": Row("cornac", lambda _: Cornac("BPR"), RATED),
-    "LensKit ImplicitMF": Row("lenskit", lambda _: LensKit("als", "ImplicitMFScorer"), RATED),
+    "LensKit ImplicitMF": Row("lenskit", lambda _: LensKit("als.ImplicitMFScorer"), RATED),
     "LensKit ItemKNN": Row(
-        "lenskit", lambda _: LensKit("knn", "ItemKNNScorer", feedback="implicit"), RATED
+        "lenskit", lambda _: LensKit("knn.ItemKNNScorer", feedback="implicit"), RATED
     ),
 }
 

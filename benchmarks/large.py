@@ -34,6 +34,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 
 from _curves import rounds_shown
+from _results import append, read
 from edgewise import AdaBoostMH, Callback
 from edgewise.common.text import text_table
 
@@ -128,18 +129,19 @@ class _Marks(Callback):
         self.clock.mark()
 
 
+def staged(model: Any, clock: Clock, X_test: Any) -> Scored:
+    """Yield the probabilities after some of the rounds that the clock has marked."""
+    wanted = set(rounds_shown(len(clock.marks), SHOWN))
+    for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
+        if t in wanted:
+            yield t, shares
+
+
 def ours(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callable[[Any], Scored]:
     model = AdaBoostMH(n_rounds=task.rounds, n_jobs=threads, callbacks=[_Marks(clock)])
     clock.start()
     model.fit(X, y)
-
-    def scored(X_test: Any) -> Scored:
-        wanted = set(rounds_shown(len(clock.marks), SHOWN))
-        for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
-            if t in wanted:
-                yield t, shares
-
-    return scored
+    return lambda X_test: staged(model, clock, X_test)
 
 
 def default(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callable[[Any], Scored]:
@@ -182,14 +184,7 @@ def histogram(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callabl
     clock.start()
     model.fit(X, y)
     clock.marks = clock.marks[model.n_trees_per_iteration_ - 1 :: model.n_trees_per_iteration_]
-
-    def scored(X_test: Any) -> Scored:
-        wanted = set(rounds_shown(len(clock.marks), SHOWN))
-        for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
-            if t in wanted:
-                yield t, shares
-
-    return scored
+    return lambda X_test: staged(model, clock, X_test)
 
 
 METHODS = {
@@ -228,13 +223,6 @@ def memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def read(results: Path) -> list[Record]:
-    """Return the lines of the results."""
-    if not results.exists():
-        return []
-    return [json.loads(line) for line in results.read_text().splitlines()]
-
-
 def run_all(
     results: Path, tasks: list[str], methods: list[str], threads: int, share: float
 ) -> None:
@@ -253,8 +241,7 @@ def run_all(
                 check=True,
             )
             line = json.loads(found.stdout.splitlines()[-1])
-            with results.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            append(results, line)
             print(f"{name}: {method}, {line['seconds'][-1]:.1f} s", file=sys.stderr, flush=True)
 
 

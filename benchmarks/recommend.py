@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from _recommenders import LISTS, RATINGS, Part, Row
+from _results import append, read
 from edgewise import datasets
 
 LIKED = 4
@@ -202,16 +203,7 @@ def measure(name: str, title: str, python: str, folder: str, results: Path) -> N
     command = [python, script, name, title, folder]
     settings = {f"{name}_THREADS": "1" for name in THREADS} | {"EDGEWISE_BACKEND": "numba"}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=os.environ | settings)
-    line = {"set": name, "model": title, **json.loads(done.stdout)}
-    with results.open("a") as file:
-        file.write(json.dumps(line) + "\n")
-
-
-def read(results: Path) -> list[dict[str, Any]]:
-    """Return the lines of the results."""
-    if not results.exists():
-        return []
-    return [json.loads(line) for line in results.read_text().splitlines()]
+    append(results, {"set": name, "model": title, **json.loads(done.stdout)})
 
 
 def table(lines: dict[tuple[str, str], dict[str, Any]]) -> Iterator[str]:

@@ -13,7 +13,6 @@ one-hot encoded for the forests. Our kernels are loaded or compiled by a fit tha
 """
 
 import argparse
-import json
 import math
 import os
 import time
@@ -40,6 +39,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from _results import append, read
 from edgewise import AdaBoostMH, datasets
 from edgewise.common.text import text_table
 
@@ -228,20 +228,12 @@ def run(models: Sequence[str], sets: Sequence[str], results: Path) -> None:
                 if (name, number, model) not in wanted:
                     continue
                 line = {"set": name, "split": number, "model": model, **measure(model, split)}
-                with results.open("a") as file:
-                    file.write(json.dumps(line) + "\n")
+                append(results, line)
                 print(
                     f"{name:16} {number} {model:24} error {100 * line['error']:6.2f} %  "
                     f"log loss {line['log_loss']:.4f}  fit {line['fit']:8.2f} s",
                     flush=True,
                 )
-
-
-def read(results: Path) -> list[dict[str, Any]]:
-    """Return the lines of the results."""
-    if not results.exists():
-        return []
-    return [json.loads(line) for line in results.read_text().splitlines()]
 
 
 class Table:

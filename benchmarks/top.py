@@ -39,6 +39,8 @@ os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 
 import numpy as np
 
+from _results import append, read
+
 COLUMNS, FACTORS = 136, 12
 # The shares of documents below each grade.
 SHARES = (0.52, 0.84, 0.97, 0.992)
@@ -321,10 +323,6 @@ def resident() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def table(records: list[dict[str, Any]]) -> str:
     """Return the best NDCG@10 up to each time, as Markdown."""
     rows = [["", *(f"{t} s" for t in TIMES), "memory"], ["---"] * (len(TIMES) + 2)]
@@ -391,8 +389,7 @@ def main() -> None:
             command += ["--seconds", str(options.seconds)]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
             record = {"data": data, **json.loads(done.stdout)}
-            with options.results.open("a") as lines:
-                lines.write(json.dumps(record) + "\n")
+            append(options.results, record)
             for rounds, spent, value in record["points"]:
                 print(f"{title:28} {rounds:5} rounds {spent:7.1f} CPU s   NDCG@10 {value:.4f}")
             print(f"{title:28} {record['settings']} {record['peak']:.0f} MiB", flush=True)

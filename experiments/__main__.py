@@ -12,10 +12,11 @@ import argparse
 import logging
 import signal
 from pathlib import Path
+from textwrap import indent
 
 from edgewise.backend.choose import need_gpu
 from edgewise.common.text import text_table
-from experiments.runner import Options, experiments, printed, publish, run
+from experiments.runner import Experiment, Options, experiments, printed, publish, run
 
 
 class StoppedError(BaseException):
@@ -45,16 +46,13 @@ def minutes(word: str) -> float:
     return found
 
 
-def main() -> int:
-    """Run what the command line names."""
-    # Queries without pairs are no news in a table of results.
-    logging.getLogger("edgewise").setLevel(logging.ERROR)
-    known = experiments()
-    listed = text_table([[one.name, one.title] for one in known.values()], "  ", (0, 1))
+def command_line(known: dict[str, Experiment]) -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    listed = text_table([[one.name, one.title] for one in known.values()], left=(0, 1))
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description="Run one experiment, and see the paper's figures beside ours.",
-        epilog=f"experiments:\n{listed}",
+        epilog=f"experiments:\n{indent(listed, '  ')}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     names = [*known, "all", "publish"]
@@ -85,37 +83,53 @@ def main() -> int:
     parser.add_argument(
         "--folder", type=Path, default=Path("results"), help="of the results (%(default)s)"
     )
+    return parser
+
+
+def run_one(experiment: Experiment, options: Options) -> int:
+    """Run an experiment, print its figures and return the exit code."""
+    name = experiment.name
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        report = run(experiment, options, lambda line: print(line, flush=True))
+    except StoppedError:
+        print(f"\nstopped: {name} goes on with --resume", file=sys.stderr)
+        return 130
+    except ModuleNotFoundError as error:
+        print(f"error: {name} needs {error.name}: pip install {error.name}", file=sys.stderr)
+        return 2
+    except (OSError, ImportError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    finally:
+        signal.signal(signal.SIGINT, before)
+    print("\n" + printed(experiment, report.parent))
+    print(f"\nthe report: {report}\n", flush=True)
+    return 0
+
+
+def main() -> int:
+    """Run what the command line names."""
+    # Queries without pairs are no news in a table of results.
+    logging.getLogger("edgewise").setLevel(logging.ERROR)
+    known = experiments()
+    parser = command_line(known)
     given = parser.parse_args()
     if given.device == "cuda":
         try:
             need_gpu()
         except RuntimeError as error:
             parser.error(str(error))
-    only = tuple(given.only)
-    options = Options(
-        given.quick, given.resume, given.budget, given.seed, given.device, given.threads,
-        given.rounds, given.folder, only,
-    )  # fmt: skip
     if given.name == "publish":
         print(publish(given.folder, Path("docs/results/papers")))
         return 0
+    options = Options(
+        given.quick, given.resume, given.budget, given.seed, given.device, given.threads,
+        given.rounds, given.folder, tuple(given.only),
+    )  # fmt: skip
     for name in known if given.name == "all" else [given.name]:
-        before = signal.signal(signal.SIGINT, stop)
-        try:
-            report = run(known[name], options, lambda line: print(line, flush=True))
-        except StoppedError:
-            print(f"\nstopped: {name} goes on with --resume", file=sys.stderr)
-            return 130
-        except ModuleNotFoundError as error:
-            print(f"error: {name} needs {error.name}: pip install {error.name}", file=sys.stderr)
-            return 2
-        except (OSError, ImportError, ValueError) as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-        finally:
-            signal.signal(signal.SIGINT, before)
-        print("\n" + printed(known[name], report.parent))
-        print(f"\nthe report: {report}\n", flush=True)
+        if code := run_one(known[name], options):
+            return code
     return 0
 
 

@@ -1,11 +1,31 @@
-"""Rules with given outputs, and a whole search of the backend in one call."""
+"""What tests share: cases of settings, rules with given outputs, a search in one call."""
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from edgewise.backend.base import LEARN, Question, Targets
 from edgewise.backend.host import HostState
 from edgewise.model import Test
+
+# The fields of Haar filters as weights of the pixels in them: light, dark, and dark that counts
+# twice.
+FIELDS = {
+    "two stripes across": [[1, -1]],
+    "two stripes down": [[1], [-1]],
+    "three stripes across": [[1, -2, 1]],
+    "three stripes down": [[1], [-2], [1]],
+    "checkerboard": [[1, -1], [-1, 1]],
+}
+
+
+def cases(table):
+    """Return one parameter of a test for each value of each setting."""
+    return [
+        pytest.param(name, value, id=f"{name}-{place}")
+        for name, values in table.items()
+        for place, value in enumerate(values)
+    ]
 
 
 class Given(Test):

@@ -10,7 +10,6 @@ bit for bit::
     model.predict_proba([{"size": 4.5, "colour": "red"}])
 """
 
-import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import one_of, positive
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import OrNone, Record, Value
+from edgewise.common.files import PathLike
 from edgewise.data.columns import Column, NumericColumn, from_objects
 from edgewise.data.table import (
     INFINITE_CHOICES,
@@ -207,7 +207,7 @@ class SavedRanker(SavedModel[RankScorer]):
         return self._scores(X)[:, 0] + float(self._scorer.score_offsets[-1])
 
 
-def load(path: str | os.PathLike[str]) -> SavedClassifier | SavedRanker:
+def load(path: PathLike) -> SavedClassifier | SavedRanker:
     """Read a saved `AdaBoostMH` or `RankBoost` to predict with; NumPy is all that it needs.
 
     Predictions are those of :func:`edgewise.load`, bit for bit. Rows may be a two-dimensional array

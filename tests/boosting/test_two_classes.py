@@ -6,7 +6,8 @@ from scipy.special import softmax
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from edgewise import AdaBoostMH, Checkpoint, RankBoost, load, metrics
-from edgewise.boosting import binary_measures, monitor
+from edgewise.boosting import monitor
+from edgewise.boosting.monitor import binary_measures
 
 MEASURES = ["roc_auc", "balanced_accuracy"]
 

@@ -1,9 +1,12 @@
 """How commands are run in tests: what they print, and that they fail in one line."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from edgewise import io
+from edgewise.boosting import loop
 from edgewise.cli import main
 
 
@@ -33,6 +36,24 @@ def failure():
 @pytest.fixture
 def success():
     return _success
+
+
+@pytest.fixture
+def interrupt_after(monkeypatch):
+    """Have training interrupted, as by Ctrl-C, after a number of rounds."""
+    choose = loop._choose
+
+    def patch(n_rounds):
+        rounds = itertools.count()
+
+        def interrupted(*arguments):
+            if next(rounds) >= n_rounds:
+                raise KeyboardInterrupt
+            return choose(*arguments)
+
+        monkeypatch.setattr(loop, "_choose", interrupted)
+
+    return patch
 
 
 def _data(seed, n_queries=6, n_docs=8):

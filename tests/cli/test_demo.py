@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import edgewise
-import edgewise.boosting.loop
 from edgewise.cli import demo
 
 
@@ -73,11 +72,8 @@ def test_works_without_matplotlib_and_says_so(tmp_path, monkeypatch, capsys):
     assert [file.name for file in tmp_path.iterdir()] == ["digits.edgewise"]
 
 
-def test_an_interrupt_during_training_ends_the_demo(tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(edgewise.boosting.loop, "_choose", interrupted)
+def test_an_interrupt_during_training_ends_the_demo(tmp_path, interrupt_after):
+    interrupt_after(0)
     with pytest.raises(KeyboardInterrupt):
         demo.run(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,5 @@
 """``edgewise fuse`` on small files."""
 
-import itertools
 import json
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 import edgewise
-import edgewise.boosting.loop
 from edgewise import RankBoost, RankFusion, fusion, io, metrics
 from edgewise.cli import main
 from edgewise.fusion import FUSIONS
@@ -107,15 +105,8 @@ class TestFuse:
         ]
         assert outs[0] == outs[1]
 
-    def test_ctrl_c_keeps_the_rounds_so_far(self, runs, success, capsys, monkeypatch):
-        rounds, choose = itertools.count(1), edgewise.boosting.loop._choose
-
-        def interrupted(*arguments):
-            if next(rounds) > 3:
-                raise KeyboardInterrupt
-            return choose(*arguments)
-
-        monkeypatch.setattr(edgewise.boosting.loop, "_choose", interrupted)
+    def test_ctrl_c_keeps_the_rounds_so_far(self, runs, success, capsys, interrupt_after):
+        interrupt_after(3)
         argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
         assert main([*argv, "--model", "f.edgewise"]) == 130
         assert capsys.readouterr().err.startswith("edgewise: warning: training interrupted after 3")

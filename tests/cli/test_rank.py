@@ -1,7 +1,6 @@
 """``edgewise rank`` on small files."""
 
 import gzip
-import itertools
 import json
 import logging
 
@@ -10,7 +9,6 @@ import pandas as pd
 import pytest
 
 import edgewise
-import edgewise.boosting.loop
 from edgewise import RankBoost, cross_validate, io
 from edgewise.cli import main, tables
 from edgewise.common.choices import RANK_LEARNERS
@@ -197,15 +195,8 @@ class TestRankWarnings:
         assert err.count("\n") == 1
         assert not logging.getLogger("edgewise").handlers
 
-    def test_ctrl_c_keeps_the_rounds_so_far(self, letor, capsys, monkeypatch):
-        rounds, choose = itertools.count(1), edgewise.boosting.loop._choose
-
-        def interrupted(*arguments):
-            if next(rounds) > 5:
-                raise KeyboardInterrupt
-            return choose(*arguments)
-
-        monkeypatch.setattr(edgewise.boosting.loop, "_choose", interrupted)
+    def test_ctrl_c_keeps_the_rounds_so_far(self, letor, capsys, interrupt_after):
+        interrupt_after(5)
         argv = ["rank", letor / "train.txt", "--test", letor / "test.txt"]
         argv += ["--model", letor / "m.edgewise", "--output", letor / "s.txt"]
         assert main([str(word) for word in argv]) == 130
@@ -215,11 +206,8 @@ class TestRankWarnings:
         assert edgewise.load(letor / "m.edgewise").n_rounds_ == 5
         assert len((letor / "s.txt").read_text().splitlines()) == 48
 
-    def test_ctrl_c_before_the_first_round_writes_nothing(self, letor, capsys, monkeypatch):
-        def interrupted(*_):
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(edgewise.boosting.loop, "_choose", interrupted)
+    def test_ctrl_c_before_the_first_round_writes_nothing(self, letor, capsys, interrupt_after):
+        interrupt_after(0)
         before = contents(letor)
         argv = ["rank", letor / "train.txt", "--model", letor / "m.edgewise"]
         assert main([str(word) for word in argv]) == 130

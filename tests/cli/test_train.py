@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import itertools
 import json
 import os
 import pickle
@@ -16,7 +15,6 @@ import numpy as np
 import pytest
 
 import edgewise
-import edgewise.boosting.loop
 from edgewise import AdaBoostMH, RankBoost, io
 from edgewise.cli import fitting, main
 from edgewise.cli.progress import LiveProgress
@@ -260,15 +258,8 @@ class TestEveryCommand:
         assert done.stderr.count("\n") == 1
 
 
-def test_ctrl_c_saves_the_rounds_so_far(home, folder, capsys, monkeypatch):
-    rounds, choose = itertools.count(1), edgewise.boosting.loop._choose
-
-    def interrupted(*arguments):
-        if next(rounds) > 5:
-            raise KeyboardInterrupt
-        return choose(*arguments)
-
-    monkeypatch.setattr(edgewise.boosting.loop, "_choose", interrupted)
+def test_ctrl_c_saves_the_rounds_so_far(home, folder, capsys, interrupt_after):
+    interrupt_after(5)
     argv = ["train", str(home / "people.csv"), "--target", "income", "--learner", "stump"]
     assert main([*argv, "--rounds", "99"]) == 130
     out = capsys.readouterr().out

@@ -17,7 +17,7 @@ def test_text_of_any_kind_becomes_one_printable_line():
 
 def test_a_table_is_aligned():
     assert text_table([["run", "map"], ["bm25", "0.25"]]) == "run    map\nbm25  0.25"
-    assert text_table([["a", "b"], ["cc", "dd"]], " ", left=(1,)) == "  a  b\n cc  dd"
+    assert text_table([["a", "b"], ["cc", "dd"]], left=(1,)) == " a  b\ncc  dd"
 
 
 def test_counts_agree_with_their_nouns():

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from edgewise.data import MAX_BINS, NumericColumn
 from edgewise.data.filters import _BLOCK, KINDS, Filter, Filters, Images, even_bins
 
-# The fields of each kind as weights of the pixels in them: light, dark, and dark that counts twice.
-FIELDS = {
-    "two stripes across": [[1, -1]],
-    "two stripes down": [[1], [-1]],
-    "three stripes across": [[1, -2, 1]],
-    "three stripes down": [[1], [-2], [1]],
-    "checkerboard": [[1, -1], [-1, 1]],
-}
+from ..helpers import FIELDS
 
 SHAPES = st.tuples(st.integers(1, 7), st.integers(1, 7)).filter(lambda shape: max(shape) > 1)
 

@@ -30,6 +30,11 @@ def real(request: pytest.FixtureRequest) -> datasets.Dataset:
     return load_once(name)
 
 
+def one(name: str) -> pytest.MarkDecorator:
+    """Return a mark for a test of one real set."""
+    return pytest.mark.parametrize("real", [name], indirect=True)
+
+
 @functools.cache
 def load_once(name: str) -> datasets.Dataset:
     return datasets.load(name, download=False)

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.datasets.conftest import one
 
 from edgewise import datasets
 from edgewise.datasets import DatasetMismatchError, catalogue
@@ -162,19 +163,6 @@ def test_importing_io_stays_light():
     code = f"import sys, edgewise.io; sys.exit(str({heavy} & set(sys.modules) or ''))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""
-
-
-@pytest.fixture(scope="module")
-def real(request):
-    """Load the real set of the given name where it is on this machine."""
-    name = request.param
-    if not datasets.available(name):
-        pytest.skip(f"no copy of {name}: set EDGEWISE_DATA to a folder that has it")
-    return datasets.load(name, download=False)
-
-
-def one(name):
-    return pytest.mark.parametrize("real", [name], indirect=True)
 
 
 def rows(real):

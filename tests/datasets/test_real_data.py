@@ -4,14 +4,11 @@ their publishers or papers state."""
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.datasets.conftest import one
 
 from edgewise import datasets
 
 pytestmark = pytest.mark.real_data
-
-
-def one(name: str):
-    return pytest.mark.parametrize("real", [name], indirect=True)
 
 
 @pytest.mark.parametrize("real", datasets.names("classification"), indirect=True)

@@ -5,25 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.datasets.conftest import one
 
 from edgewise import datasets
 from edgewise.datasets.files import decompress
 from edgewise.datasets.movielens import triples
 
 pytestmark = pytest.mark.real_data
-
-
-@pytest.fixture(scope="module")
-def real(request):
-    """Load the real set of the given name where it is on this machine."""
-    name = request.param
-    if not datasets.available(name):
-        pytest.skip(f"no copy of {name}: set EDGEWISE_DATA to a folder that has it")
-    return datasets.load(name, download=False)
-
-
-def one(name):
-    return pytest.mark.parametrize("real", [name], indirect=True)
 
 
 def genres(real, item):

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.datasets.conftest import one
 
 pytestmark = pytest.mark.real_data
-
-
-def one(name: str):
-    return pytest.mark.parametrize("real", [name], indirect=True)
 
 
 def class_counts(y: np.ndarray) -> dict[object, int]:

@@ -10,6 +10,8 @@ from scipy import sparse
 
 from edgewise import AdaBoostMH, Best, Indicator, Lazy, Product, Selector, Stump, Tree
 
+from ..helpers import cases
+
 N = 30
 X = np.random.default_rng(0).normal(size=(N, 3))
 Y = np.arange(N) % 3
@@ -199,25 +201,8 @@ WRONG_VALUE = {
 }  # fmt: skip
 
 
-def cases(table):
-    return [
-        pytest.param(name, value, id=f"{name}-{place}")
-        for name, values in table.items()
-        for place, value in enumerate(values)
-    ]
-
-
-@pytest.mark.parametrize(("name", "value"), cases(WRONG_TYPE))
-def test_a_setting_of_the_wrong_type(name, value):
-    others = {"validation_fraction": 0.2} if name == "early_stopping_rounds" else {}
-    model = AdaBoostMH(**{"n_rounds": 2, **others, name: value})
-    with pytest.raises((TypeError, ValueError), match=rf"\b{name}\b"):
-        model.fit(X, Y)
-    assert not hasattr(model, "terms_")
-
-
-@pytest.mark.parametrize(("name", "value"), cases(WRONG_VALUE))
-def test_a_setting_of_the_wrong_value(name, value):
+@pytest.mark.parametrize(("name", "value"), cases(WRONG_TYPE) + cases(WRONG_VALUE))
+def test_a_setting_of_the_wrong_type_or_value(name, value):
     others = {"validation_fraction": 0.2} if name == "early_stopping_rounds" else {}
     model = AdaBoostMH(**{"n_rounds": 2, **others, name: value})
     with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):

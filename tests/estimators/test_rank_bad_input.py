@@ -17,6 +17,8 @@ from edgewise import (
     Tree,
 )
 
+from ..helpers import cases
+
 N = 30
 rng = np.random.default_rng(0)
 X = rng.normal(size=(N, 3))
@@ -177,14 +179,6 @@ WRONG = {
     "missing": [2, -1, "abstain", 0.5, True, False, [1], None],
     "eval_metric": ["accuracy", None, 3, "precision", "map@0", "ndcg@0"],
 }  # fmt: skip
-
-
-def cases(table):
-    return [
-        pytest.param(name, value, id=f"{name}-{place}")
-        for name, values in table.items()
-        for place, value in enumerate(values)
-    ]
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,7 @@ from edgewise.data import as_table, encode, fit_encode
 from edgewise.data.filters import Filters
 from edgewise.learners import learner_named
 
-# The weights of the fields of each kind, as the filters' own words have them.
-FIELDS = {
-    "two stripes across": [[1, -1]],
-    "two stripes down": [[1], [-1]],
-    "three stripes across": [[1, -2, 1]],
-    "three stripes down": [[1], [-2], [1]],
-    "checkerboard": [[1, -1], [-1, 1]],
-}
+from ..helpers import FIELDS
 
 
 def response(images, one):

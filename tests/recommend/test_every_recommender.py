@@ -17,6 +17,10 @@ PUBLIC = [
 ]
 
 
+class ChoiceTests(RecommenderTests):
+    implicit = True
+
+
 class TestRandomRecommender(RecommenderTests):
     asks_others = True
     knows_tastes = False
@@ -51,9 +55,7 @@ class TestItemKNN(RecommenderTests):
         return recommend.ItemKNN(n_neighbors=3, shrinkage=0.0)
 
 
-class TestItemKNNOfChoices(RecommenderTests):
-    implicit = True
-
+class TestItemKNNOfChoices(ChoiceTests):
     def make(self):
         return recommend.ItemKNN(n_neighbors=3, implicit=True)
 
@@ -65,9 +67,8 @@ class TestUserKNN(RecommenderTests):
         return recommend.UserKNN(n_neighbors=3, shrinkage=0.0)
 
 
-class TestUserKNNOfChoices(RecommenderTests):
+class TestUserKNNOfChoices(ChoiceTests):
     asks_others = True
-    implicit = True
 
     def make(self):
         return recommend.UserKNN(n_neighbors=3, implicit=True)
@@ -134,37 +135,27 @@ class TestNonNegativeFactorization(RecommenderTests):
         return recommend.NonNegativeFactorization(2, n_epochs=30, random_state=0)
 
 
-class TestImplicitFactorization(RecommenderTests):
-    implicit = True
-
+class TestImplicitFactorization(ChoiceTests):
     def make(self):
         return recommend.ImplicitFactorization(2, n_epochs=5, random_state=0)
 
 
-class TestEASE(RecommenderTests):
-    implicit = True
-
+class TestEASE(ChoiceTests):
     def make(self):
         return recommend.EASE(1.0)
 
 
-class TestSLIM(RecommenderTests):
-    implicit = True
-
+class TestSLIM(ChoiceTests):
     def make(self):
         return recommend.SLIM(regularization=1.0, sparsity=0.01)
 
 
-class TestPairwiseFactorization(RecommenderTests):
-    implicit = True
-
+class TestPairwiseFactorization(ChoiceTests):
     def make(self):
         return recommend.PairwiseFactorization(2, n_epochs=60, random_state=0)
 
 
-class TestBoostedLists(RecommenderTests):
-    implicit = True
-
+class TestBoostedLists(ChoiceTests):
     def make(self):
         return recommend.BoostedLists(regularization=1.0, n_factors=2, random_state=0)
 
@@ -207,36 +198,7 @@ class TestBoostedIndicators(RecommenderTests):
         )
 
 
-TESTED = [
-    TestRandomRecommender,
-    TestPopularity,
-    TestPopularityByMean,
-    TestBiasBaseline,
-    TestItemKNN,
-    TestItemKNNOfChoices,
-    TestUserKNN,
-    TestUserKNNOfChoices,
-    TestRankingNeighbor,
-    TestUserRegression,
-    TestNormalisedUserRegression,
-    TestContentRecommender,
-    TestBoostedContentRecommender,
-    TestStochasticFactorization,
-    TestAlternatingFactorization,
-    TestGradientFactorization,
-    TestSVDRecommender,
-    TestNonNegativeFactorization,
-    TestImplicitFactorization,
-    TestPairwiseFactorization,
-    TestEASE,
-    TestSLIM,
-    TestBoostedLists,
-    TestRankBoostRecommender,
-    TestBlend,
-    TestBoostedWithoutLevels,
-    TestBoostedFactorization,
-    TestBoostedIndicators,
-]
+TESTED = [case for name, case in globals().items() if name.startswith("Test")]
 
 
 def test_none_is_left_out():

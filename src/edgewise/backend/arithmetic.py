@@ -2,17 +2,19 @@
 
 Integer sums do not depend on their order. Libraries differ in the last digit of exp, so weights
 are computed from scores by plain additions and multiplications in a fixed order:
-exp(x) = 2**n * exp(r) with r = x - n ln 2, and a Taylor polynomial for exp(r). The compiled version
-is in `backend.numba.step`.
+exp(x) = 2**n * exp(r) with r = x - n ln 2, and a Taylor polynomial for exp(r).
 """
 
 import math
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import ROW, Exacts, Reals, Rows
 from edgewise.data.partition import Partition
+
+N = TypeVar("N", float, Reals)
 
 SEARCH_SCALE = 2.0**30
 """One unit of weight in the search. All weights together come to 1, so no histogram overflows."""
@@ -98,6 +100,17 @@ TAYLOR = (
 )
 
 
+def taylor(r: N) -> N:
+    """Return e**r for |r| <= ln 2 / 2, of one number or many; kernels compile it too."""
+    # By halves and not from one end (Estrin's scheme): processors do independent sums at once.
+    r2 = r * r
+    r4 = r2 * r2
+    a = (TAYLOR[0] + TAYLOR[1] * r) + (TAYLOR[2] + TAYLOR[3] * r) * r2
+    b = (TAYLOR[4] + TAYLOR[5] * r) + (TAYLOR[6] + TAYLOR[7] * r) * r2
+    c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
+    return (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
+
+
 def exp(x: Reals) -> Reals:
     """Return e**x, x cut to [-700, 700].
 
@@ -110,20 +123,23 @@ def exp(x: Reals) -> Reals:
     x = np.minimum(np.maximum(x, LOWEST), HIGHEST)
     n = np.rint(x * LOG2_E)
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    # By halves and not from one end (Estrin's scheme): processors do independent sums at once.
-    r2 = r * r
-    r4 = r2 * r2
-    a = (TAYLOR[0] + TAYLOR[1] * r) + (TAYLOR[2] + TAYLOR[3] * r) * r2
-    b = (TAYLOR[4] + TAYLOR[5] * r) + (TAYLOR[6] + TAYLOR[7] * r) * r2
-    c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
-    value = (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
-    return value * ((n.astype(np.int64) + 1023) << 52).view(np.float64)
+    return taylor(r) * ((n.astype(np.int64) + 1023) << 52).view(np.float64)
 
 
 SQRT_HALF = math.sqrt(0.5)
 
 SERIES = tuple(2.0 / (2 * k + 1) for k in range(1, 11))
 """The coefficients of s**3, s**5, ... in ln((1 + s) / (1 - s)) = 2 s + ..."""
+
+
+def log_series(m: N, n: Any) -> N:
+    """Return ln(m 2**n) for m between sqrt(1/2) and sqrt(2); kernels compile it too."""
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    tail = SERIES[-1] * z
+    for term in SERIES[-2::-1]:
+        tail = (tail + term) * z
+    return n * LN2_HIGH + ((s + s) + (s * tail + n * LN2_LOW))
 
 
 def log(x: Reals) -> Reals:
@@ -139,13 +155,7 @@ def log(x: Reals) -> Reals:
     """
     m, n = np.frexp(x)
     low = m < SQRT_HALF
-    m, n = np.where(low, m + m, m), n - low
-    s = (m - 1.0) / (m + 1.0)
-    z = s * s
-    tail = SERIES[-1] * z
-    for term in SERIES[-2::-1]:
-        tail = (tail + term) * z
-    return n * LN2_HIGH + ((s + s) + (s * tail + n * LN2_LOW))
+    return log_series(np.where(low, m + m, m), n - low)
 
 
 def exp_of(x: float) -> float:
@@ -159,13 +169,7 @@ def exp_of(x: float) -> float:
     x = min(max(x, LOWEST), HIGHEST)
     n = round(x * LOG2_E)
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    r2 = r * r
-    r4 = r2 * r2
-    a = (TAYLOR[0] + TAYLOR[1] * r) + (TAYLOR[2] + TAYLOR[3] * r) * r2
-    b = (TAYLOR[4] + TAYLOR[5] * r) + (TAYLOR[6] + TAYLOR[7] * r) * r2
-    c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
-    value = (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
-    return math.ldexp(value, n)
+    return math.ldexp(taylor(r), n)
 
 
 def log_of(x: float) -> float:
@@ -179,12 +183,7 @@ def log_of(x: float) -> float:
     m, n = math.frexp(x)
     if m < SQRT_HALF:
         m, n = m + m, n - 1
-    s = (m - 1.0) / (m + 1.0)
-    z = s * s
-    tail = SERIES[-1] * z
-    for term in SERIES[-2::-1]:
-        tail = (tail + term) * z
-    return n * LN2_HIGH + ((s + s) + (s * tail + n * LN2_LOW))
+    return log_series(m, n)
 
 
 # The largest float that fits into 64 bits: a share of 1 draws all but one row in 2**53.

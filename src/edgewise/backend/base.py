@@ -7,14 +7,14 @@ depend on their order, so every backend gives the same model, bit for bit.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import GAIN_SCALE, drawn
+from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE, drawn
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 
@@ -52,6 +52,11 @@ class Targets:
         low, high = self.label_weights[:, k]
         return self.row_weights * np.where(self.labels[k] > 0, high, low)
 
+    def row_masses(self, names: Sequence[str]) -> Exacts:
+        """Return the sample weights, a 1 for each row, or both, as the search counts them."""
+        known = {"weight": self.row_weights * SEARCH_SCALE, "count": np.ones(len(self.row_weights))}
+        return np.rint([known[name] for name in names]).astype(np.int64)
+
     def take(self, rows: Rows) -> "Targets":
         """Return the targets of some rows; the row weights keep their sizes."""
         return Targets(
@@ -87,6 +92,10 @@ class Problem:
     # Where leaves must hold a least amount: the rows' sample weights, a 1 for each row, or both, as
     # a problem with a score column for each.
     row_masses: "Problem | None" = None
+    kept: "dict[bytes, Any] | None" = None  # a tree node's histograms; None keeps nothing
+    # The node that this one is a part of, and the other part: the histograms of both give this
+    # one's by subtraction.
+    split_from: "tuple[Self, Self] | None" = field(default=None, repr=False)
 
     @property
     def n_scores(self) -> int:
@@ -107,11 +116,12 @@ class Problem:
         """Return the gain of the constant on these rows: see `gains`."""
         return int(gains((self.signed_totals**2).sum(), self.mass, damping))
 
-    def keeping(self) -> "Problem":
+    def keeping(self) -> Self:
         """Return the problem for a tree: its histograms may be kept, to subtract a part's."""
-        return self
+        masses = None if self.row_masses is None else self.row_masses.keeping()
+        return replace(self, kept={}, row_masses=masses)
 
-    def absolute(self) -> "Problem":
+    def absolute(self) -> Self:
         """Return the problem with ``|S|`` in place of S."""
         raise NotImplementedError
 

@@ -168,7 +168,7 @@ def need_gpu() -> None:
 def compiled_when(
     visits: float, form: str, rehearsal: Rehearsal | None = None, waits: bool = False
 ) -> Callable[[], bool]:
-    """Return what tells, at any time during the work, whether compiled loops do the rest of it.
+    """Return a function that says, whenever it is asked, whether compiled loops do the rest.
 
     The work visits this many entries, and earlier work of the same `form` counts as well. If it is
     worth it, another process compiles the `rehearsal` meanwhile; work that has none, or `waits`,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import SEARCH_SCALE, WIDE_SEARCH_LIMIT
+from edgewise.backend.arithmetic import WIDE_SEARCH_LIMIT
 from edgewise.backend.base import Problem, State, Targets
 from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows
 
@@ -101,10 +101,6 @@ class SignedProblem(Problem):
     # of `entries`, where there are any
     signed: Integers = field(default_factory=lambda: np.empty((1, 0, 1), dtype=SEARCH))
     rows: Rows | None = None  # the rows that count, ascending; None is all of them
-    kept: dict[bytes, Any] | None = None  # a tree node's histograms; None keeps nothing
-    # The node that this one is a part of, and the other part: the histograms of both give this
-    # one's by subtraction.
-    split_from: "tuple[SignedProblem, SignedProblem] | None" = None
     entries: Entries | None = None  # the entries that count, where only some do
     lease: Any = None  # gives the memory of `signed` back when nobody refers to it any more
 
@@ -156,10 +152,6 @@ class SignedProblem(Problem):
     def column_totals(self) -> Exacts:
         """The sums of all columns of S, the mass column included."""
         return np.append(self.signed_totals, self.mass) if self.mass_column else self.signed_totals
-
-    def keeping(self) -> "SignedProblem":
-        masses = None if self.row_masses is None else self.row_masses.keeping()
-        return replace(self, kept={}, row_masses=masses)
 
     def absolute(self) -> "SignedProblem":
         sizes, entries = np.abs(self.signed), self.entries
@@ -228,8 +220,7 @@ class HostState(State):
 
     def _masses(self, names: tuple[str, ...]) -> SignedProblem:
         """Return sample weights, numbers of rows or both as a problem, one after the other."""
-        known = {"weight": self.targets.row_weights * SEARCH_SCALE, "count": np.ones(self.n_rows)}
-        quanta = np.rint([known[name] for name in names]).astype(np.int64)
+        quanta = self.targets.row_masses(names)
         signed = aligned_zeros((*quanta.shape, 1), self.whole.signed.dtype.type)
         signed[:, :, 0] = quanta
         totals = quanta.sum(axis=1)

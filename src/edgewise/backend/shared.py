@@ -6,7 +6,7 @@ and everybody goes on alike. Rows never travel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -45,14 +45,6 @@ class SharedProblem(Problem):
     """A problem of all rows, of which `own` has those of this process."""
 
     own: Any = None
-    kept: dict[bytes, Histogram] | None = None  # a tree node's histograms; None keeps nothing
-    # The node that this one is a part of, and the other part: the histograms of both give this
-    # one's by subtraction.
-    split_from: "tuple[SharedProblem, SharedProblem] | None" = field(default=None, repr=False)
-
-    def keeping(self) -> "SharedProblem":
-        masses = None if self.row_masses is None else self.row_masses.keeping()
-        return replace(self, kept={}, row_masses=masses)
 
     def absolute(self) -> "SharedProblem":
         return replace(

@@ -22,10 +22,6 @@ from edgewise.boosting.loop import (
     boost as boost,
     boost_together as boost_together,
 )
-from edgewise.boosting.monitor import (
-    Metric as Metric,
-    Monitor as Monitor,
-    binary_measures as binary_measures,
-)
+from edgewise.boosting.monitor import Metric as Metric, Monitor as Monitor
 
 __all__: list[str]

@@ -1,7 +1,6 @@
 """Callbacks: objects that watch a training run, and can stop it."""
 
 import math
-import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from edgewise.boosting.history import History
 from edgewise.common.checks import integer, not_negative, positive
-from edgewise.common.files import trying
+from edgewise.common.files import PathLike, trying
 from edgewise.common.progress import close, progress_bar
 
 if TYPE_CHECKING:
@@ -249,7 +248,7 @@ class Checkpoint(Callback):
     >>> model = AdaBoostMH(n_rounds=10_000, callbacks=[Checkpoint("model.edgewise", every=500)])
     """
 
-    def __init__(self, path: str | os.PathLike[str], every: int = 100) -> None:
+    def __init__(self, path: PathLike, every: int = 100) -> None:
         self.path = Path(path)
         self.every = integer("every", every, 1)
 

@@ -181,7 +181,7 @@ class _Step(NamedTuple):
 
 
 def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
-    """Train from round `t` on, yielding after each; last comes why there is no other.
+    """Train from round `t` on, yielding after each; at the end, why there is no other.
 
     Where the objective can, several rounds are trained before the first of them is yielded.
     """

@@ -1,4 +1,4 @@
-"""The command ``edgewise``: one module a command, imported when it runs.
+"""The command ``edgewise``: one module for each command, imported when it runs.
 
 >>> from edgewise.cli import main
 >>> main(["--version"])

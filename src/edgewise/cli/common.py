@@ -26,6 +26,9 @@ RUN = (".run", ".run.gz")
 TABLE = (".csv", ".csv.gz", ".parquet")
 """How the names of models, TREC runs and tables end."""
 
+PATIENCE = 100
+"""Rounds without improvement on validation data after which training stops."""
+
 SETTINGS: dict[str, Any] = {
     "show_default": True,
     "help_option_names": ["-h", "--help"],
@@ -236,14 +239,22 @@ def model_file(option: Option) -> Decorator:
     return option("--model", type=OutputFile(MODEL), help=about)
 
 
+def time_limit(option: Option) -> Decorator:
+    """Add the option ``--time-limit``."""
+    kind, about = Real(0, min_open=True), "Stop training after this many seconds."
+    return option("--time-limit", type=kind, metavar="SECONDS", help=about)
+
+
 def boosting(option: Option) -> Decorator:
     """Add the options of every boosting run, named as the estimators name them."""
     rate, about = Real(0, 1, min_open=True), "Factor that shrinks every step."
+    stop = f"Stop after N rounds without improvement.  [default with --validate: {PATIENCE}]"
     return options(
         option("--rounds", "n_rounds", type=COUNT, default=500, help="Number of boosting rounds."),
         option("--learning-rate", type=rate, default=0.2, help=about),
         seed(option),
         threads(option),
+        option("--early-stopping-rounds", type=COUNT, help=stop),
     )
 
 

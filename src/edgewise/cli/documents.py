@@ -9,7 +9,7 @@ import rich_click as click
 from edgewise.cli import tables
 from edgewise.cli.common import RUN, TABLE, heading, one_line_errors, options, print_facts
 from edgewise.cli.ratings import check_libraries, write_columns
-from edgewise.cli.tables import Rows, test_values
+from edgewise.cli.tables import Rows, is_table, test_values
 from edgewise.common.text import counted, text_table
 
 if TYPE_CHECKING:
@@ -59,13 +59,6 @@ class Documents:
     def examples(self) -> tuple[Any, "Reals", Any]:
         """The features, grades and query ids that a ranker trains on; equal ids are one list."""
         return self.rows.X, self.judged.grades, self.judged.queries[self.judged.row_query]
-
-
-def is_table(path: str) -> bool:
-    """Return whether a file is a table, going by its name; all others are LETOR."""
-    from edgewise.io.tables import table_kind
-
-    return table_kind(path) is not None
 
 
 def check_roles(roles: Roles, path: str) -> None:

@@ -1,4 +1,4 @@
-"""``edgewise evaluate``: how good TREC runs are."""
+"""``edgewise evaluate``: how good a model or TREC runs are."""
 
 import logging
 from collections.abc import Sequence

@@ -23,7 +23,6 @@ _MOST, _LEAST = 50_000, 50
 # The share of the training rows that settings are compared on, by these metrics.
 _TUNING = 0.25
 _METRICS = {"classes": "log_loss", "labels": "hamming_loss", "grades": "map"}
-_PATIENCE = 100
 
 
 def split(
@@ -174,7 +173,7 @@ def _candidates(task: str) -> dict[str, dict[str, Any]]:
 
     base = [Stump(), Indicator()]
     if task == "grades":
-        patience = {"early_stopping_rounds": _PATIENCE, "n_rounds": 1000}
+        patience = {"early_stopping_rounds": common.PATIENCE, "n_rounds": 1000}
         return {
             "stumps": patience,
             "trees of 8 leaves": {"learner": "tree", **patience},

@@ -12,7 +12,7 @@ from click import get_current_context
 from edgewise.cli import common
 from edgewise.cli.common import FILE, heading, one_line_errors
 from edgewise.cli.evaluate import Report, read_runs, stem
-from edgewise.common.choices import FUSION_LEARNERS, FUSION_VALUES, FUSIONS, MONOTONIC
+from edgewise.common.choices import FUSION_VALUES, FUSIONS, MONOTONIC, RANK_LEARNERS
 from edgewise.common.text import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ RANKBOOST = "rankboost"
 METHODS = (RANKBOOST, *FUSIONS)
 WEIGHTED = ("borda", "comb_mnz", "comb_sum", "rrf")
 
-PATIENCE = 100
 _TOP_RULES = 5
 _METRICS = "map,ndcg@10,mrr,precision@10"
 
@@ -65,13 +64,8 @@ files, training = heading("Files"), heading("Training")
 )
 @common.boosting(training)
 @training(
-    "--early-stopping-rounds",
-    type=common.COUNT,
-    help=f"Stop after N rounds without improvement.  [default with --validate: {PATIENCE}]",
-)
-@training(
     "--learner",
-    choices=FUSION_LEARNERS,
+    choices=RANK_LEARNERS,
     help="Weak rules to boost; auto takes what validation prefers, thresholds or values.",
 )
 @training(
@@ -135,9 +129,7 @@ def fuse(
     parts = {"training": qrels, "validation": validate, "test": test}
     reports = {part: Report(path, _METRICS) for part, path in parts.items() if path is not None}
     _check_apart(reports)
-    for report in reports.values():
-        for name, one in systems.items():
-            report.add(name, _judged(one, report) if len(reports) > 1 else one)
+    _evaluate(systems, reports)
     with one_line_errors():
         lists = RankedLists.from_runs(systems)
         docs: Any = lists.docs
@@ -157,39 +149,14 @@ def fuse(
     # An evaluation sorts by score.
     unranked = np.zeros(len(lists), dtype=np.int64)
     fused = Run(lists.qid.astype(str), docs, unranked, scores, lists.qid)
-    for report in reports.values():
-        report.add(f"fused by {method}", _judged(fused, report) if len(reports) > 1 else fused)
+    _evaluate({f"fused by {method}": fused}, reports)
     learned = fusion is not None and saved is None
     if as_json:
-        means = {
-            part: {name: one.means for name, one in report.runs.items()}
-            for part, report in reports.items()
-        }
-        found = {"documents": len(lists), "method": method, "metrics": means.pop("training", {})}
-        if learned:
-            found["metrics_are_of_training_queries"] = True
-        common.print_json({**found, **means})
-        if fusion is not None and saved is None:
-            common.raise_if_interrupted(fusion)
-        return
-    counts = counted(len(lists.queries.ids), "queries"), counted(len(lists), "documents")
-    common.print_facts(
-        [
-            ("runs", f"{lists.n_lists}: {', '.join(lists.names)}"),
-            ("fused", f"{', '.join(counts)}, by {method}"),
-            *([] if fusion is None else common.training_facts(fusion)),
-        ]
-    )
-    for part, report in reports.items():
-        click.echo()
-        if learned:
-            seen = {"training": " (which the fusion was trained on)"}.get(part, "")
-            click.echo(f"{part} queries{seen}:")
-        click.echo(report.evaluation().table())
-    if fusion is not None:
-        common.print_rules(fusion, _TOP_RULES)
-        if saved is None:
-            common.raise_if_interrupted(fusion)
+        common.print_json(_result(lists, method, reports, learned))
+    else:
+        _print(lists, method, reports, fusion, learned)
+    if fusion is not None and learned:
+        common.raise_if_interrupted(fusion)
 
 
 def _check(saved: str | None, runs: Sequence[str], args: SimpleNamespace) -> None:
@@ -256,6 +223,13 @@ def _known(
     )
 
 
+def _evaluate(systems: "dict[str, Run]", reports: "dict[str, Report]") -> None:
+    """Add runs to the reports, each with the queries that its file judges."""
+    for report in reports.values():
+        for name, one in systems.items():
+            report.add(name, _judged(one, report) if len(reports) > 1 else one)
+
+
 def _judged(run: "Run", report: Report) -> "Run":
     """Return the part of a run that has judgements in a file: others judge the rest."""
     import numpy as np
@@ -294,10 +268,49 @@ def _trained(
 
     validates = "validation" in reports
     if validates:
-        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or PATIENCE
+        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or common.PATIENCE
     fusion = RankFusion(verbose=common.verbosity(), **settings)
     with one_line_errors(reports["training"].path, {"values": "--values"}):
         fusion.fit(*part("training"), eval_set=part("validation") if validates else None)
     if not fusion.n_rounds_:
         common.raise_if_interrupted(fusion)
     return fusion
+
+
+def _result(
+    lists: "RankedLists", method: str, reports: "dict[str, Report]", learned: bool
+) -> dict[str, Any]:
+    """Return what is printed, for programs."""
+    means = {
+        part: {name: one.means for name, one in report.runs.items()}
+        for part, report in reports.items()
+    }
+    found = {"documents": len(lists), "method": method, "metrics": means.pop("training", {})}
+    if learned:
+        found["metrics_are_of_training_queries"] = True
+    return {**found, **means}
+
+
+def _print(
+    lists: "RankedLists",
+    method: str,
+    reports: "dict[str, Report]",
+    fusion: "RankFusion | None",
+    learned: bool,
+) -> None:
+    counts = counted(len(lists.queries.ids), "queries"), counted(len(lists), "documents")
+    common.print_facts(
+        [
+            ("runs", f"{lists.n_lists}: {', '.join(lists.names)}"),
+            ("fused", f"{', '.join(counts)}, by {method}"),
+            *([] if fusion is None else common.training_facts(fusion)),
+        ]
+    )
+    for part, report in reports.items():
+        click.echo()
+        if learned:
+            seen = {"training": " (which the fusion was trained on)"}.get(part, "")
+            click.echo(f"{part} queries{seen}:")
+        click.echo(report.evaluation().table())
+    if fusion is not None:
+        common.print_rules(fusion, _TOP_RULES)

@@ -6,14 +6,13 @@ import rich_click as click
 
 from edgewise.cli import common, documents
 from edgewise.cli.predict import predictions
-from edgewise.cli.tables import METRICS, test_values, warn_of_one_list
+from edgewise.cli.tables import METRICS, is_table, test_values, warn_of_one_list
 from edgewise.common import choices
 from edgewise.common.text import counted
 
 if TYPE_CHECKING:
     from edgewise.estimators import CrossValidation, RankBoost
 
-_PATIENCE = 100
 # The share of the training queries of a fold that says when to stop.
 _ASIDE = 0.2
 _TOP_RULES, _TOP_TREES = 5, 2
@@ -35,11 +34,6 @@ files, training = common.heading("Files"), common.heading("Training")
 )
 @documents.columns
 @common.boosting(training)
-@training(
-    "--early-stopping-rounds",
-    type=common.COUNT,
-    help=f"Stop after N rounds without improvement.  [default with --validate: {_PATIENCE}]",
-)
 @training(
     "--eval-metric",
     metavar="NAME",
@@ -103,12 +97,7 @@ files, training = common.heading("Files"), common.heading("Training")
     type=click.IntRange(2, 65535),
     help="Most bins of a feature.  [default: 65535, for more documents 1024]",
 )
-@training(
-    "--time-limit",
-    type=common.Real(0, min_open=True),
-    metavar="SECONDS",
-    help="Stop training after this many seconds.",
-)
+@common.time_limit(training)
 @training(
     "--folds",
     type=click.IntRange(min=2),
@@ -160,12 +149,12 @@ def rank(
     found = dict(zip(given, read, strict=True))
     trained, held_out, tested = found[data], found.get(validate or ""), found.get(test or "")
     if trained.rows.qid is None:
-        warn_of_one_list(trained.path, len(trained.rows), schema is not None)
+        warn_of_one_list(trained.path, len(trained.rows))
     if held_out is not None:
         # Grades that the metric does not take fail now, not in the first round.
         with common.one_line_errors(held_out.path):
             metric(held_out.judged, held_out.judged.grades)
-        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or _PATIENCE
+        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or common.PATIENCE
     if tested is not None:
         documents.check_output(output, tested.rows)
     measured = None if folds is None else _cross_validated(trained, settings, metric.name, folds)
@@ -210,15 +199,15 @@ def _check(paths: dict[str, str | None], roles: documents.Roles, settings: dict[
                 option = name.replace("_", "-")
                 raise click.UsageError(f"--{option} {value} works with --learner stump only")
     train = str(paths["DATA"])
-    is_table = documents.is_table(train)
+    table = is_table(train)
     kinds = ("a LETOR file", "a table")
     for name, path in paths.items():
-        if path is not None and documents.is_table(path) != is_table:
+        if path is not None and is_table(path) != table:
             raise click.UsageError(
-                f"{name} {path} is {kinds[not is_table]} and DATA is {kinds[is_table]}: "
+                f"{name} {path} is {kinds[not table]} and DATA is {kinds[table]}: "
                 "all files must be of one kind"
             )
-    if is_table and roles["target"] is None:
+    if table and roles["target"] is None:
         raise click.UsageError(f"--target must name the column of {train} with grades")
     documents.check_roles(roles, train)
 

@@ -137,25 +137,12 @@ def recommend(**options: Any) -> None:
     names = shared.metric_names(args.metrics, implicit)
     added = None
     if saved:
-        recommender = common.load_model(args.data, "Recommender", "recommend")
-        if args.add is not None:
-            added = shared.read_test(args.add, how, recommender.ratings_, "--add")
-            with one_line_errors(f"--add {args.add}"):
-                recommender.partial_fit(added)
+        recommender, added = _loaded(args, how)
         data = recommender.ratings_
     else:
-        usual = shared.shared_settings(args, implicit) | {"verbose": common.verbosity()}
-
-        def built(name: str) -> "Recommender":
-            with one_line_errors("--set"):
-                return build(name, shared.parse_settings(args.settings), usual)
-
         # Rating models make poor lists: they do not learn what users choose to rate.
         choices = implicit or (wants_lists and not given("user_features", "item_features"))
-        recommender = built(args.algorithm or (LISTS if choices else RATINGS))
-        data = shared.with_features(shared.read_ratings(args.data, how), args, how)
-        if args.algorithm is None and data.n_items > getattr(recommender, "max_items", math.inf):
-            recommender = built(MANY_ITEMS)
+        recommender, data = _built(args, how, LISTS if choices else RATINGS)
     request = _request(args, data, recommender if saved else None)
     titles = {} if args.item_names is None else _read_names(args, data.item_ids)
     train, held_out = _split(args, data, how)
@@ -178,10 +165,7 @@ def recommend(**options: Any) -> None:
     if args.model is not None:
         recommender.save(args.model)
     if args.output is not None and found is not None:
-        table = {name: column.tolist() for name, column in found.columns().items()}
-        if titles:
-            table["name"] = [titles.get(one, "") for one in table["item"]]
-        shared.write_columns(args.output, table)
+        _write(args.output, found, titles)
         facts.append(("written", f"{counted(len(found), 'lists')} to {args.output}"))
     if saved:
         facts.append(("model", f"{type(recommender).__name__}, from {args.data}"))
@@ -224,6 +208,34 @@ def _check(args: SimpleNamespace, saved: bool, wants_model: bool) -> None:
     extra = [name for name in given(*shared.READING) if name not in needed]
     if extra and args.test is None and args.add is None:
         raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
+
+
+def _loaded(args: SimpleNamespace, how: dict[str, Any]) -> "tuple[Recommender, Ratings | None]":
+    """Return a saved model, and the ratings of --add, which it has learned."""
+    model = common.load_model(args.data, "Recommender", "recommend")
+    if args.add is None:
+        return model, None
+    added = shared.read_test(args.add, how, model.ratings_, "--add")
+    with one_line_errors(f"--add {args.add}"):
+        model.partial_fit(added)
+    return model, added
+
+
+def _built(
+    args: SimpleNamespace, how: dict[str, Any], default: str
+) -> "tuple[Recommender, Ratings]":
+    """Return a model to train, of --algorithm or else the default, and the ratings."""
+    usual = shared.shared_settings(args, how["rating"] is None) | {"verbose": common.verbosity()}
+
+    def built(name: str) -> "Recommender":
+        with one_line_errors("--set"):
+            return build(name, shared.parse_settings(args.settings), usual)
+
+    model = built(args.algorithm or default)
+    data = shared.with_features(shared.read_ratings(args.data, how), args, how)
+    if args.algorithm is None and data.n_items > getattr(model, "max_items", math.inf):
+        model = built(MANY_ITEMS)
+    return model, data
 
 
 def _split(
@@ -374,6 +386,14 @@ def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
     numeric = ratings.user_ids.kind == "integers"
     ids = [one if numeric else f"{NEW} {one}" for one in range(len(taken) + n)]
     return [one for one in ids if one not in taken][:n]
+
+
+def _write(path: str, lists: "RecommendedLists", names: Names) -> None:
+    """Write lists as a table, with the names of items where there are any."""
+    table = {name: column.tolist() for name, column in lists.columns().items()}
+    if names:
+        table["name"] = [names.get(one, "") for one in table["item"]]
+    shared.write_columns(path, table)
 
 
 def _as_dict(title: str, ranked: "RecommendedList", names: Names) -> dict[str, Any]:

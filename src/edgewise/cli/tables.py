@@ -16,7 +16,7 @@ from edgewise.cli.common import (
     options,
     print_table,
 )
-from edgewise.common.text import counted
+from edgewise.common.text import counted, id_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from edgewise.io import RawTable, Schema
     from edgewise.metrics import Lists
 
-FORMATS = ".csv, .tsv, .parquet, .feather, .arrow, .arff, or SVMlight (.txt, .svm, .svmlight, ...)"
-SVMLIGHT = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
 OPTIONS = {
     **{name: f"--{name}" for name in ("target", "query", "doc", "weight", "task")},
     **{name: f"--{name}" for name in ("drop", "categorical", "numeric")},
@@ -100,14 +98,10 @@ class Rows:
 
 
 def is_table(path: str) -> bool:
-    """Return whether a file is a table, and not SVMlight; raise if it can be neither."""
+    """Return whether a file is a table, going by its name; all others are SVMlight or LETOR."""
     from edgewise.io.tables import table_kind
 
-    if table_kind(path) is not None:
-        return True
-    if not path.lower().removesuffix(".gz").endswith(SVMLIGHT):
-        raise click.UsageError(f"{path} must be one of {FORMATS}")
-    return False
+    return table_kind(path) is not None
 
 
 def forgotten_queries(path: str, columns: Iterable[str]) -> str | None:
@@ -118,18 +112,18 @@ def forgotten_queries(path: str, columns: Iterable[str]) -> str | None:
     return name and f"{path}: {name!r} looks like query ids: to rank, use --query {name}"
 
 
-def warn_of_one_list(path: str, n_rows: int, is_table: bool) -> None:
+def warn_of_one_list(path: str, n_rows: int) -> None:
     """Warn that rows to rank have no query ids, unless they are as few as one list may have."""
     from edgewise.common.ids import LONGEST_LIST
 
     if n_rows <= LONGEST_LIST:
         return
-    way = "--query names the column of query ids" if is_table else "qid:ID in each line names them"
+    column, line = "--query names the column of query ids", "qid:ID in each line names them"
     what = "%s has no query ids: all %d rows are compared with each other, as one list; %s"
-    logger.warning(what, path, n_rows, way)
+    logger.warning(what, path, n_rows, column if is_table(path) else line)
 
 
-def read_raw(path: str, words: Sequence[str] = ()) -> "RawTable":
+def read_raw(path: str, words: Sequence[str]) -> "RawTable":
     """Read the columns of a table."""
     from edgewise.io import read_columns
 
@@ -166,7 +160,7 @@ def rows_of(path: str, raw: "RawTable", schema: "Schema", judged: bool = True) -
     return replace(rows, y=rows.y.astype(np.int64)) if schema.task == "labels" else rows
 
 
-def read_svmlight(path: str, task: str | None = None, width: int | None = None) -> Rows:
+def read_svmlight(path: str, task: str | None, width: int | None = None) -> Rows:
     """Read an SVMlight file, widened to the columns of a model; query ids mean grades."""
     import numpy as np
 
@@ -229,10 +223,8 @@ def read_for(
     **roles: Any,
 ) -> Rows:
     """Read the rows of a file as a saved model has them."""
-    from edgewise.io.tables import table_kind
-
     schema = _schema_of(model)
-    if table_kind(path) is None:
+    if not is_table(path):
         if schema is not None:
             raise click.ClickException(
                 f"{path} is an SVMlight file, but the columns of {model_path} have names: use a "
@@ -327,8 +319,8 @@ def known(classes: Any, rows: Rows) -> Rows:
 
     if rows.classes is None:
         return rows
-    own = {_class_name(name): place for place, name in enumerate(classes.tolist())}
-    names = [_class_name(name) for name in rows.classes.tolist()]
+    own = {id_text(name): place for place, name in enumerate(classes.tolist())}
+    names = [id_text(name) for name in rows.classes.tolist()]
     y = np.array([own.get(name, -1) for name in names])[rows.y]
     rows = replace(rows, y=y, classes=classes)
     if (y >= 0).all():
@@ -340,11 +332,6 @@ def known(classes: Any, rows: Rows) -> Rows:
     what = "%s: left out %s with classes that the model does not know: %s"
     logger.warning(what, rows.path, size, new)
     return rows.take(np.flatnonzero(y >= 0))
-
-
-def _class_name(name: Any) -> str:
-    """Return a class in words: 1.0 in Python is 1 in a file."""
-    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def _measured_classes(model: Any, rows: Rows, probabilities: Any, predicted: Any) -> dict[str, Any]:

@@ -14,15 +14,14 @@ import rich_click as click
 from edgewise.cli import common, fitting, tables
 from edgewise.cli.explain import Learned, learned, print_learned
 from edgewise.cli.tables import Rows
-from edgewise.common.choices import RANK_LEARNERS
+from edgewise.common.choices import RANK_LEARNERS, TASKS
 from edgewise.common.text import counted, one_line
 
 if TYPE_CHECKING:
     from edgewise.io import RawTable, Schema
 
-TASKS = ("classes", "labels", "grades")
-LEARNERS = RANK_LEARNERS
-
+_FORMATS = ".csv, .tsv, .parquet, .feather, .arrow, .arff, or SVMlight (.txt, .svm, .svmlight, ...)"
+_SVMLIGHT = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
 _TOP_RULES, _TREE_LINES, _MOST_COLUMNS = 5, 16, 60
 
 logger = logging.getLogger("edgewise")
@@ -58,18 +57,14 @@ files, training = common.heading("Files"), common.heading("Training")
     default=fitting.SHARE,
     help="Share of the rows to test on; 0 trains on all.",
 )
-@training(
-    "--time-limit",
-    type=common.Real(0, min_open=True),
-    metavar="SECONDS",
-    help="Stop training after this many seconds.",
-)
+@common.time_limit(training)
 @training("--tune", is_flag=True, help="Try a few settings on a part of the training rows.")
 @training(
     "--learner",
-    type=click.Choice(LEARNERS),
+    type=click.Choice(RANK_LEARNERS),
     metavar="NAME",
-    help=f"Weak rules to boost, one of {', '.join(LEARNERS)}.  [default: auto; to rank: stump]",
+    help=f"Weak rules to boost, one of {', '.join(RANK_LEARNERS)}.  "
+    "[default: auto; to rank: stump]",
 )
 @training(
     "--rounds",
@@ -116,10 +111,10 @@ def train(**given: Any) -> None:
         del raw
     else:
         schema, rows, columns = None, tables.read_svmlight(args.data, args.task), []
-    task = _task(args, schema, rows)
+    task = _task(schema, rows)
     _check_targets(args, task, rows)
     if task == "grades" and rows.qid is None:
-        tables.warn_of_one_list(args.data, len(rows), schema is not None)
+        tables.warn_of_one_list(args.data, len(rows))
     if not args.as_json:
         with common.though_unread():
             _print_understood(args, task, schema, rows, columns)
@@ -181,6 +176,8 @@ def _check(args: SimpleNamespace) -> None:
         raise click.UsageError(f"--tune chooses the settings: remove {extra[0]}")
     if tables.is_table(args.data):
         return
+    if not args.data.lower().removesuffix(".gz").endswith(_SVMLIGHT):
+        raise click.UsageError(f"{args.data} must be one of {_FORMATS}")
     for name in ("target", "query", "weight", "doc", "drop", "categorical", "numeric"):
         if getattr(args, name):
             raise click.UsageError(
@@ -205,7 +202,7 @@ def _schema(args: SimpleNamespace, raw: "RawTable") -> "Schema":
         return Schema.fit(raw, args.target, **roles, **kinds)
 
 
-def _task(args: SimpleNamespace, schema: "Schema | None", rows: Rows) -> str:
+def _task(schema: "Schema | None", rows: Rows) -> str:
     if schema is not None:
         return schema.task
     return "grades" if rows.classes is None else "classes"

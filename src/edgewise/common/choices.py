@@ -2,6 +2,9 @@
 
 from typing import Literal, get_args
 
+TASKS = ("classes", "labels", "grades")
+"""What a model learns: one class for a row, several 0/1 labels, or grades to rank by."""
+
 VOTES = ("discrete", "real", "abstain")
 LOSSES = ("exponential", "logistic", "softmax")
 
@@ -18,7 +21,6 @@ QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 Gain = Literal["exponential", "linear"]
 GAINS: tuple[Gain, ...] = get_args(Gain)
 TIES = ("expected", "trec_eval")
-FUSION_LEARNERS = RANK_LEARNERS
 FUSION_VALUES = ("rank", "reciprocal", "score")
 FUSIONS = (
     "borda",

@@ -26,17 +26,17 @@ SEARCH: Final = np.int32
 WIDE_SEARCH: Final = np.int64
 """The same past 2**26 weights, where rounding alone could overflow 32 bits."""
 
-EXACT: Final = np.int64
-"""64-bit fixed point of edges and masses: integer sums that do not depend on their order."""
-
 REAL: Final = np.float64
 """Weights, scores, thresholds and votes."""
 
 # How the signatures spell arrays of these types.
 Reals = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Signs = NDArray[np.int8]
 Exacts = NDArray[np.int64]
 Integers = NDArray[np.signedinteger]
 Codes = NDArray[np.unsignedinteger]
 Rows = NDArray[np.int32]
 Columns = NDArray[np.intp]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]

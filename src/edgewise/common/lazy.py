@@ -1,4 +1,4 @@
-"""Packages whose names load when they are first used."""
+"""Packages whose names load when they are first used, and modules that may not be installed."""
 
 import ast
 from collections.abc import Callable
@@ -26,3 +26,11 @@ def lazy_names(package: str) -> tuple[list[str], Callable[[str], Any], Callable[
         return getattr(import_module(homes[name]), name)
 
     return sorted(homes), load, lambda: sorted(homes)
+
+
+def optional(module: str, purpose: str, extra: str) -> Any:
+    """Import a module that an extra of edgewise installs, or raise with how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f'{purpose}: pip install "edgewise[{extra}]"') from error

@@ -15,9 +15,12 @@ def one_line(text: object) -> str:
     return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def text_table(
-    rows: Sequence[Sequence[str]], indent: str = "", left: Collection[int] = (0,)
-) -> str:
+def id_text(value: object) -> str:
+    """Return an id or a class as text: frames store integers as floats where others are missing."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def text_table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> str:
     """Return rows of cells as an aligned table: columns flush right, but for those in `left`."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
@@ -27,7 +30,7 @@ def text_table(
             cell.ljust(width) if place in left else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        lines.append((indent + _GAP.join(padded)).rstrip())
+        lines.append(_GAP.join(padded).rstrip())
     return "\n".join(lines)
 
 

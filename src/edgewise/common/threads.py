@@ -19,6 +19,9 @@ _ENOUGH, _ENOUGH_A_CORE = 32, 4
 # With fewer rows, starting a thread costs more than it saves.
 ROWS_PER_THREAD = 4096
 
+# Parts that wait for each thread of a stream: enough to keep it busy, and few in memory.
+_AHEAD = 4
+
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads that `n_jobs` asks for, as joblib counts; None is one.
@@ -49,15 +52,15 @@ class Threads:
             return [run(part) for part in parts]
         return list(self._pool.map(run, parts))
 
-    def stream(self, run: Callable[[P], T], parts: Iterable[P], ahead: int = 4) -> Iterator[T]:
-        """Yield ``run(part)`` in order, with at most `ahead` parts per thread waiting."""
+    def stream(self, run: Callable[[P], T], parts: Iterable[P]) -> Iterator[T]:
+        """Yield ``run(part)`` in order, with a few parts per thread waiting."""
         if self._pool is None:
             yield from map(run, parts)
             return
         waiting: deque[Future[T]] = deque()
         for part in parts:
             waiting.append(self._pool.submit(run, part))
-            if len(waiting) > ahead * self.n:
+            if len(waiting) > _AHEAD * self.n:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -1,6 +1,5 @@
 """AdaBoostMH and RankBoost with the data of a Dask cluster."""
 
-import os
 import sys
 from collections.abc import Callable
 from copy import copy
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from edgewise.common.files import PathLike
 from edgewise.dask.pieces import Piece, delayed_pieces, is_dask, partitions
 from edgewise.dask.training import Sets, Training
 from edgewise.estimators import AdaBoostMH, RankBoost, classification, ranking
@@ -30,7 +30,7 @@ class _OnDask(BoostedModel[Any]):
         check_is_fitted(self)
         return self._local()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the plain model to a file that :func:`edgewise.load` reads, without Dask.
 
         Parameters

@@ -1,4 +1,4 @@
-"""One training run on the workers of a cluster: started, watched, and gone on with after a fault.
+"""One training run on the workers of a cluster: started, watched, and resumed after a fault.
 
 Every worker that has rows runs one task, :func:`train_here`, all of them at the same time.
 """
@@ -110,7 +110,7 @@ class Training:
                     piece.release()
 
     def _check_goes_on(self, error: Exception, failures: int) -> None:
-        """Make ready to go on after a fault, or raise it again."""
+        """Prepare to resume after a fault, or raise it again."""
         if not self.checkpoints:
             error.add_note("callbacks=[Checkpoint(path)] goes on after a fault like this one")
             raise error

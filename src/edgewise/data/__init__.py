@@ -1,12 +1,12 @@
 """Data in: any table as typed columns, and typed columns as bin codes."""
 
-from edgewise.data.aligned import CONSTANT, Aligned, cut_numbers
-from edgewise.data.binned import BinnedTable, Coding, categories_of, cut_codes
+from edgewise.data.aligned import CONSTANT, Aligned
+from edgewise.data.binned import BinnedTable, categories_of
 from edgewise.data.bins import MAX_BINS, Bins, Categories, find_bins
 from edgewise.data.chunks import Chunks
 from edgewise.data.coding import encode, fit_encode
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, SparseColumn
-from edgewise.data.table import ArrayTable, SparseTable, Table, as_table
+from edgewise.data.table import ArrayTable, Table, as_table
 
 __all__ = [
     "CONSTANT",
@@ -18,16 +18,12 @@ __all__ = [
     "CategoricalColumn",
     "Categories",
     "Chunks",
-    "Coding",
     "Column",
     "NumericColumn",
     "SparseColumn",
-    "SparseTable",
     "Table",
     "as_table",
     "categories_of",
-    "cut_codes",
-    "cut_numbers",
     "encode",
     "find_bins",
     "fit_encode",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.common.checks import integer
+from edgewise.common.lazy import optional
 from edgewise.data.columns import Column, joined, owned
 from edgewise.data.table import ColumnTable, Table, as_table
 
@@ -316,7 +317,7 @@ class ParquetFiles(Chunks):
 
 
 def check_pieces(pieces: Any) -> None:
-    """Raise unless there may be pieces in it: one array or data frame is a piece itself."""
+    """Raise unless this can be a sequence of pieces: one array or data frame is a piece."""
     is_piece = isinstance(pieces, (str, bytes)) or len(getattr(pieces, "shape", ())) == 2
     if is_piece or not isinstance(pieces, Iterable):
         raise TypeError(
@@ -338,7 +339,7 @@ def spread(n_columns: int, n_rows: int, memory: int) -> list[int]:
 
 
 def checked_names(names: Sequence[str] | None, n_columns: int) -> list[str] | None:
-    """Return names of columns, or raise if they are not as many as columns, or not different."""
+    """Return the names of columns, or raise unless each column has one of its own."""
     if names is None:
         return None
     given = [str(name) for name in names]
@@ -351,7 +352,4 @@ def checked_names(names: Sequence[str] | None, n_columns: int) -> list[str] | No
 
 
 def _pyarrow() -> Any:
-    try:
-        return import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ImportError('Parquet files need pyarrow: pip install "edgewise[frames]"') from error
+    return optional("pyarrow.parquet", "Parquet files need pyarrow", "frames")

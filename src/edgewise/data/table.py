@@ -247,9 +247,7 @@ class ArrayTable(Table):
 class SparseTable(Table):
     """A SciPy sparse matrix; what is not stored is 0."""
 
-    def __init__(
-        self, matrix: Any, names: Sequence[str] | None = None, infinite: str = "raise"
-    ) -> None:
+    def __init__(self, matrix: Any, names: Sequence[str] | None, infinite: str) -> None:
         super().__init__(names, infinite)
         self.matrix = matrix.tocsc()
         if not self.matrix.has_canonical_format:
@@ -269,7 +267,7 @@ class SparseTable(Table):
 class FrameTable(Table):
     """A pandas, polars or Arrow table, read through narwhals."""
 
-    def __init__(self, frame: Any, infinite: str = "raise") -> None:
+    def __init__(self, frame: Any, infinite: str) -> None:
         # By its own name a column is found at once; by number some libraries copy the list of all.
         self._own_names = list(frame.columns)
         super().__init__([str(name) for name in self._own_names], infinite)

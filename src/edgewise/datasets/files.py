@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import REAL
-from edgewise.common.files import replacing
+from edgewise.common.files import PathLike, replacing
 from edgewise.datasets.catalogue import DataFile
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class DataFolders:
     downloaded to the cache. `notice` (licence, citation) is logged before the first download.
     """
 
-    def __init__(self, data_home: str | os.PathLike[str] | None = None, notice: str = "") -> None:
+    def __init__(self, data_home: PathLike | None = None, notice: str = "") -> None:
         self.data_home = None if data_home is None else Path(data_home).expanduser()
         self._notice = notice
         self._shelf: Any = None

@@ -115,22 +115,14 @@ def read_arff(content: bytes, *, n_labels: int) -> LabelledTable:
 
     Sparse rows give a CSR matrix; ``?`` becomes NaN.
     """
+    from edgewise.io.tables import parsed_arff
+
     try:
-        import arff
-    except ImportError as error:
-        raise ImportError(
-            'reading ARFF files needs liac-arff (pip install "edgewise[data]")'
-        ) from error
-    _, _, body = content.lower().partition(b"@data")
-    rows_are_sparse = body.lstrip().startswith(b"{")
-    try:
-        found = arff.loads(
-            content.decode("utf-8"), return_type=arff.LOD if rows_are_sparse else arff.DENSE
-        )
-        names = tuple(name for name, _ in found["attributes"])
+        attributes, rows, rows_are_sparse = parsed_arff(content)
+        names = tuple(name for name, _ in attributes)
         to_table: Any = _csr if rows_are_sparse else _dense
-        table = to_table(found["data"], len(names))
-    except (arff.ArffException, TypeError, ValueError) as error:
+        table = to_table(rows, len(names))
+    except (TypeError, ValueError) as error:
         raise ValueError(f"not an ARFF file of numbers: {error}") from error
     if not 0 < n_labels < len(names):
         raise ValueError(f"n_labels={n_labels} with {len(names)} attributes leaves no columns")

@@ -1,12 +1,11 @@
 """Load a data set by name: get its files, read them, check the counts."""
 
 import io
-import os
 from typing import Any
 
 import numpy as np
 
-from edgewise.common.files import in_batches
+from edgewise.common.files import PathLike, in_batches
 from edgewise.datasets.catalogue import DatasetInfo, Entry, entry
 from edgewise.datasets.dataset import Dataset, RankingDataset
 from edgewise.datasets.files import DataFolders, DatasetMismatchError, check_counts
@@ -24,7 +23,7 @@ from edgewise.io.letor import parse_letor
 Contents = dict[str, list[bytes]]
 
 
-def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> bool:
+def available(name: str, *, data_home: PathLike | None = None) -> bool:
     """Return whether a data set can be loaded without a download; checksums are not verified.
 
     Takes the parameters of :func:`load`.
@@ -41,9 +40,7 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     return all(folders.find(file) is not None for file in files)
 
 
-def load(
-    name: str, *, data_home: str | os.PathLike[str] | None = None, download: bool = True
-) -> Any:
+def load(name: str, *, data_home: PathLike | None = None, download: bool = True) -> Any:
     """Load a data set with its published splits or folds.
 
     A file is looked up below the folder ``$EDGEWISE_DATA``, then in the user's cache, and otherwise

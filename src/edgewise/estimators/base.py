@@ -1,6 +1,5 @@
 """The base of all boosted estimators: explanations, rules in words, files."""
 
-import os
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from edgewise.boosting import History
 from edgewise.common.checks import integer, one_of, threads
 from edgewise.common.dtypes import Reals
+from edgewise.common.files import PathLike
 from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
 from edgewise.data.table import INFINITE_CHOICES
@@ -152,7 +152,7 @@ class BoostedModel(Storable, Generic[F]):
 
     def export(
         self,
-        path: str | os.PathLike[str],
+        path: PathLike,
         *,
         table: str | Sequence[str] | None = None,
         dtype: str | None = None,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class QueryKFold(GroupKFold):
-    """Folds of whole queries, drawn at random, of equally many queries up to one.
+    """Folds of whole queries, drawn at random; their numbers of queries differ by at most one.
 
     A splitter of scikit-learn, as in ``GridSearchCV(..., cv=QueryKFold(5))`` with metadata routing,
     or ``cv=QueryKFold(5).split(X, y, qid)`` without.
@@ -124,7 +124,7 @@ class CrossValidation:
         return {name: share_interval(values) for name, values in self.values.items()}
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return means, intervals and means of the folds as a pandas DataFrame, a row a metric."""
+        """Return a pandas DataFrame of means, intervals and means of the folds, by metric."""
         import pandas as pd
 
         rows = {

@@ -31,7 +31,7 @@ from edgewise.model.scorer import SCORING, SCORING_CLASSES, ClassScorer, RankSco
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRecord:
-    """What rows that a model was not trained on said about it.
+    """What held-out rows say about a model.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ class TableParameters(TrainingParameters):
     categorical_features: Any = None
     device: str = "cpu"
 
-    def _check_training(self, validates: bool, chooses_rounds: bool = False) -> None:
+    def _check_training(self, validates: bool, chooses_rounds: bool) -> None:
         """Raise if one of these parameters is wrong.
 
         There may be an eval set, and `fit` may hold rows out to choose rounds.

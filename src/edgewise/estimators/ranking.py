@@ -14,7 +14,7 @@ from edgewise.boosting import RANKING, Metric, Monitor
 from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
 from edgewise.common.dtypes import ROW, Exacts, Reals, Signs
-from edgewise.data import MAX_BINS, BinnedTable, Categories
+from edgewise.data import MAX_BINS, BinnedTable, Categories, Table
 from edgewise.data.columns import CategoricalColumn
 from edgewise.estimators.fitted import Fitted, FittedRanker, HeldOutRecord
 from edgewise.estimators.fitting import (
@@ -440,19 +440,19 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
         "map": usual and lowest <= 0 < highest,
     }
     ways = [way for way in ways if known[way.objective.partition("@")[0]]] or [STUMPS]
-    if not usual or model.handle_infinite == "value" or _has_words(judged, ways):
+    if not usual or model.handle_infinite == "value" or _has_words(judged.table, ways):
         ways = [STUMPS if isinstance(way.learner, Best) else way for way in ways]
         ways = [way for way in ways if way.learner != "feature"] or [STUMPS]
     # With little time, one way alone.
     return tuple(ways[:1] if model.time_limit is not None else ways)
 
 
-def _has_words(judged: JudgedRows, ways: Sequence[Way]) -> bool:
+def _has_words(table: Table, ways: Sequence[Way]) -> bool:
     """Return whether columns are categorical at any process, if the ways ask for numbers."""
     if all(isinstance(way.learner, Tree) or way.learner == "stump" for way in ways):
         return False
-    found = any(isinstance(column, CategoricalColumn) for column in judged.table.columns())
-    return judged.partition.max(float(found)) > 0
+    found = any(isinstance(column, CategoricalColumn) for column in table.columns())
+    return table.partition.max(float(found)) > 0
 
 
 def _bins(named: Learner | str, learner: Learner | str, n_rows: int) -> int:

@@ -56,7 +56,7 @@ class Labels:
         return self.codes.astype(np.int32)
 
 
-def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None = None) -> Labels:
+def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None) -> Labels:
     """Return the labels in `y`, of the rows to `keep` only if given."""
     from sklearn.utils import assert_all_finite, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -134,7 +134,7 @@ def read_rows(
     y: Any,
     sample_weight: Any,
     init_weights: Any,
-    loss: str = "exponential",
+    loss: str,
     class_weight: Any = None,
 ) -> LabelledRows:
     """Return the training rows, without rows of weight 0, once all weights are checked."""

@@ -78,7 +78,7 @@ class _Writer:
         ]
 
     def _sum(self, parts: list[str]) -> str:
-        """Return a sum, a part a line."""
+        """Return a sum, one part to a line."""
         while len(parts) > _GROUP:
             groups = [parts[at : at + _GROUP] for at in range(0, len(parts), _GROUP)]
             parts = [f"({_plus(group)}\n  )" for group in groups]

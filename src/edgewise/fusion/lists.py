@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import finite_numbers, flag, one_of
 from edgewise.common.dtypes import REAL, Columns, Reals
 from edgewise.common.ids import as_ids
+from edgewise.common.text import id_text
 from edgewise.data.table import is_frame
 from edgewise.fusion.queries import Queries
 from edgewise.io.trec import Run, positions_by, sorted_codes
@@ -500,17 +501,12 @@ def _looked_up(lists: RankedLists, queries: Any, docs: Any, grades: Any) -> Real
         raise ValueError("lists must have docs, to look up their judgements")
     known: dict[tuple[str, str], float] = {}
     for query, doc, grade in zip(queries, docs, grades, strict=True):
-        key = (_text(query), _text(doc))
+        key = (id_text(query), id_text(doc))
         if key in known:
             raise ValueError(f"judgements name the document {key[1]!r} of query {key[0]!r} twice")
         known[key] = float(grade)
     pairs = zip(lists.qid.tolist(), lists.docs.tolist(), strict=True)
-    keys = [(_text(query), _text(doc)) for query, doc in pairs]
+    keys = [(id_text(query), id_text(doc)) for query, doc in pairs]
     if not any(key in known for key in keys):
         raise ValueError("judgements name none of the documents of the lists")
     return np.array([known.get(key, 0.0) for key in keys])
-
-
-def _text(name: Any) -> str:
-    """Return an id as text; frames store integers as floats where others are missing."""
-    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)

@@ -1,4 +1,4 @@
-"""Fusion methods without training: each turns ranked lists into one score a row.
+"""Fusion methods without training: each turns ranked lists into one score for each row.
 
 All take `lists`, a :class:`RankedLists`. Within a query, higher is better.
 """

@@ -39,7 +39,7 @@ class Queries:
         return np.diff(self.starts, append=len(self.codes))
 
     def reduce(self, how: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        """Return one row a query: its rows of `values` reduced by a ufunc such as np.maximum."""
+        """Return a row for each query: its `values` reduced by a ufunc such as np.maximum."""
         return np.asarray(how.reduceat(values[self.order], self.starts, axis=0))
 
     def sums(self, values: Reals) -> Reals:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.files import PathLike, reading, replacing
+from edgewise.common.lazy import optional
 from edgewise.io.ranking import RankingData
 from edgewise.io.tables import as_number, check_names
 
@@ -149,10 +150,7 @@ def require_parquet() -> None:
 
 
 def _require_pyarrow() -> None:
-    try:
-        import_module("pyarrow")
-    except ImportError as error:
-        raise ImportError(f"Parquet files need pyarrow: {_INSTALL}") from error
+    optional("pyarrow", "Parquet files need pyarrow", "frames")
 
 
 def _header(path: PathLike) -> list[str]:

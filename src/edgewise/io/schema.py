@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import ArgumentError, one_of
+from edgewise.common.choices import TASKS
 from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.text import counted
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable, Table
 from edgewise.io.tables import DateColumn, ManyWords, Raw, RawTable, as_number, naive, raw_table
-
-TASKS: Final = ("classes", "labels", "grades")
-"""What a model learns: one class for a row, several 0/1 labels, or grades to rank by."""
 
 USED: Final = ("number", "category", "date")
 KINDS: Final = (*USED, "id", "text", "constant", "dropped")

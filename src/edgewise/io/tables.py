@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.files import PathLike, reading
 from edgewise.common.ids import is_missing
+from edgewise.common.lazy import optional
 from edgewise.data.columns import CategoricalColumn, NumericColumn, SparseColumn, typed
 from edgewise.data.table import as_table, is_frame
 
@@ -39,8 +40,6 @@ GAPS: Final = frozenset({"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "nu
 MOST_WORDS: Final = 100_000
 """The most different words of a column to keep."""
 
-_FRAMES: Final = 'pip install "edgewise[frames]"'
-_DATA: Final = 'pip install "edgewise[data]"'
 # Bytes of text, and rows, that are read at a time.
 _BLOCK: Final = 1 << 22
 _ROWS: Final = 20_000
@@ -492,12 +491,8 @@ def _compact(numbers: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def _read_arrow(path: PathLike, kind: str, words: Collection[str]) -> RawTable:
-    try:
-        arrow = import_module("pyarrow")
-        import_module("pyarrow.parquet")
-        import_module("pyarrow.feather")
-    except ImportError as error:
-        raise ImportError(f"{kind} files need pyarrow: {_FRAMES}") from error
+    for module in ("pyarrow.parquet", "pyarrow.feather", "pyarrow"):
+        arrow = optional(module, f"{kind} files need pyarrow", "frames")
     with Path(path).open("rb") as stream:
         try:
             if kind == ".parquet":
@@ -557,25 +552,12 @@ def _from_text(name: str, runs: Sequence[Any], mode: str, wanted: bool = False) 
 
 
 def _read_arff(path: PathLike, words: Collection[str]) -> RawTable:
-    try:
-        arff = import_module("arff")
-    except ImportError as error:
-        raise ImportError(f".arff files need liac-arff: {_DATA}") from error
     with reading(path) as stream:
         content = stream.read()
-    _, _, body = content.lower().partition(b"@data")
-    is_sparse = body.lstrip().startswith(b"{")
     try:
-        found = arff.loads(content.decode(), return_type=arff.LOD if is_sparse else arff.DENSE)
-    except (arff.ArffException, ValueError, TypeError, IndexError) as error:
-        try:
-            # An index out of range: of the values between empty braces.
-            nothing = "an attribute has no values"
-            said = nothing if isinstance(error, IndexError) else str(error)
-        except (TypeError, ValueError):  # its own words hold a per cent sign
-            said = type(error).__name__
-        raise ValueError(f"{path} is not a readable ARFF file: {said}") from error
-    attributes, rows = found["attributes"], found["data"]
+        attributes, rows, is_sparse = parsed_arff(content)
+    except ValueError as error:
+        raise ValueError(f"{path} is not a readable ARFF file: {error}") from error
     check_names(path, [name for name, _ in attributes])
     columns: dict[str, Raw] = {}
     for j, (name, kind) in enumerate(attributes):
@@ -591,3 +573,21 @@ def _read_arff(path: PathLike, words: Collection[str]) -> RawTable:
         # The values of a nominal attribute are words even where they are numbers.
         columns[name] = _from_text(name, [texts], "" if kind == "STRING" else "words")
     return RawTable(columns, len(rows))
+
+
+def parsed_arff(content: bytes) -> tuple[list[tuple[str, Any]], list[Any], bool]:
+    """Return the attributes and rows of an ARFF file, and whether the rows are dicts by place."""
+    arff = optional("arff", ".arff files need liac-arff", "data")
+    _, _, body = content.lower().partition(b"@data")
+    is_sparse = body.lstrip().startswith(b"{")
+    try:
+        found = arff.loads(content.decode(), return_type=arff.LOD if is_sparse else arff.DENSE)
+    except (arff.ArffException, ValueError, TypeError, IndexError) as error:
+        try:
+            # An index out of range: of the values between empty braces.
+            nothing = "an attribute has no values"
+            said = nothing if isinstance(error, IndexError) else str(error)
+        except (TypeError, ValueError):  # its own words hold a per cent sign
+            said = type(error).__name__
+        raise ValueError(said) from error
+    return found["attributes"], found["data"], is_sparse

@@ -4,15 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import (
-    SMOOTHING,
-    ColumnLearner,
-    Comparison,
-    Energies,
-    Found,
-    Learner,
-    Round,
-)
+from edgewise.learners.base import SMOOTHING, ColumnLearner, Comparison, Found, Learner, Round
 from edgewise.learners.best import Best
 from edgewise.learners.feature import Feature
 from edgewise.learners.haar import Haar
@@ -28,7 +20,6 @@ __all__ = [
     "Best",
     "ColumnLearner",
     "Comparison",
-    "Energies",
     "Feature",
     "Found",
     "Goal",
@@ -138,7 +129,7 @@ NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
 """The meaning of each name, given the learner of one-column rules for the table."""
 
 
-def preset_for(name: str, table: BinnedTable | None = None, goal: Goal = _ANY) -> Preset:
+def preset_for(name: str, table: BinnedTable | None, goal: Goal = _ANY) -> Preset:
     """Return the meaning of a name for a table; without one, for all kinds of columns."""
     # Weights of documents sum to 0, so that a constant alone can rank nothing.
     constant = not (goal.ranking and name == "stump")

@@ -54,12 +54,15 @@ class PairSearch(Protocol):
     @property
     def constrains(self) -> bool:
         """Whether cuts have bounds, or are compared by more than their edges."""
+        return False
 
     def bounds(self, columns: Columns) -> Bounds | None:
-        """Return the signs that the edges of cuts may have."""
+        """Return the signs that the edges of cuts may have; None for any."""
+        return None
 
     def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
         """Return the best cut of each column by the pairs' energy; None to scan histograms."""
+        return None
 
     def decreases(self, rules: Sequence[Rule], only_best: bool = False) -> list[float]:
         """Return the relative decreases of the loss along rules, to second order.

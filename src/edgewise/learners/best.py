@@ -49,7 +49,7 @@ class Best(Learner):
         ]
         return started
 
-    def _given(self, table: BinnedTable | None = None) -> list[Learner]:
+    def _given(self, table: BinnedTable | None) -> list[Learner]:
         from edgewise.learners import part_named
 
         return [part_named("learners", learner, table) for learner in self.learners]

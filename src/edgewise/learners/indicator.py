@@ -175,9 +175,7 @@ class _ValueMatrix:
     order. The first value of a group holds the sums of the whole group.
     """
 
-    def __init__(
-        self, round: Round, columns: Columns, groups: dict[int, Columns] | None = None
-    ) -> None:
+    def __init__(self, round: Round, columns: Columns, groups: dict[int, Columns] | None) -> None:
         sizes = np.array([round.table.bins[j].n_codes for j in columns], dtype=np.intp)
         self.ends = np.cumsum(sizes)
         self.starts = self.ends - sizes
@@ -257,7 +255,7 @@ class _ValueMatrix:
         return sizes, int(sizes.argmax()), inside
 
     def _prefix_sizes(self, round: Round, order: Columns) -> Exacts:
-        """Return the edge or gain of splits after each of the sorted values, -1 where not one."""
+        """Return the edge or gain of splits after each sorted value, -1 where there is no split."""
         sums = self.values[order].astype(np.int64)
         if self.masses is not None:
             sums = np.column_stack([sums, self.masses[order]])

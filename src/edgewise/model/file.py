@@ -4,7 +4,6 @@ A model declares the fields of its fitted state (:mod:`edgewise.common.fields`);
 parameters are added here, and :mod:`edgewise.model.archive` writes and reads all of it.
 """
 
-import os
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +23,7 @@ from edgewise.common.fields import (
     Sizes,
     Sparse,
 )
+from edgewise.common.files import PathLike
 from edgewise.model.archive import Header, ModelFileError, read, write
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Storable(BaseEstimator):
     def _restored(self) -> None:
         """Check the fitted attributes that a file held against each other, and make ready."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write the model to a file that :func:`edgewise.load` reads: arrays and names, no code.
 
         Parameters
@@ -98,7 +98,7 @@ class Storable(BaseEstimator):
         return bundle
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: PathLike) -> Any:
     """Read a model from a file that ``save`` wrote; it predicts as the saved one did, bit for bit.
 
     A model file holds numbers and names only: reading one never runs code from it.

@@ -173,7 +173,7 @@ class Forest:
         return "walk" if self._leaf_sets is None else f"walk {self._leaf_sets.bits.name}"
 
     def _compiled_for(self, n_rows: int, visits: float) -> Callable[[], bool]:
-        """Return what tells, in the middle of the work too, whether compiled loops do the rest."""
+        """Return a function that says, amid the work too, whether compiled loops do the rest."""
         if not self._fits or (n_rows < _FEW_ROWS and not use_compiled(0, form=self._form)):
             return lambda: False
         # A process that only predicts a few rows need not read this.

@@ -1,12 +1,12 @@
 """Objectives: how scores become signed weights, and how long the step is."""
 
 from edgewise.backend.base import Targets
-from edgewise.objective.base import Objective, Progress, Taken
+from edgewise.objective.base import Objective, Taken
 from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.hamming import REFRESH_EVERY, SAMPLINGS, Hamming, Settings
 from edgewise.objective.ranking import STEPS, Ranking, RankSettings, edge_limit
 from edgewise.objective.top import FIRST, Top, TopSettings
-from edgewise.objective.votes import VOTE_RULES, Vote, VoteRule
+from edgewise.objective.votes import VOTE_RULES, Vote
 
 __all__ = [
     "FIRST",
@@ -17,7 +17,6 @@ __all__ = [
     "Cumulative",
     "Hamming",
     "Objective",
-    "Progress",
     "RankSettings",
     "Ranking",
     "Settings",
@@ -26,6 +25,5 @@ __all__ = [
     "Top",
     "TopSettings",
     "Vote",
-    "VoteRule",
     "edge_limit",
 ]

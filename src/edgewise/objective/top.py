@@ -30,11 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
-from edgewise.backend.base import Backend, Bounds, Candidates, Problem, Question
+from edgewise.backend.base import Backend
 from edgewise.backend.reference.ranking import LEAST_CURVATURE, PLACE_SCALE, TopSums
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.data.partition import Partition
 from edgewise.learners import Found, Learner, Round
+from edgewise.learners.base import PairSearch
 from edgewise.model import Rule, TreeRule
 from edgewise.objective.base import Objective, Stream
 from edgewise.objective.lists import Layout
@@ -126,7 +127,7 @@ class TopSettings:
 
 @dataclass(frozen=True)
 class TopProgress:
-    """What the metric lacks to 1 after a round, and a bound of it."""
+    """How far the metric is below 1 after a round, and a bound on that."""
 
     ranking_loss: float
     bound: float
@@ -135,7 +136,7 @@ class TopProgress:
         return {"ranking_loss": self.ranking_loss, "bound": self.bound}
 
 
-class Top(Objective):
+class Top(Objective, PairSearch):
     """The objective of the top of the list on one table.
 
     Each step goes along a rule by the slope over the curvature of the loss, as the leaves of a tree
@@ -172,19 +173,6 @@ class Top(Objective):
             newton=True,
         )
         return learner.find(round)
-
-    @property
-    def constrains(self) -> bool:
-        """Whether cuts have bounds: they have none."""
-        return False
-
-    def bounds(self, columns: Columns) -> Bounds | None:
-        """Return no bounds: the contributions of columns run freely."""
-        return None
-
-    def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
-        """Return None: cuts are compared by their edges."""
-        return None
 
     def decreases(self, rules: Sequence[Rule], only_best: bool = False) -> list[float]:
         """Return the relative decreases of the loss along rules, to second order."""

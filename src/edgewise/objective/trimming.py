@@ -1,4 +1,4 @@
-"""The weights that a round searches where not all: the heaviest, or a random sample of the rows."""
+"""The part of the weights that a round searches: the heaviest, or a random sample of the rows."""
 
 import numpy as np
 

@@ -1,11 +1,10 @@
 """Shared by all plots: the base of the displays, colours, axes and files."""
 
 import io
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewise.common.files import replacing
+from edgewise.common.files import PathLike, replacing
 from edgewise.report.blocks import short
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def empty_figure(width: float, height: float) -> "Figure":
 _ADVICE = "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
 
 
-def finished(figure: "Figure", path: str | os.PathLike[str] | None) -> "Figure":
+def finished(figure: "Figure", path: PathLike | None) -> "Figure":
     """Return the figure, and write it if there is a path."""
     if path is not None:
         path = Path(path)

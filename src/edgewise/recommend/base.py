@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from edgewise.common.checks import flag, generator, integer, one_of
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.fields import Array, Value, finite
 from edgewise.common.ids import as_ids
 from edgewise.common.progress import Step, progress
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
 
 UNKNOWN = ("raise", "mean", "nan")
 
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 Scorer = Callable[[Indices, Indices], Reals]
 Near = tuple[NDArray[Any], Reals | None]
 
 # The largest integer that a parameter can be: compiled loops take no larger ones.
-_LARGEST = 2**31 - 1
+LARGEST = 2**31 - 1
 
-SEED = Value(int, lambda seed: integer("seed_", seed, 0, _LARGEST))
+SEED = Value(int, lambda seed: integer("seed_", seed, 0, LARGEST))
 """The seed of a fitted model in a file."""
 
 # The mean rating of a user or an item counts this many ratings of the overall mean too: chosen for
@@ -152,7 +150,7 @@ class Recommender(Storable, ABC):
                 check, limits = one.metadata["check"], one.metadata["limits"]
                 check(one.name, value, *limits[: 1 if check is integer else None])
                 if check is integer:
-                    integer(one.name, value, *(*limits, _LARGEST)[:2])
+                    integer(one.name, value, *(*limits, LARGEST)[:2])
 
     def _user_scores(self, users: Indices) -> Reals:
         """Return the scores of all items for some users, shape (users, items)."""

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import splitmix64
 from edgewise.common.checks import integer, not_negative, one_of
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.fields import Value, finite
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import SEED, Indices, Mask, Recommender, damped_means, parameter
+from edgewise.recommend.base import SEED, Recommender, damped_means, parameter
 
 WAYS = ("count", "mean")
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from edgewise.common.checks import integer, one_of, positive, verbosity
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import (
     Array,
     Arrays,
@@ -31,7 +31,7 @@ from edgewise.model.file import Noted, packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import held_out, some_each
-from edgewise.recommend.base import Indices, Near, Recommender, parameter
+from edgewise.recommend.base import Near, Recommender, parameter
 
 # Draws of an item that a user did not rate; a user who rated nearly all may find none.
 _DRAWS = 20

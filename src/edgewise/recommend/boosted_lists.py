@@ -7,12 +7,12 @@ import numpy as np
 
 from edgewise.backend.reference.factorization import pair_products
 from edgewise.common.checks import integer, not_negative, threads, up_to_one, verbosity
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Value, finite
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Recommender, parameter
+from edgewise.recommend.base import Recommender, parameter
 from edgewise.recommend.ease import EASE
 from edgewise.recommend.factorization.implicit import ImplicitFactorization
 

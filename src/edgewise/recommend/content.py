@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, one_of, positive, threads
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.fields import Array, OrNone, Plain
 from edgewise.data import Table
 from edgewise.data.columns import CategoricalColumn
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Mask, damped_means, parameter
+from edgewise.recommend.base import damped_means, parameter
 from edgewise.recommend.per_user import MOST_ROUNDS, PerUserRecommender
 
 LEARNERS = ("ridge", "boosted")

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from edgewise.common.checks import integer, not_negative, one_of, positive
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Array, Value, finite
 from edgewise.common.text import counted
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Recommender, parameter
+from edgewise.recommend.base import Recommender, parameter
 
 PRECISIONS = {"single": np.float32, "double": np.float64}
 

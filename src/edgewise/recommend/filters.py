@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import ArgumentError
+from edgewise.common.dtypes import Indices, Mask
 from edgewise.common.ids import Ids
 from edgewise.data.columns import CategoricalColumn
 from edgewise.data.table import ColumnTable
 from edgewise.ratings.rows import Grouped, entries_of
-
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 
 class Owned(NamedTuple):

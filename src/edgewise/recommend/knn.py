@@ -12,12 +12,12 @@ from scipy import sparse
 
 from edgewise.backend import choose
 from edgewise.common.checks import flag, integer, not_negative, one_of, threads
-from edgewise.common.dtypes import ROW, Reals, Rows
+from edgewise.common.dtypes import ROW, Indices, Reals, Rows
 from edgewise.common.fields import Array, Known
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, Near, damped_means, parameter
+from edgewise.recommend.base import LARGEST, Near, damped_means, parameter
 from edgewise.recommend.baselines import BiasedRecommender
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
@@ -29,14 +29,18 @@ _BIAS_EPOCHS = 10
 # for a neighbour looked up, in entries of an array visited.
 _VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
 
-_LARGEST = 2**31 - 1
-
 
 class Neighbors(NamedTuple):
     """The most similar rows of each row, most similar first; -1 and 0 past the last."""
 
     others: Rows
     similarities: Reals
+
+    def entries(self) -> tuple[NDArray[np.int64], Rows, Reals]:
+        """Return the neighbours in compressed rows: starts, numbers and similarities."""
+        there = self.others >= 0
+        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return starts, self.others[there], self.similarities[there]
 
 
 def nearest_rows(
@@ -244,7 +248,7 @@ class KNNRecommender(BiasedRecommender):
         shape = (len(users), 0) if takes_all else totals.shape
         masses, counts = np.zeros(shape), np.zeros(shape, dtype=ROW)
         # Rated items come in no order: too many of them for an item are summed up anew below.
-        limit = self.n_neighbors if self._side == "users" else _LARGEST
+        limit = self.n_neighbors if self._side == "users" else LARGEST
         n_entries = float((shared.starts[sources + 1] - shared.starts[sources]).sum())
         kernels = choose.kernels("neighbors", _VISITS_PER_PAIR * n_entries + self._fit_visits)
         kernels.spread(
@@ -432,11 +436,9 @@ class ItemKNN(KNNRecommender):
 
     def _shared(self) -> Shared:
         # An item adds to those that it is a neighbour of.
-        there = self.neighbors_ >= 0
-        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        parts = self.similarities_[there], self.neighbors_[there], starts
-        shape = len(there), self.n_items_
-        turned = sparse.csr_array(parts, shape=shape).tocsc()
+        starts, others, similarities = Neighbors(self.neighbors_, self.similarities_).entries()
+        shape = len(self.neighbors_), self.n_items_
+        turned = sparse.csr_array((similarities, others, starts), shape=shape).tocsc()
         items, values = turned.indices.astype(ROW, copy=False), turned.data
         return Shared(turned.indptr.astype(np.int64), items, values, values)
 
@@ -481,10 +483,9 @@ class UserKNN(KNNRecommender):
         return Shared(view.starts, view.others, rest * weights, weights)
 
     def _sources(self, users: Indices) -> tuple[NDArray[np.int64], Rows, Reals, Reals]:
-        there = self.neighbors_[users] >= 0
-        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        similarities = self.similarities_[users][there]
-        return starts, self.neighbors_[users][there], similarities, similarities
+        near = Neighbors(self.neighbors_[users], self.similarities_[users])
+        starts, others, similarities = near.entries()
+        return starts, others, similarities, similarities
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)

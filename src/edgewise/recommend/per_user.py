@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.common.checks import integer
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Array, Known
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Recommender
+from edgewise.recommend.base import Recommender
 
 MOST_ROUNDS = 10_000
 """The most rounds of a user's ranker: those of a saved model are trained when it is asked."""

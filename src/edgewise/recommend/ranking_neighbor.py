@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, threads
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.base import parameter
 from edgewise.recommend.per_user import ViewerRecommender, check_viewers
 
 # Counting a viewer's ratings takes memory for each pair of levels.

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.common.dtypes import Reals
-
-Indices = NDArray[np.intp]
+from edgewise.common.dtypes import Indices, Reals
 
 # The rounding errors of a product of single precision, for each of its terms and a few more.
 SINGLE = 1.01 * 2.0**-24

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from edgewise.backend import choose
 from edgewise.common.checks import integer, not_negative, threads
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Value, finite
 from edgewise.common.threads import Threads
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.base import parameter
 from edgewise.recommend.ease import EASE
 
 # The penalty on sizes, as a share of the one on squares; and the share of that of EASE, which has

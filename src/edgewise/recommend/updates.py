@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import ROW
+from edgewise.common.dtypes import ROW, Indices
 from edgewise.common.fields import Array, OrNone
 from edgewise.common.ids import Ids
 from edgewise.model.file import stored_fields
 from edgewise.ratings import Ratings
 from edgewise.ratings.inputs import rows_of
-from edgewise.recommend.base import Indices, Recommender
+from edgewise.recommend.base import Recommender
 
 
 def updated(model: Recommender, more: Ratings) -> Recommender:

@@ -200,15 +200,9 @@ class BoostedReport:
                 ]
                 title = f"Validation {word} by round"
                 charts.append(chart(title, x, axis(word), found, where))
-        held_out = getattr(model.fitted_, "held_out", None)
-        if not metrics and held_out is not None and len(held_out.values) > 1:
-            word = _word(model.eval_metric_)
-            at = spaced(len(held_out.values), _MOST_ROUNDS)
-            line = series(f"held-out {word}", held_out.stride * (at + 1), held_out.values[at])
-            where = [(float(held_out.n_rounds), f"{counted(held_out.n_rounds, 'rounds')} chosen")]
-            charts.append(chart(f"Held-out {word} by round", x, axis(word), [line], where))
+        if not metrics:
+            charts += self._held_out(x)
         if len(charts) == 1 and "edge" in history:
-            at = spaced(n_rounds, _MOST_ROUNDS)
             edges = series("edge", at + 1, history["edge"][at], "dots")
             charts.append(chart("Edge of each round's rule", x, axis("edge"), [edges]))
         return [beside(*charts)]
@@ -225,6 +219,16 @@ class BoostedReport:
             word = f"validation {_word(metric)}"
             found[metric] = [series(word, at + 1, history["validation"][at])]
         return found
+
+    def _held_out(self, x: Block) -> list[Block]:
+        """Return the metric of the rows that chose the number of rounds, if any did."""
+        held_out = getattr(self.model.fitted_, "held_out", None)
+        if held_out is None or len(held_out.values) < 2:
+            return []
+        word, at = _word(self.model.eval_metric_), spaced(len(held_out.values), _MOST_ROUNDS)
+        line = series(f"held-out {word}", held_out.stride * (at + 1), held_out.values[at])
+        where = [(float(held_out.n_rounds), f"{counted(held_out.n_rounds, 'rounds')} chosen")]
+        return [chart(f"Held-out {word} by round", x, axis(word), [line], where)]
 
     def training_lead(self) -> str:
         """Return what the curves show."""

@@ -79,7 +79,7 @@ class Device:
         return self.xp.asnumpy(array)
 
     def download_later(self, array: Any) -> Callable[[], NDArray[Any]]:
-        """Return what waits for an array as it is once the work so far is done, and no longer."""
+        """Return a function that waits for the work so far and returns an array as it left it."""
         if self.xp.cuda is None:
             held = self.download(array)
             return lambda: held

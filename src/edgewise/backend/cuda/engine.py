@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import SEARCH_SCALE, exact_sum, fixed
+from edgewise.backend.arithmetic import exact_sum, fixed
 from edgewise.backend.base import (
     Backend,
     Candidates,
@@ -114,11 +114,7 @@ class CudaBackend(ReferenceBackend):
         return replace(state.whole, row_masses=state.row_masses[row_masses])
 
     def _masses(self, state: DeviceState, names: tuple[str, ...]) -> SignedProblem:
-        known = {
-            "weight": state.targets.row_weights * SEARCH_SCALE,
-            "count": np.ones(state.n_rows),
-        }
-        quanta = np.rint([known[name] for name in names]).astype(np.int64)
+        quanta = state.targets.row_masses(names)
         signed = self.device.upload(quanta[:, :, None], state.whole.signed.dtype)
         totals = quanta.sum(axis=1)
         return SignedProblem.of(signed, totals, totals)
@@ -452,10 +448,6 @@ class CudaBackend(ReferenceBackend):
     def total_weight(self, state: DeviceState, shift: int) -> int:  # type: ignore[override]
         units = self.device.xp.rint(state.weights * math.ldexp(1.0, shift))
         return int(units.astype(np.int64).sum())
-
-    def normalise(self, state: DeviceState, total: float) -> None:  # type: ignore[override]
-        state.weights /= total
-        self.advance(state, None, Step.scaling(state.n_scores))
 
     def scores(self, state: DeviceState) -> Reals:  # type: ignore[override]
         return self.device.download(state.scores)

@@ -75,7 +75,7 @@ class ProductRounds:
         return np.stack([starts, np.searchsorted(ends, _BATCH * starts)])
 
     def train(self, state: Any, climb: Climb) -> Iterator[ClimbedRound]:
-        """Train rounds, until all are done or one is not for the device.
+        """Train rounds until all are done, or one is beyond the device.
 
         While the caller looks at some rounds, the device trains the next.
         """

@@ -513,7 +513,7 @@ class NumbaBackend(ReferenceBackend):
         return Lease(spare.pop() if spare else aligned_zeros((size,), dtype.type), spare)
 
     def _make_scratch(self, plan: HistogramPlan) -> None:
-        """Have memory for histograms, one for each thread."""
+        """Make room for the histograms of every thread."""
         if plan is self._scratch_plan:
             return
         self._scratch_plan = plan

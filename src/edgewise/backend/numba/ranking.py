@@ -4,8 +4,15 @@ import math
 
 import numpy as np
 
-from edgewise.backend.numba.step import _exp, log
-from edgewise.backend.numba.vectors import in_lanes, inner, kernel, power_of_two, sort_stably
+from edgewise.backend.numba.step import exp, log
+from edgewise.backend.numba.vectors import (
+    in_lanes,
+    inlined,
+    inner,
+    kernel,
+    power_of_two,
+    sort_stably,
+)
 from edgewise.backend.reference.ranking import CLOSE, LEAST_CURVATURE, LN_2, PLACE_SCALE
 
 # Up to this length, comparing all pairs of a list takes less time than sorting it.
@@ -49,7 +56,7 @@ def _factors(first, last, query_groups, group_starts, weights, scores):  # type:
     # All exponentials in one long loop, however short the lists are.
     own = weights[origin:end]
     for i in range(len(own)):
-        up[i] = _exp(shifted[i])
+        up[i] = exp(shifted[i])
     for i in range(len(own)):
         down[i] = own[i] / up[i]
         up[i] = own[i] * up[i]
@@ -366,6 +373,62 @@ def _value_places(gains, order, start, stop, discounts, by_precision, above, bel
 _OF_RUNS = 5
 
 
+@inlined
+def _make_runs(  # type: ignore[no-untyped-def]
+    scores, gains, weights, all_ones, order, start, stop, above, below, value, memory, loss, starts,
+    of_runs, high,
+):  # fmt: skip
+    """Cut a query into runs of documents of one score and gain, which share their places.
+
+    IN order (by score), above, below, value (sums of what places are worth). OUT memory; starts,
+    of_runs, high (of runs; the last start is the end). Return their number, and the loss without
+    what they are worth.
+    """
+    gain, mass, low, shift = of_runs[0], of_runs[2], of_runs[3], of_runs[4]
+    middle = 0.5 * (scores[order[start]] + scores[order[stop - 1]])
+    n_runs, p = 0, start
+    while p < stop:
+        i, end = order[p], p + 1
+        while end < stop and scores[order[end]] == scores[i] and gains[order[end]] == gains[i]:
+            end += 1
+        size, r = end - p, n_runs
+        starts[r], gain[r], shift[r] = p - start, gains[i], scores[i] - middle
+        high[r] = (above[end - start] - above[p - start]) / (PLACE_SCALE * size)
+        low[r] = (below[end - start] - below[p - start]) / (PLACE_SCALE * size)
+        loss = loss - gain[r] * ((value[end - start] - value[p - start]) / PLACE_SCALE)
+        mass[r] = size
+        if not all_ones:
+            for other in range(p, end):
+                memory[other - p] = weights[order[other]]
+            mass[r] = _group_sum(memory, 0, size)
+        n_runs += 1
+        p = end
+    starts[n_runs] = stop - start
+    for r in range(n_runs):
+        of_runs[1, r] = exp(shift[r])
+    return n_runs, loss
+
+
+@inlined
+def _pick_better(of_runs, n_runs, better, of_better):  # type: ignore[no-untyped-def]
+    """Copy the runs that are not of the least gain; return how many there are, and that gain.
+
+    Pairs of equal gain weigh nothing: most are of two documents of the least. OUT better (numbers
+    of these runs), of_better.
+    """
+    gain, n_better = of_runs[0], 0
+    least = gain[0]
+    for r in range(n_runs):
+        least = min(least, gain[r])
+    for r in range(n_runs):
+        if gain[r] > least:
+            better[n_better] = r
+            for part in range(_OF_RUNS):
+                of_better[part, n_better] = of_runs[part, r]
+            n_better += 1
+    return n_better, least
+
+
 @in_lanes
 def _pull_pairs(gain, down, mass, place, shift, start, stop, of_others, found):  # type: ignore[no-untyped-def]
     """Weigh the pairs of a run with the others from start to stop, which stand below it.
@@ -414,47 +477,20 @@ def weigh_top(  # type: ignore[no-untyped-def]
     starts = np.empty(longest + 1, dtype=np.int64)
     high, pull, curve = np.empty(longest), np.empty(longest), np.empty(longest)
     of_runs, of_better = np.empty((_OF_RUNS, longest)), np.empty((_OF_RUNS, longest))
-    gain, up, mass, low, shift = of_runs[0], of_runs[1], of_runs[2], of_runs[3], of_runs[4]
+    gain, up, mass, shift = of_runs[0], of_runs[1], of_runs[2], of_runs[4]
     better, found = np.empty(longest, dtype=np.int64), np.empty((4, longest))
     weighed, pulls, curves = found[0], found[1], found[2]
     for q in range(first, last):
         start, stop = query_starts[q], query_starts[q + 1]
         _sort(scores, order, start, stop, keys, spare)
         _value_places(gains, order, start, stop, discounts, by_precision, above, below, value)
-        middle = 0.5 * (scores[order[start]] + scores[order[stop - 1]])
-        # Documents of one score and gain share their places.
-        n_runs, loss = 0, factors[q]
-        p = start
-        while p < stop:
-            i, end = order[p], p + 1
-            while end < stop and scores[order[end]] == scores[i] and gains[order[end]] == gains[i]:
-                end += 1
-            size, r = end - p, n_runs
-            starts[r], gain[r], shift[r] = p - start, gains[i], scores[i] - middle
-            high[r] = (above[end - start] - above[p - start]) / (PLACE_SCALE * size)
-            low[r] = (below[end - start] - below[p - start]) / (PLACE_SCALE * size)
-            loss = loss - gain[r] * ((value[end - start] - value[p - start]) / PLACE_SCALE)
-            mass[r] = size
-            if not all_ones:
-                for other in range(p, end):
-                    keys[other - p] = weights[order[other]]
-                mass[r] = _group_sum(keys, 0, size)
+        n_runs, losses[q] = _make_runs(
+            scores, gains, weights, all_ones, order, start, stop, above, below, value, keys,
+            factors[q], starts, of_runs, high,
+        )  # fmt: skip
+        n_better, least = _pick_better(of_runs, n_runs, better, of_better)
+        for r in range(n_runs):
             pull[r], curve[r] = 0.0, 0.0
-            n_runs += 1
-            p = end
-        starts[n_runs] = stop - start
-        for r in range(n_runs):
-            up[r] = _exp(shift[r])
-        # Pairs of equal gain weigh nothing: most are of two documents of the least.
-        least, n_better = gain[0], 0
-        for r in range(n_runs):
-            least = min(least, gain[r])
-        for r in range(n_runs):
-            if gain[r] > least:
-                better[n_better] = r
-                for part in range(_OF_RUNS):
-                    of_better[part, n_better] = of_runs[part, r]
-                n_better += 1
         energy, wrong_weight, passed = 0.0, 0.0, 0
         for a in range(n_runs):
             if starts[a] >= n_first:
@@ -484,7 +520,7 @@ def weigh_top(  # type: ignore[no-untyped-def]
         scale = 0.0
         if energy > 0.0:
             scale = factors[q] * (log(1.0 + energy / factors[q]) / LN_2) / energy
-        energies[q], bounds[q], losses[q] = energy * scale, 2.0 * wrong_weight, loss
+        energies[q], bounds[q] = energy * scale, 2.0 * wrong_weight
         half = 0.5 * scale
         for r in range(n_runs):
             half_pull, half_curve = half * pull[r] / mass[r], half * curve[r] / mass[r]

@@ -13,9 +13,9 @@ from edgewise.backend.arithmetic import (
     LOG2_E,
     LOWEST,
     SEARCH_SCALE,
-    SERIES,
     SQRT_HALF,
-    TAYLOR,
+    log_series,
+    taylor,
 )
 from edgewise.backend.numba.vectors import inner, kernel, power_of_two, transpose_8
 
@@ -24,6 +24,8 @@ from edgewise.backend.numba.vectors import inner, kernel, power_of_two, transpos
 # inside the functions, where the compiler knows that they overlap nothing.
 
 _TILE = 512
+
+_taylor, _log_series = inner(taylor), inner(log_series)
 
 
 @kernel
@@ -149,19 +151,13 @@ def advance(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _exp(x):  # type: ignore[no-untyped-def]
+def exp(x):  # type: ignore[no-untyped-def]
     """Return e**x, operation by operation as the reference, `arithmetic.exp`, does."""
     x = x if x > LOWEST else LOWEST
     x = x if x < HIGHEST else HIGHEST
     n = np.rint(x * LOG2_E)
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    r2 = r * r
-    r4 = r2 * r2
-    a = (TAYLOR[0] + TAYLOR[1] * r) + (TAYLOR[2] + TAYLOR[3] * r) * r2
-    b = (TAYLOR[4] + TAYLOR[5] * r) + (TAYLOR[6] + TAYLOR[7] * r) * r2
-    c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
-    value = (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
-    return value * power_of_two(np.int64(n))
+    return _taylor(r) * power_of_two(np.int64(n))
 
 
 @inner
@@ -170,12 +166,7 @@ def log(x):  # type: ignore[no-untyped-def]
     m, n = math.frexp(x)
     if m < SQRT_HALF:
         m, n = m + m, n - 1
-    s = (m - 1.0) / (m + 1.0)
-    z = s * s
-    tail = SERIES[-1] * z
-    for k in range(len(SERIES) - 2, -1, -1):
-        tail = (tail + SERIES[k]) * z
-    return n * LN2_HIGH + ((s + s) + (s * tail + n * LN2_LOW))
+    return _log_series(m, n)
 
 
 @inner
@@ -214,7 +205,7 @@ def reweigh(  # type: ignore[no-untyped-def]
                 pull[i] += w[i] * vote if y[i] > 0 else -w[i] * vote
                 f[i] += out[i] * move
             for i in range(end - at):
-                grown[i] = _exp(offset + (f[i] if y[i] > 0 else -f[i]) * side)
+                grown[i] = exp(offset + (f[i] if y[i] > 0 else -f[i]) * side)
             for i in range(end - at):
                 initial = row[i] * (high if y[i] > 0 else low)
                 w[i] = initial / (1.0 + grown[i]) if logistic else initial * grown[i]
@@ -246,7 +237,7 @@ def reweigh_softmax(  # type: ignore[no-untyped-def]
         for k in range(len(weights)):
             w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
             for i in range(end - at):
-                w[i] = _exp(f[i] - top[i])
+                w[i] = exp(f[i] - top[i])
             for i in range(end - at):
                 others[i] += 0.0 if y[i] > 0 else w[i]
                 own[i] = w[i] if y[i] > 0 else own[i]
@@ -274,5 +265,5 @@ def sum_energy(start, stop, weights, labels, outputs, coefficients):  # type: ig
         move = coefficients[k]
         for i in range(stop - start):
             h = out[i] * move
-            total += np.int64(np.rint(w[i] * _exp(-h if y[i] > 0 else h) * ENERGY_SCALE))
+            total += np.int64(np.rint(w[i] * exp(-h if y[i] > 0 else h) * ENERGY_SCALE))
     return total

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.dtypes import Reals, Rows, Singles
 
 RELEASES_GIL = False
 
@@ -17,7 +17,6 @@ RELEASES_GIL = False
 _BLOCK = 1 << 20
 _WORD = (1 << 64) - 1
 
-Singles = NDArray[np.float32]
 Starts = NDArray[np.int64]
 
 

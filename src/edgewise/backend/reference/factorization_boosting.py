@@ -4,11 +4,8 @@ Sums are taken in the order of the ratings, as in the compiled kernels, so that 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals, Rows
-
-Singles = NDArray[np.float32]
+from edgewise.common.dtypes import Reals, Rows, Singles
 
 # From here on the hyperbolic tangent is 1 in single precision.
 FARTHEST = np.float32(7.9)

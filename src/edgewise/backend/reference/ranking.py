@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import exp, log
-from edgewise.common.dtypes import Columns, Exacts, Reals
+from edgewise.common.dtypes import Columns, Exacts, Mask, Reals
 
 # Pairs compared at a time.
 _PAIRS_AT_ONCE = 1 << 21
@@ -155,12 +155,7 @@ class PairSums:
         shift = score[firsts] - middle[owner]
         up = exp(shift)
         down = 1.0 / up
-        # Pairs of one of the first runs of a query with a later one.
-        last = np.searchsorted(owner, owner, side="right")
-        tops = np.flatnonzero(place[firsts] < len(lists.discounts))
-        counts = last[tops] - tops - 1
-        a = np.repeat(tops, counts)
-        b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(counts) - counts, counts)
+        a, b = _first_pairs(owner, place[firsts] < len(lists.discounts))
         ratio = up[b] * down[a]
         share, is_right = 1.0 / (1.0 + ratio), gain[a] > gain[b]
         wrong = np.where(is_right, share * ratio, share)
@@ -186,6 +181,15 @@ class PairSums:
         for of_runs, out in ((pull, potentials), (curve, curvatures)):
             out[order] = np.repeat(0.5 * scales[owner] * of_runs / mass, sizes) * weights
         return TopSums(potentials, curvatures, energies * scales, 2.0 * bounds, losses)
+
+
+def _first_pairs(owner: Columns, is_first: Mask) -> tuple[Columns, Columns]:
+    """Return the pairs of one of the first runs of each query, its owner, with a later one."""
+    last = np.searchsorted(owner, owner, side="right")
+    tops = np.flatnonzero(is_first)
+    counts = last[tops] - tops - 1
+    a = np.repeat(tops, counts)
+    return a, a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _product(lower: Reals, upper: Reals, gaps: Reals, by_difference: bool) -> Reals:

@@ -181,7 +181,7 @@ class ScanPlan:
         return self._allowed[constant, absent]
 
 
-def cut_gains(edges: Exacts, totals: Exacts, damping: float = 0.0) -> Exacts:
+def cut_gains(edges: Exacts, totals: Exacts, damping: float) -> Exacts:
     """Return the gains of cuts, given their edges with the mass's last; -1 for one-sided cuts.
 
     An edge is the sum above the cut minus the sum below.

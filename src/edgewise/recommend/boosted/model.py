@@ -12,14 +12,14 @@ from sklearn.base import clone
 
 from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.fields import Array, Count, DictOf, Known, Value, finite
 from edgewise.data import Table
 from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.file import Noted
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Mask, Near, Recommender, parameter
+from edgewise.recommend.base import Near, Recommender, parameter
 from edgewise.recommend.boosted import joint, signs, training
 from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of

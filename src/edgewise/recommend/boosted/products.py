@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from edgewise.backend.choose import kernels
-from edgewise.backend.reference.factorization_boosting import WIDTH, Singles
-from edgewise.common.dtypes import Reals, Rows
+from edgewise.backend.reference.factorization_boosting import WIDTH
+from edgewise.common.dtypes import Reals, Rows, Singles
 from edgewise.common.threads import Threads
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound

@@ -9,14 +9,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Reals, Singles
 from edgewise.recommend.similarity import SINGLE, SLACK
 
 USERS, ITEMS, BOTH = 0, 1, 2
 """The kinds of rounds: values of users alone, of items alone, or a product of both."""
 
 Floats = NDArray[np.floating]
-Singles = NDArray[np.float32]
 
 # Products are found in blocks of at most this many, which bounds the memory.
 _ENTRIES = 1 << 20

@@ -2,12 +2,11 @@
 
 from edgewise.recommend.evaluation.calibration import LevelCalibration, calibration
 from edgewise.recommend.evaluation.comparison import RecommenderComparison, compare
-from edgewise.recommend.evaluation.evaluator import METRICS, evaluate
+from edgewise.recommend.evaluation.evaluator import evaluate
 from edgewise.recommend.evaluation.exposure import GroupExposure, exposure
 from edgewise.recommend.evaluation.users import Difference, UserValues
 
 __all__ = [
-    "METRICS",
     "Difference",
     "GroupExposure",
     "LevelCalibration",

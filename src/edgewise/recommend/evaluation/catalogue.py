@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Exacts, Indices, Reals
 from edgewise.metrics import (
     Lists,
     average_popularity,
@@ -23,7 +23,6 @@ from edgewise.metrics import (
     ranking_metric,
 )
 from edgewise.metrics.ranks import TieGroups
-from edgewise.recommend.base import Indices
 from edgewise.recommend.evaluation.users import Measured, UserSums
 from edgewise.recommend.lists import best_of
 

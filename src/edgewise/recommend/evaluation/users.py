@@ -148,7 +148,7 @@ class UserValues:
         return found.value, found.value - found.half_interval, found.value + found.half_interval
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return a frame of `library`, "pandas" or "polars": "user", then one column a metric."""
+        """Return a frame of `library`, "pandas" or "polars": "user", then each metric."""
         from edgewise.io.frames import frame_library
 
         return frame_library(library).DataFrame({"user": self.users, **self.values})

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from edgewise.backend import choose
 from edgewise.backend.reference.factorization import pair_products
 from edgewise.common.checks import one_of, positive
-from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.dtypes import Indices, Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Near, Recommender
+from edgewise.recommend.base import Near, Recommender
 from edgewise.recommend.baselines import BiasedRecommender
 from edgewise.recommend.similarity import SINGLE, SLACK
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, not_negative, one_of, threads, verbosity
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Reals, Singles
 from edgewise.common.fields import Value, finite
 from edgewise.common.threads import Threads
 from edgewise.model.file import Noted
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.base import parameter
 from edgewise.recommend.factorization.base import (
     FactorModel,
     ridge_solutions,
@@ -34,8 +34,6 @@ _LANES = 8
 
 # Confidences of up to this power of two need no scaling in single precision.
 _LARGE = 24
-
-Singles = NDArray[np.float32]
 
 
 @dataclass(eq=False, repr=False)

@@ -12,10 +12,10 @@ from scipy import sparse
 
 from edgewise.backend.reference import factorization as reference
 from edgewise.common.checks import flag, integer, not_negative, one_of, positive, threads, verbosity
-from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.dtypes import Indices, Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.base import parameter
 from edgewise.recommend.factorization.base import (
     BiasedFactorModel,
     ridge_solutions,

@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from edgewise.common.checks import integer, not_negative, one_of
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.base import parameter
 from edgewise.recommend.factorization.base import BiasedFactorModel
 
 FILLS = ("bias", "mean", "zero")

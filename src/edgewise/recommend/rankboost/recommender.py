@@ -8,14 +8,14 @@ import numpy as np
 
 from edgewise.common.checks import flag, integer, one_of, threads, up_to_one, verbosity
 from edgewise.common.choices import PAIR_WEIGHTS
-from edgewise.common.dtypes import Columns, Reals
+from edgewise.common.dtypes import Columns, Indices, Mask, Reals
 from edgewise.common.fields import Array, Converted, Record, Value, finite
 from edgewise.common.threads import Threads
 from edgewise.model import Contribution, PairExplanation, RankWording, ReadableRule
 from edgewise.model.terms import StumpTerms, Terms
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entries_of
-from edgewise.recommend.base import SEED, Indices, Mask, Recommender, parameter
+from edgewise.recommend.base import SEED, Recommender, parameter
 from edgewise.recommend.per_user import MOST_ROUNDS, check_viewers, chosen_viewers
 from edgewise.recommend.rankboost import training
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, item_matrix
