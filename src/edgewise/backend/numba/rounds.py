@@ -124,7 +124,7 @@ def boost(  # type: ignore[no-untyped-def]
     drawn, outputs = np.empty(n, dtype=all_rows.dtype), np.empty((n_scores, n))
     everywhere = np.empty((1, n), dtype=np.int8)
     # A literal 0 or True would be compiled by itself.
-    first, logistic = np.int64(0), steps.rate > 0.0
+    first, always = np.int64(0), steps.rate > 0.0
     ones, zeros, moves, same = (
         np.empty(n_scores), np.empty(n_scores), np.empty(n_scores), np.empty(n_scores),
     )  # fmt: skip
@@ -145,8 +145,8 @@ def boost(  # type: ignore[no-untyped-def]
             floor,
         )  # fmt: skip
         grow(
-            rows, (given, lanes_given, amounts), layout, asked, directions, by_edge, signed, n,
-            width, tree, max_leaf_nodes, histograms, finished,
+            always, n, rows, (given, lanes_given, amounts), layout, asked, directions, by_edge,
+            signed, n, width, tree, max_leaf_nodes, histograms, finished,
         )  # fmt: skip
         if tree.counts[1] < 2:
             return r, weight
@@ -163,7 +163,7 @@ def boost(  # type: ignore[no-untyped-def]
         unit = math.ldexp(EXACT_SCALE / HEAD_ROOM, -math.frexp(weight)[1])
         total, _ = step.reweigh(
             first, n, data.labels, outputs, moves, ones, data.row_weights, data.label_weights,
-            data.matrix, logistic, 0.0, unit, data.weights, data.scores,
+            data.matrix, always, 0.0, unit, data.weights, data.scores,
         )  # fmt: skip
         weight = total / unit
         factor = unit / total

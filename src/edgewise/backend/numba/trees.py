@@ -351,13 +351,17 @@ def _choose(layout, question, tree):  # type: ignore[no-untyped-def]
 
 @inlined
 def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
-    """Give nodes and leaves their numbers. OUT tree.leaves, finished but for `leaf_of`."""
+    """Give nodes and leaves their numbers, and every row its leaf. OUT tree.leaves, finished."""
     n_made, n_nodes, number = tree.counts[0], tree.counts[1] - 1, 0
     for made in range(n_made):
         leaf = tree.leaves[made]
         place = number
         if leaf.child < 0:
             leaf.number = -1 - number
+            for p in range(leaf.start, leaf.stop):
+                finished.leaf_of[tree.order[p]] = number
+            for p in range(leaf.other_start, leaf.other_stop):
+                finished.leaf_of[tree.order[p]] = number
             number += 1
         else:
             # Nodes are numbered in the order of their splits, in which their children were made.
@@ -375,17 +379,6 @@ def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
             node[3] = tree.leaves[leaf.child].number
             node[4] = tree.leaves[leaf.child + 1].number
             copy_to(finished.sides[leaf.number], tree.sides[made])
-
-
-@inner
-def _place_rows(made, tree, leaf_of):  # type: ignore[no-untyped-def]
-    """Give the rows of a leaf, searched or not, its number. OUT leaf_of."""
-    leaf = tree.leaves[made]
-    if leaf.child < 0:
-        for p in range(leaf.start, leaf.stop):
-            leaf_of[tree.order[p]] = -1 - leaf.number
-        for p in range(leaf.other_start, leaf.other_stop):
-            leaf_of[tree.order[p]] = -1 - leaf.number
 
 
 @inner
@@ -443,39 +436,45 @@ def walk(codes, nodes, sides, leaf_of):  # type: ignore[no-untyped-def]
 
 @kernel
 def grow(  # type: ignore[no-untyped-def]
-    rows, weights, layout, question, directions, by_edge, signed, n, width, tree, max_leaf_nodes,
-    histograms, finished,
+    is_new, most_rows, rows, weights, layout, question, directions, by_edge, signed, n, width, tree,
+    max_leaf_nodes, histograms, finished,
 ):  # fmt: skip
-    """Grow a tree on one thread. IN the arguments up to by_edge. OUT signed, tree, finished."""
+    """Grow a tree on one thread; return a leaf of more than `most_rows` that is to be split, or -1.
+
+    A tree that is not new goes on from where its newest leaves have been searched. IN the arguments
+    up to by_edge. OUT signed, tree, histograms, finished.
+    """
     n_batches, chunks = len(layout.starts) - 1, tree.sums.shape[2] >> (width.ndim - 1)
-    _put_rows(0, len(rows), rows, weights, question.n_own, signed, n, width, tree)
-    _begin(rows, n, tree)
-    sum_rows(signed, rows, n, chunks, width, tree.sums[0, 0], tree.sums[1, 0])
-    chosen = np.intp(0)
-    while chosen >= 0 and tree.counts[1] < max_leaf_nodes:
-        _search(
-            0, n_batches, True, layout, question, directions, by_edge, signed, n, width, tree,
-            histograms,
-        )  # fmt: skip
+    if is_new:
+        _put_rows(0, len(rows), rows, weights, question.n_own, signed, n, width, tree)
+        _begin(rows, n, tree)
+        sum_rows(signed, rows, n, chunks, width, tree.sums[0, 0], tree.sums[1, 0])
+    is_searched = not is_new
+    while tree.counts[1] < max_leaf_nodes:
+        if not is_searched:
+            _search(
+                0, n_batches, True, layout, question, directions, by_edge, signed, n, width, tree,
+                histograms,
+            )  # fmt: skip
         chosen = _choose(layout, question, tree)
-        if chosen >= 0:
-            _split(chosen, layout, signed, n, width, tree)
+        if chosen < 0:
+            break
+        if tree.leaves[chosen].size > most_rows:
+            return chosen
+        _split(chosen, layout, signed, n, width, tree)
+        is_searched = False
     _finish(question.n_scores, question.by_gain, tree, finished)
-    for made in range(tree.counts[0]):
-        _place_rows(made, tree, finished.leaf_of)
+    return np.intp(-1)
 
 
-# The same in parts, which threads share, and between which processes sum what they found.
+# Its parts, which threads share, and between which processes sum what they found.
 put_rows = kernel(_put_rows.py_func)
 begin = kernel(_begin.py_func)
 sum_batch = kernel(_sum.py_func)
 search = kernel(_search.py_func)
-choose = kernel(_choose.py_func)
 part_rows = kernel(_part_rows.py_func)
 add_parts = kernel(_add_parts.py_func)
 adopt = kernel(_adopt.py_func)
-finish = kernel(_finish.py_func)
-place_rows = kernel(_place_rows.py_func)
 
 
 class TreeGrower:
@@ -542,39 +541,34 @@ class TreeGrower:
         signed = self.signed if len(amounts) else given
         layout, most, tree = self.layout(), growth.max_leaf_nodes, self.tree
         weights, data = (given, problem.shape[2], amounts), (signed, n, self.width, tree)
+        asked = (rows, weights, layout, question, *self.kinds, *data)
+        results = (most, self.histograms, self.finished)
         work = problem.size * len(layout.places)
         if partition is None and (self._threads.n == 1 or work < _THREADS_FROM):
-            results = (self.histograms, self.finished)
-            grow(rows, weights, layout, question, *self.kinds, *data, most, *results)
+            grow(True, n, *asked, *results)
             return self._grown()
         self._threads.map(
             lambda span: put_rows(*span, rows, weights, question.n_own, *data),
             self._threads.spans(len(rows), _SPAN),
         )
         begin(rows, n, tree)
+        # All processes split every leaf together.
+        most_rows = _THREADS_FROM // len(layout.places) if partition is None else -1
         partition = partition or Partition(n)
-        leaves, sums, parent = tree.leaves, tree.sums, -1
+        leaves, sums = tree.leaves, tree.sums
         leaves["size"][0] = partition.sum(len(rows))
-        while True:
-            if parent >= 0:
-                add_parts(parent, *self._parted(parent), tree)
-                sizes = leaves["size"][tree.counts[0] - 2 : tree.counts[0]]
-                sizes[:] = partition.sum(sizes)
-                adopt(parent, tree)
+        sums[:, 0] = partition.sum(self._sums_of(0, signed, n))
+        self._search(question, data, partition)
+        while (parent := int(grow(False, most_rows, *asked, *results))) >= 0:
+            add_parts(parent, *self._parted(parent), tree)
+            sizes = leaves["size"][tree.counts[0] - 2 : tree.counts[0]]
+            sizes[:] = partition.sum(sizes)
+            adopt(parent, tree)
             smaller, larger = self._newest()
             sums[:, smaller] = partition.sum(self._sums_of(smaller, signed, n))
-            if parent >= 0:
-                sums[:, larger] = sums[:, parent] - sums[:, smaller]
-            if tree.counts[1] >= most:
-                break
-            self._search(question, data, partition)
-            parent = int(choose(layout, question, tree))
-            if parent < 0:
-                break
-        finish(question.n_scores, question.by_gain, tree, self.finished)
-        self._threads.map(
-            lambda made: place_rows(made, tree, self.finished.leaf_of), range(int(tree.counts[0]))
-        )
+            sums[:, larger] = sums[:, parent] - sums[:, smaller]
+            if tree.counts[1] < most:
+                self._search(question, data, partition)
         return self._grown()
 
     def _parted(self, parent: int) -> list[int]:
