@@ -68,7 +68,7 @@ class Threads:
     def spans(self, n_rows: int, least: int = ROWS_PER_THREAD) -> list[tuple[int, int]]:
         """Return one range of rows (start, stop) per thread, none shorter than `least`."""
         parts = max(1, min(self.n, n_rows // least))
-        return list(pairwise(np.linspace(0, n_rows, parts + 1).astype(int).tolist()))
+        return list(pairwise(n_rows * part // parts for part in range(parts + 1)))
 
     def shares(self, work: NDArray) -> list[tuple[int, int]]:
         """Return ranges of rows (start, stop) with about equal work, a few per thread.

@@ -575,21 +575,33 @@ class TreeGrower:
         """Part the rows of a leaf, those searched and others; return where the high ones start."""
         leaf, layout, tree = self.tree.leaves[parent], self._layout, self.tree
         codes, sides = layout.codes[layout.places[leaf["column"]]], tree.sides[parent]
-        middles = []
-        for at in ("start", "other_start"):
-            start, stop = int(leaf[at]), int(leaf[at.replace("start", "stop")])
-            spans = [(start + a, start + b) for a, b in self._threads.spans(stop - start, _SPAN)]
-            lows = self._threads.map(
-                lambda span: int(part_rows(*span, codes, sides, tree.order, tree.spare)), spans
+        ranges = [
+            [(int(leaf[at]) + a, int(leaf[at]) + b) for a, b in self._threads.spans(size, _SPAN)]
+            for at, size in (
+                ("start", int(leaf["stop"] - leaf["start"])),
+                ("other_start", int(leaf["other_stop"] - leaf["other_start"])),
             )
-            parts = [tree.order[a:low] for (a, _), low in zip(spans, lows, strict=True)]
-            highs = [tree.spare[a : a + b - low] for (a, b), low in zip(spans, lows, strict=True)]
-            for part in (*parts, *highs):
-                # Low rows only move down, past those that have moved.
-                tree.order[start : start + len(part)] = part
-                start += len(part)
-            middles.append(stop - sum(map(len, highs)))
-        return middles
+        ]
+        lows = iter(
+            self._threads.map(
+                lambda span: int(part_rows(*span, codes, sides, tree.order, tree.spare)),
+                [*ranges[0], *ranges[1]],
+            )
+        )
+        return [self._joined([(a, next(lows), b) for a, b in spans]) for spans in ranges]
+
+    def _joined(self, spans: list[tuple[int, int, int]]) -> int:
+        """Put the high rows of parted spans after all low ones; return where they start."""
+        order, at = self.tree.order, spans[0][1]
+        for start, low, _ in spans[1:]:
+            # Low rows only move down, past those that have moved.
+            order[at : at + low - start] = order[start:low]
+            at += low - start
+        middle = at
+        for start, low, stop in spans:
+            order[at : at + stop - low] = self.tree.spare[start : start + stop - low]
+            at += stop - low
+        return middle
 
     def _sums_of(self, made: int, signed: Integers, n: int) -> Exacts:
         """Return the sums of S and of |S| over the rows of a leaf."""
