@@ -225,7 +225,7 @@ def test_class_weight_is_looked_at_before_the_columns(y):
 @pytest.mark.parametrize(
     "y",
     [[["a", "b"], ["c"]], [{"a"}, {"b", "c"}], pd.Series([["a"], ["b", "c"]]), [[0, 1], [2]]],
-    ids=str,
+    ids=["lists", "sets", "a series", "numbers"],
 )
 def test_lists_of_labels_are_refused_with_advice(y):
     with pytest.raises((ValueError, TypeError), match=r"\by\b.*MultiLabelBinarizer"):
