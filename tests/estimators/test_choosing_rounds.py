@@ -33,6 +33,15 @@ def noisy(blobs):
     return X, flipped(y)
 
 
+@pytest.mark.parametrize(("learner", "patience"), [("auto", 60), ("stump", 30)])
+def test_small_steps_look_further_ahead(learner, patience):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), rng.integers(0, 2, 120)
+    model = auto(learner=learner, validation_fraction=0.3).fit(X, y)
+    assert model.stop_reason_ == "early stopping"
+    assert patience <= model.history_.n_rounds < patience + 30
+
+
 def auto(**settings):
     return AdaBoostMH(**{"n_rounds": "auto", "random_state": 0, **settings})
 

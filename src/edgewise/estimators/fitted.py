@@ -87,6 +87,11 @@ class Fitted(Scorer):
     unsaved: tuple[str, ...] = ()  # settings that the model's file could not hold
 
     @property
+    def learner_words(self) -> str:
+        """The learner on one line, where scikit-learn's repr breaks long ones."""
+        return "not in the file" if self.learner is None else " ".join(repr(self.learner).split())
+
+    @property
     def evaluations(self) -> dict[str, dict[str, Reals]]:
         """The metrics of validation rows after each round, by the names of rows and metric."""
         if "validation" not in self.history:
@@ -220,8 +225,7 @@ class FittedClassifier(Fitted, ClassScorer):
         """All settings that training decided on."""
         held_out, learner = self.held_out, self.learner
         return ModelSettings(
-            # On one line: scikit-learn breaks long ones.
-            learner="not in the file" if learner is None else " ".join(repr(learner).split()),
+            learner=self.learner_words,
             max_leaf_nodes=getattr(learner, "max_leaf_nodes", None),
             votes=self.votes,
             loss=self.loss,
@@ -312,10 +316,9 @@ class FittedRanker(Fitted, RankScorer):
     @property
     def settings(self) -> RankerSettings:
         """All settings that training decided on."""
-        held_out, learner = self.held_out, self.learner
+        held_out = self.held_out
         return RankerSettings(
-            # On one line: scikit-learn breaks long ones.
-            learner="not in the file" if learner is None else " ".join(repr(learner).split()),
+            learner=self.learner_words,
             objective=self.objective or "pairs",
             learning_rate=math.nan if self.learning_rate is None else self.learning_rate,
             n_rounds=len(self.terms),

@@ -193,7 +193,7 @@ class _ClassifierReport(BoostedReport):
         if settings.held_out_error == settings.held_out_error:
             wrong, loss = percent(settings.held_out_error), f"{settings.held_out_log_loss:.4f}"
             shown.append(("Held-out rows", f"error {wrong}, log loss {loss}"))
-        shown.append(("Learner", " ".join(settings.learner.split())))
+        shown.append(("Learner", settings.learner))
         return shown
 
     def data(self) -> list[Block]:

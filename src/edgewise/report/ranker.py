@@ -156,7 +156,7 @@ class _RankerReport(BoostedReport):
         model = self.worded
         shown = [("Model", type(model).__name__)]
         if self.model.learner_ is not None:
-            shown.append(("Learner", " ".join(repr(self.model.learner_).split())))
+            shown.append(("Learner", self.model.settings_.learner))
         shown.append(("Rounds", f"{self.model.n_rounds_:,}{why_rounds(self.model)}"))
         for key in ("criterion", "learning_rate", "pair_weight", "query_weight", "monotonic_cst"):
             words = key.replace("_", " ").replace(" cst", " columns").capitalize()

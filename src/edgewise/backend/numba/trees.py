@@ -411,6 +411,7 @@ def _begin(rows, n, tree):  # type: ignore[no-untyped-def]
     if n_rows < n:
         for row in range(n):
             is_searched = p < n_rows and rows[p] == row
+            # Written in any case, since nobody could predict which: the last may be past the end.
             tree.order[at] = row
             at += not is_searched
             p += is_searched
