@@ -120,6 +120,15 @@ def test_a_process_that_fails_is_given_up(empty_cache, monkeypatch):
     assert list(empty_cache.iterdir()) == []
 
 
+def test_modules_in_the_working_folder_are_not_imported(empty_cache, monkeypatch, tmp_path):
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    (folder / "pickle.py").write_text("open('imported', 'w').close()")
+    monkeypatch.chdir(folder)
+    assert done(Compilation("cubes", lambda: (compiled.remember, "cubes")))
+    assert not (folder / "imported").exists()
+
+
 def test_the_lock_of_a_killed_process_expires(empty_cache, monkeypatch):
     switching._lock_file().touch()
     assert Compilation("cubes", lambda: pytest.fail("locked"))._process is None

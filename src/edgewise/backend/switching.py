@@ -86,7 +86,8 @@ class Compilation:
                 pickle.dump(self._rehearsal(), program)
                 program.seek(0)
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", _PROGRAM],
+                    # -P: modules that happen to lie in the working folder are not imported.
+                    [sys.executable, "-P", "-c", _PROGRAM],
                     stdin=program,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
