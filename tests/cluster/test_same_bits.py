@@ -165,6 +165,16 @@ def test_few_rows_leave_processes_without_any(tmp_path):
     check(tmp_path, AdaBoostMH, X[rows], (4,), y=BINARY[rows] | (np.arange(8) % 2))
 
 
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("name", ["trimmed", "by weight"])
+def test_a_process_without_a_row_of_the_round(tmp_path, monkeypatch, name, backend):
+    monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+    settings, few = {"n_rounds": 20, "random_state": 0} | SETTINGS[name], [N - 3, N - 2, N - 1]
+    # The process with two rows has none when they are not drawn, or have small weights.
+    for learner in ("stump", Tree(Stump(), 4, "free")):
+        check(tmp_path, lambda: AdaBoostMH(learner, **settings), X, (2,), few, y=CLASSES)  # noqa: B023
+
+
 @pytest.mark.parametrize("learner", ["product", "auto"])
 def test_compiled(tmp_path, monkeypatch, learner):
     monkeypatch.setenv("EDGEWISE_BACKEND", "numba")

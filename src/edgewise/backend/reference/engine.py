@@ -443,8 +443,9 @@ def summed(
     """Return the problem of other signed weights, or of these times a factor for each row."""
     if factors is not None:
         signed = np.rint(signed * factors[None, :, None]).astype(signed.dtype)
-    _, n, lanes = signed.shape
-    scores = signed.transpose(1, 0, 2).reshape(n, -1)[:, : like.n_scores].astype(np.int64)
+    chunks, n, lanes = signed.shape
+    by_row = signed.transpose(1, 0, 2).reshape(n, chunks * lanes)
+    scores = by_row[:, : like.n_scores].astype(np.int64)
     sizes = np.abs(scores)
     if like.mass_column:
         chunk, lane = divmod(like.n_scores, lanes)
