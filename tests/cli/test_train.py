@@ -1,5 +1,6 @@
 """``edgewise train`` and what follows it, on a table as people have them."""
 
+import ast
 import csv
 import gzip
 import json
@@ -11,11 +12,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 import edgewise
 from edgewise import AdaBoostMH, RankBoost, io
+from edgewise.cli import common as cli_common
 from edgewise.cli import fitting, main
 from edgewise.cli.progress import LiveProgress
 
@@ -509,3 +512,35 @@ class TestHostileInput:
         if os.getuid():
             folder.chmod(0o500)
             assert "not writable" in failure([*argv, "m.edgewise"], capsys)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--target", "income", "people.csv"],
+        ["--target", "income", "people.csv", "--drop", "id", "joined"],
+        ["--drop", "id", "joined", "--target", "income", "people.csv"],
+        ["--target", "income", "--drop", "id", "joined", "people.csv"],
+        ["people.csv", "--target", "income", "--drop", "id", "joined"],
+    ],
+    ids=" ".join,
+)
+def test_options_may_stand_before_the_file(home, monkeypatch, tmp_path, argv):
+    monkeypatch.chdir(home)
+    path = tmp_path / "model.edgewise"
+    assert main(["train", *argv, "--rounds", "2", "--model", str(path)]) == 0
+    assert edgewise.load(path).schema_.target == ("income",)
+
+
+def test_options_before_two_arguments(monkeypatch, capsys):
+    seen = cli_common.command("seen")(
+        click.argument("model", type=click.Path())(
+            click.argument("data", type=click.Path())(
+                click.option("--user", multiple=True)(lambda **values: print(values))
+            )
+        )
+    )
+    for words in ("--user 7 8 m d", "m --user 7 8 d", "m d --user 7 8"):
+        seen.main(words.split(), standalone_mode=False)
+        printed = capsys.readouterr().out
+        assert ast.literal_eval(printed) == {"model": "m", "data": "d", "user": ("7", "8")}

@@ -100,22 +100,34 @@ class Command(AsWritten):
         return rest
 
     def _one_value_each(self, args: list[str]) -> list[str]:
-        """Return ``--user 7 --user 8`` for ``--user 7 8``."""
-        options = [one for one in self.params if isinstance(one, click.Option)]
-        names = {name for one in options for name in one.opts}
-        flags = {name for one in options if one.is_flag for name in one.opts}
-        several = {name for one in options if one.multiple for name in one.opts}
+        """Return ``--user 7 --user 8`` for ``--user 7 8``, but leave required arguments a word."""
+        options = [option for option in self.params if isinstance(option, click.Option)]
+        names = {name for option in options for name in option.opts}
+        flags = {name for option in options if option.is_flag for name in option.opts}
+        repeatable = {name for option in options if option.multiple for name in option.opts}
         words: list[str] = []
-        option = ""
+        extra_values: list[int] = []  # positions in words
+        n_arguments, option = 0, ""
         for word, following in zip_longest(args, args[1:]):
             if word in names - flags and following in names:
                 raise click.BadOptionUsage(word, f"Option {word!r} requires an argument.")
-            if not option or words[-1] != option:
-                if option and (not word.startswith("-") or word[1:].isdigit()):
+            is_value = bool(words) and words[-1] in names - flags
+            if not is_value:
+                is_option = word.startswith("-") and not word[1:].isdigit()
+                if option and not is_option:
+                    extra_values.append(len(words) + 1)
                     words.append(option)
                 else:
-                    option = word if word in several else ""
+                    option = word if word in repeatable else ""
+                    n_arguments += not is_option
             words.append(word)
+        required = sum(
+            isinstance(param, click.Argument) and param.required for param in self.params
+        )
+        # Files first: in `--target income people.csv --drop age sex` the table is people.csv.
+        extra_values.sort(key=lambda i: (Path(words[i]).is_file(), i), reverse=True)
+        for i in sorted(extra_values[: max(required - n_arguments, 0)], reverse=True):
+            del words[i - 1]
         return words
 
     def _check_files(self, ctx: click.Context) -> None:
