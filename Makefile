@@ -7,13 +7,19 @@ JOBS   ?= auto
 # Many tests start processes: each would compile the sources anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test docs package bench experiments soak lint format clean
+.PHONY: demo test explore docs package bench experiments soak lint format clean
 
 demo: $(VENV)/.demo
 	$(BIN)/edgewise demo
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# Property tests with new random examples, from seeds that are printed; `make test` repeats the same ones.
+SEEDS ?= 5
+explore: $(VENV)/.dev
+	for seed in $$(shuf -i 1-1000000 -n $(SEEDS)); do echo "--hypothesis-seed=$$seed"; \
+	  HYPOTHESIS_PROFILE=explore $(BIN)/python -m pytest -n $(JOBS) -m hypothesis --hypothesis-seed=$$seed || exit 1; done
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

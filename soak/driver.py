@@ -4,6 +4,7 @@ import ctypes
 import faulthandler
 import json
 import logging
+import math
 import multiprocessing
 import random
 import resource
@@ -104,13 +105,17 @@ def run_part(
     seconds: float,
     workers: int,
     method: str = "spawn",
+    n_cases: float = math.inf,
 ) -> Figures:
-    """Run a part in worker processes for some time; `method` is how they start."""
+    """Run up to `n_cases` of a part in worker processes, for some time at most.
+
+    `method` is how processes start.
+    """
     figures = Figures(kind.name, kind.about, kind.counted, kind.wanted)
     started = time.monotonic()
     n = min(workers, kind.workers or workers)
     end = started + seconds
-    watched = [_Watched(kind, folder, seed, place, n, end, method) for place in range(n)]
+    watched = [_Watched(kind, folder, seed, k, n, (end, n_cases), method) for k in range(n)]
     # All take their step: a worker whose messages nobody takes would wait.
     while sum(one.step(figures) for one in watched):
         if len(figures.failures) >= _ENOUGH:
@@ -132,11 +137,11 @@ class _Watched:
         seed: int,
         place: int,
         stride: int,
-        deadline: float,
+        limits: tuple[float, float],
         method: str,
     ) -> None:
         self.kind, self.folder, self.seed = kind, folder, seed
-        self.place, self.stride, self.deadline = place, stride, deadline
+        self.place, self.stride, self.limits = place, stride, limits
         self.context: Any = multiprocessing.get_context(method)
         self._start(place)
 
@@ -145,7 +150,7 @@ class _Watched:
         self.pipe, theirs = self.context.Pipe(duplex=False)
         place = (self.folder / f"worker-{self.place}", self.seed, first, self.stride)
         self.process = self.context.Process(
-            target=_work, args=(self.kind, *place, self.deadline, self.now, theirs), daemon=False
+            target=_work, args=(self.kind, *place, self.limits, self.now, theirs), daemon=False
         )
         self.process.start()
         theirs.close()
@@ -177,7 +182,7 @@ class _Watched:
         self._take(figures)
         figures.outcomes[FAILED] += 1
         figures.failures.append(Failure(self.kind.name, number, what))
-        if time.monotonic() >= self.deadline:
+        if time.monotonic() >= self.limits[0]:
             return False
         self._start(number + self.stride)
         return True
@@ -194,17 +199,18 @@ def _work(
     seed: int,
     first: int,
     stride: int,
-    deadline: float,
+    limits: tuple[float, float],
     now: Any,
     pipe: Any,
 ) -> None:
-    """Run every `stride`-th case until the deadline."""
+    """Run every `stride`-th case until the deadline, or the last one."""
+    deadline, n_cases = limits
     faulthandler.enable()
     part, number = kind(folder), first
     bound_memory(kind.gigabytes)
     outcomes: Counter[str] = Counter()
     sent = time.monotonic()
-    while (clock := time.monotonic()) < deadline:
+    while number < n_cases and (clock := time.monotonic()) < deadline:
         if clock - sent > _EVERY:
             pipe.send((outcomes, []))
             outcomes, sent = Counter(), clock

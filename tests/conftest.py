@@ -19,10 +19,13 @@ from edgewise.model import StumpTerms, Terms
 
 from .helpers import state_of
 
-# The first example of a test may import libraries; time says nothing about behaviour. Every run
-# draws other examples.
-settings.register_profile("edgewise", deadline=None, max_examples=50)
-settings.load_profile("edgewise")
+# The first example of a test may import libraries, so there is no deadline. `make test` draws the
+# same examples every time; `make explore` draws new ones from a seed that it prints.
+settings.register_profile(
+    "edgewise", deadline=None, max_examples=50, derandomize=True, database=None
+)
+settings.register_profile("explore", deadline=None, max_examples=50, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "edgewise"))
 
 
 # The garbage collector would take a third of the time to collect tests, and a tenth of all later.

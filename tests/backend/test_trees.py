@@ -153,7 +153,8 @@ def test_on_the_columns_of_a_round_the_tree_is_the_same(shape, leaves, k, learns
         trained(backend, X, y, None, learner=learner, **given_settings)
         for backend in (lambda table, n_jobs: AtOnce(table), node_by_node)
     )
-    assert AtOnce.count >= at_once.n_rounds_
+    # Where nothing can be cut, the only round is the constant.
+    assert AtOnce.count >= at_once.n_rounds_ or at_once.n_rounds_ == 1
     assert_same(at_once, one_by_one)
     # The searches have seen the same rewards too.
     for mine, others in zip(

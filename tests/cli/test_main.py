@@ -1,6 +1,7 @@
 import inspect
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -263,7 +264,7 @@ class TestDemo:
 
 
 def test_a_reader_that_closes_early_is_no_error():
-    command = f"{sys.executable} -m edgewise datasets | true"
+    command = f"{shlex.quote(sys.executable)} -m edgewise datasets | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stderr == ""
 

@@ -68,7 +68,7 @@ class Toy(Part):
 
 
 def test_workers_that_die_hang_or_fail_are_counted_and_replaced(tmp_path):
-    figures = run_part(Toy, tmp_path, 0, 4.0, 2, "fork")
+    figures = run_part(Toy, tmp_path, 0, 300.0, 2, "fork", n_cases=400)
     found = {failure.what.split("(")[0].strip() for failure in figures.failures}
     assert found >= {"ended the process", "took over 0.5 s", "KeyError", "MemoryError"}
     assert figures.outcomes[FAILED] == len(figures.failures)
