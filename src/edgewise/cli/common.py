@@ -121,12 +121,11 @@ class Command(AsWritten):
                     option = word if word in repeatable else ""
                     n_arguments += not is_option
             words.append(word)
-        required = sum(
-            isinstance(param, click.Argument) and param.required for param in self.params
-        )
+        arguments = [param for param in self.params if isinstance(param, click.Argument)]
+        n_missing = max(sum(argument.required for argument in arguments) - n_arguments, 0)
         # Files first: in `--target income people.csv --drop age sex` the table is people.csv.
         extra_values.sort(key=lambda i: (Path(words[i]).is_file(), i), reverse=True)
-        for i in sorted(extra_values[: max(required - n_arguments, 0)], reverse=True):
+        for i in sorted(extra_values[:n_missing], reverse=True):
             del words[i - 1]
         return words
 
