@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from _curves import Record, Results, matching, time_to
-from edgewise.plots.drawing import COLOURS, GREY, INK, PALE, empty_figure, finished, tidy
+from edgewise.plots.drawing import COLORS, GRAY, INK, PALE, empty_figure, finished, tidy
 
 PEER = "LightGBM"
 # A panel shows errors up to this multiple of the smallest one.
 SHOWN = 4.0
-PEER_LINES = (("-", INK), ("--", INK), (":", GREY), ("-.", GREY), ("-", PALE))
+PEER_LINES = (("-", INK), ("--", INK), (":", GRAY), ("-.", GRAY), ("-", PALE))
 OUR_LINES = ("-", "--", ":", "-.")
 
 
@@ -35,9 +35,9 @@ def asked(results: Results, names: list[str]) -> list[str]:
 
 
 def styles(methods: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the line style of each method: other libraries in black and grey, ours in colour.
+    """Return the line style of each method: other libraries in black and gray, ours in color.
 
-    Methods that differ only in brackets share a colour.
+    Methods that differ only in brackets share a color.
     """
     peers = [method for method in methods if method.startswith(PEER)]
     ours: dict[str, list[str]] = {}
@@ -47,12 +47,12 @@ def styles(methods: list[str]) -> dict[str, dict[str, Any]]:
     drawn: dict[str, dict[str, Any]] = {}
     for place, alike in enumerate(ours.values()):
         for variant, method in enumerate(alike):
-            line = OUR_LINES[(place // len(COLOURS) + variant) % len(OUR_LINES)]
-            colour = COLOURS[place % len(COLOURS)]
-            drawn[method] = {"color": colour, "ls": line, "lw": 1.8, "zorder": 3}
+            line = OUR_LINES[(place // len(COLORS) + variant) % len(OUR_LINES)]
+            color = COLORS[place % len(COLORS)]
+            drawn[method] = {"color": color, "ls": line, "lw": 1.8, "zorder": 3}
     for place, method in enumerate(peers):
-        line, colour = PEER_LINES[place % len(PEER_LINES)]
-        drawn[method] = {"color": colour, "ls": line, "lw": 1.5, "zorder": 2}
+        line, color = PEER_LINES[place % len(PEER_LINES)]
+        drawn[method] = {"color": color, "ls": line, "lw": 1.5, "zorder": 2}
     return drawn
 
 
@@ -62,7 +62,7 @@ def draw(
     measure: Callable[[str], str] = lambda title: "test error, %",
     across: int = 3,
 ) -> None:
-    """Draw panels, each with a title and labelled curves, and one legend.
+    """Draw panels, each with a title and labeled curves, and one legend.
 
     `measure` maps a title to the label of the vertical axis.
     """

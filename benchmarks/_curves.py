@@ -37,7 +37,7 @@ from edgewise.data import Chunks, as_table, fit_encode
 warnings.filterwarnings("ignore", message="X does not have valid feature names")
 
 MOST = 1_000_000  # rounds: the budget ends a run earlier
-STEP = 1.06  # ratio of the rounds of neighbouring points
+STEP = 1.06  # ratio of the rounds of neighboring points
 WARM_UP_ROWS, WARM_UP_ROUNDS = 2000, 40
 # Fixed for repeatable runs. LightGBM is faster by rows if columns are few or dense.
 PEER = {"n_jobs": 1, "deterministic": True, "random_state": 0, "verbosity": -1}

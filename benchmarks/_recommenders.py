@@ -25,7 +25,7 @@ REQUESTS = 30
 
 
 class Part(NamedTuple):
-    """Training and test ratings, or choices, which are all 1; indices into the catalogue."""
+    """Training and test ratings, or choices, which are all 1; indices into the catalog."""
 
     users: np.ndarray
     items: np.ndarray
@@ -239,7 +239,7 @@ class Implicit(Named):
 
 
 class MyFM(Model):
-    """Bayesian factorisation machines on flipped SVD++ features: who rated what, both ways."""
+    """Bayesian factorization machines on flipped SVD++ features: who rated what, both ways."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -418,7 +418,7 @@ LISTS = {
         RATED,
     ),
     "implicit k-NN, cosine": Row(
-        "implicit", lambda _: Implicit("nearest_neighbours.CosineRecommender", K=40), CHOSEN
+        "implicit", lambda _: Implicit("nearest_neighbors.CosineRecommender", K=40), CHOSEN
     ),
     "cornac BPR": Row("cornac", lambda _: Cornac("BPR"), RATED),
     "LensKit ImplicitMF": Row("lenskit", lambda _: LensKit("als.ImplicitMFScorer"), RATED),

@@ -40,7 +40,7 @@ from edgewise.common.text import text_table
 
 PIECE = 10_000  # rows made at a time, so that making them takes no memory to speak of
 FEW = 20_000
-SHOWN = 1.25  # ratio of the rounds of neighbouring points
+SHOWN = 1.25  # ratio of the rounds of neighboring points
 MEASURES = {"error": "error, %", "log_loss": "log loss", "auc": "1 - AUC, %"}
 FRACTIONS = (0.05, 0.1, 0.25, 0.5, 1.0)
 
@@ -281,7 +281,7 @@ def at(record: Record, measured: str, seconds: float) -> float:
 
 def plot(records: list[Record], path: Path) -> None:
     """Draw every measure of every task against CPU time."""
-    from edgewise.plots.drawing import COLOURS, INK, empty_figure, finished, tidy
+    from edgewise.plots.drawing import COLORS, INK, empty_figure, finished, tidy
 
     panels = [
         (task, measured)
@@ -291,11 +291,11 @@ def plot(records: list[Record], path: Path) -> None:
     ]
     figure = empty_figure(3.9 * 3, 3.1 * -(-len(panels) // 3))
     frames = figure.subplots(-(-len(panels) // 3), 3, squeeze=False).ravel().tolist()
-    colours = dict(zip(METHODS, (COLOURS[0], COLOURS[0], INK, COLOURS[1]), strict=True))
+    colors = dict(zip(METHODS, (COLORS[0], COLORS[0], INK, COLORS[1]), strict=True))
     for axes, (task, measured) in zip(frames, panels, strict=False):
         for record in (r for r in records if r["task"] == task):
             alone = {"marker": "o", "ls": ""} if len(record["rounds"]) == 1 else {"lw": 1.6}
-            style: dict[str, Any] = {"color": colours[record["method"]], **alone}
+            style: dict[str, Any] = {"color": colors[record["method"]], **alone}
             axes.plot(record["seconds"], record[measured], label=record["method"], **style)
         ends = [r[measured] for r in records if r["task"] == task]
         least = min(min(end) for end in ends)

@@ -94,8 +94,8 @@ def letter_like() -> tuple[str, np.ndarray, np.ndarray]:
 def continuous() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 26, 2 * ROWS)
-    centres = rng.uniform(3, 12, (26, 16))
-    return centres[y] + rng.normal(0, 2, (len(y), 16)), y
+    centers = rng.uniform(3, 12, (26, 16))
+    return centers[y] + rng.normal(0, 2, (len(y), 16)), y
 
 
 def cpu_ms(call: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:

@@ -49,7 +49,7 @@ FLOOR = 1e-15
 """Probabilities below this count as this in the log loss."""
 BINS = 15
 """Bins of the expected calibration error."""
-# Studentised range at 5 % over sqrt(2), for 2 to 10 models (Demšar 2006, table 5).
+# Studentized range at 5 % over sqrt(2), for 2 to 10 models (Demšar 2006, table 5).
 NEMENYI = (1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164)
 
 
@@ -319,16 +319,16 @@ class Table:
             ranks = self.ranks(measure)
             order = np.argsort(-ranks)
             ours = [self.models[j] == "edgewise" for j in order]
-            colours = ["C1" if one else "C0" for one in ours]
+            colors = ["C1" if one else "C0" for one in ours]
             axis.hlines(range(count), 1, ranks[order], colors="0.85")
-            axis.scatter(ranks[order], range(count), c=colours, zorder=3)
+            axis.scatter(ranks[order], range(count), c=colors, zorder=3)
             axis.set_yticks(range(count), [self.models[j] for j in order])
             axis.set_xlim(1, count)
             axis.axvspan(ranks.min(), ranks.min() + critical, color="0.92", zorder=0)
             axis.set_xlabel(f"mean rank in {title} over {n_sets} sets (1 is best)")
             axis.spines[["top", "right", "left"]].set_visible(False)
             axis.tick_params(axis="y", length=0)
-        figure.suptitle("Defaults, nothing tuned; grey: not significantly behind the first (5 %)")
+        figure.suptitle("Defaults, nothing tuned; gray: not significantly behind the first (5 %)")
         figure.tight_layout()
         figure.savefig(path, dpi=150)
 

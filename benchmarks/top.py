@@ -342,14 +342,14 @@ def draw(groups: dict[str, list[dict[str, Any]]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(groups), figsize=(6.4 * len(groups), 4.8), squeeze=False)
-    colours = {"RankBoost": "#c03", "LightGBM lambdarank": "#222", "LightGBM xendcg": "#47a"}
+    colors = {"RankBoost": "#c03", "LightGBM lambdarank": "#222", "LightGBM xendcg": "#47a"}
     for axis, (name, records) in zip(axes[0], groups.items(), strict=True):
         for record in records:
             title, points = record["title"], np.array(record["points"])
-            colour = next((c for key, c in colours.items() if title.startswith(key)), "#396")
+            color = next((c for key, c in colors.items() if title.startswith(key)), "#396")
             line = "--" if "tuned" in title else "-"
             marker = "o" if len(points) == 1 else "."
-            axis.plot(points[:, 1], points[:, 2], line, marker=marker, color=colour, label=title)
+            axis.plot(points[:, 1], points[:, 2], line, marker=marker, color=color, label=title)
         axis.set(xscale="log", xlabel="CPU seconds, one thread", ylabel="NDCG@10", title=name)
         best = max(value for record in records for _, _, value in record["points"])
         axis.set_ylim(0.82 * best, 1.005 * best)

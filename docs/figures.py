@@ -19,7 +19,7 @@ from edgewise import (
     theory,
 )
 
-BLUE, ORANGE, GREEN, GREY, INK = "#2f7fb5", "#d8732a", "#3c9160", "#9aa0a6", "#333333"
+BLUE, ORANGE, GREEN, GRAY, INK = "#2f7fb5", "#d8732a", "#3c9160", "#9aa0a6", "#333333"
 PAIR = [BLUE, ORANGE]
 
 
@@ -37,8 +37,8 @@ def draw_regions(ax, X, y, scores, across, up, sizes=14.0):
         cmap="PuOr", alpha=0.55,
     )  # fmt: skip
     ax.contour(across, up, scores.reshape(len(up), -1), levels=[0], colors=[INK], linewidths=1)
-    colours = np.where(y > 0, "#5b4a9b", "#c46210")
-    ax.scatter(*X.T, c=colours, s=sizes, edgecolors="white", linewidths=0.5)
+    colors = np.where(y > 0, "#5b4a9b", "#c46210")
+    ax.scatter(*X.T, c=colors, s=sizes, edgecolors="white", linewidths=0.5)
     ax.set(xticks=[], yticks=[])
     for spine in ax.spines.values():
         spine.set_visible(False)
@@ -69,7 +69,7 @@ def edge():
     best = cuts[edges.argmax()]
     _, (top, bottom) = plt.subplots(2, 1, figsize=(7, 3.8), sharex=True, height_ratios=[1, 1.5])
     top.vlines(x, 0, w * y, colors=np.where(y > 0, BLUE, ORANGE), linewidth=3)
-    top.axhline(0, color=GREY, linewidth=0.8)
+    top.axhline(0, color=GRAY, linewidth=0.8)
     top.set_ylabel("signed weight\n$w_i\\, y_i$")
     top.set_yticks([])
     bottom.step(cuts, edges, where="mid", color=INK)
@@ -87,11 +87,11 @@ def step():
     """The energy of a round as a function of its step."""
     alpha = np.linspace(0, 1.6, 200)
     _, ax = plt.subplots(figsize=(6, 3.2))
-    for gamma, colour in ((0.2, GREY), (0.4, ORANGE), (0.6, BLUE)):
+    for gamma, color in ((0.2, GRAY), (0.4, ORANGE), (0.6, BLUE)):
         energy = (1 + gamma) / 2 * np.exp(-alpha) + (1 - gamma) / 2 * np.exp(alpha)
-        ax.plot(alpha, energy, color=colour, label=f"edge {gamma}")
-        ax.plot(theory.step(gamma), theory.energy(gamma), "o", color=colour)
-    ax.axhline(1, color=GREY, linewidth=0.8)
+        ax.plot(alpha, energy, color=color, label=f"edge {gamma}")
+        ax.plot(theory.step(gamma), theory.energy(gamma), "o", color=color)
+    ax.axhline(1, color=GRAY, linewidth=0.8)
     ax.set(xlabel="step $\\alpha$", ylabel="energy $Z$", ylim=(0.75, 1.3))
     ax.legend()
 
@@ -114,11 +114,11 @@ def margins():
     """Margins go on growing after the training error is zero."""
     X, y = load_breast_cancer(return_X_y=True)
     _, ax = plt.subplots(figsize=(6, 3.2))
-    for n_rounds, colour in ((5, GREY), (40, ORANGE), (400, BLUE)):
+    for n_rounds, color in ((5, GRAY), (40, ORANGE), (400, BLUE)):
         found = AdaBoostMH("stump", n_rounds=n_rounds).fit(X, y).margins(X, y)
-        ax.plot(*theory.margin_distribution(found), drawstyle="steps-post", color=colour,
+        ax.plot(*theory.margin_distribution(found), drawstyle="steps-post", color=color,
                 label=f"{n_rounds} rounds: {np.mean(found <= 0):.1%} wrong")  # fmt: skip
-    ax.axvline(0, color=GREY, linewidth=0.8)
+    ax.axvline(0, color=GRAY, linewidth=0.8)
     ax.set(xlabel="margin", ylabel="share of the rows below")
     ax.legend()
 
@@ -129,7 +129,7 @@ def losses():
     _, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.1))
     left.plot(m, np.exp(-m), color=ORANGE, label="exponential")
     left.plot(m, np.log1p(np.exp(-m)) / np.log(2), color=BLUE, label="logistic / ln 2")
-    left.plot(m, (m <= 0).astype(float), color=GREY, drawstyle="steps-mid", label="a mistake")
+    left.plot(m, (m <= 0).astype(float), color=GRAY, drawstyle="steps-mid", label="a mistake")
     left.set(xlabel="score of the right sign, $y f$", ylabel="loss", ylim=(0, 6))
     left.legend()
     right.plot(m, np.exp(-m), color=ORANGE, label="exponential: without limit")
@@ -172,9 +172,9 @@ def haar():
     for ax, (name, parts) in zip(axes, fields.items(), strict=True):
         ax.imshow(image, cmap="gray_r", alpha=0.65)
         for left, top, width, height, sign in parts:
-            colour = BLUE if sign > 0 else ORANGE
+            color = BLUE if sign > 0 else ORANGE
             place = left - 0.5, top - 0.5
-            ax.add_patch(plt.Rectangle(place, width, height, color=colour, alpha=0.55))
+            ax.add_patch(plt.Rectangle(place, width, height, color=color, alpha=0.55))
         ax.set_title(name, fontsize=9.5)
         ax.set_axis_off()
 
@@ -185,17 +185,17 @@ def searches():
     X = rng.normal(size=(1500, 600))
     y = (X[:, :10].sum(axis=1) + rng.normal(size=1500) > 0).astype(int)
     made = {
-        "exhaustive": (Exhaustive(), GREY, 60),
+        "exhaustive": (Exhaustive(), GRAY, 60),
         "lazy, 20 random columns": (Lazy(20), ORANGE, 300),
         "UCB, 20 columns": (UCB(20), BLUE, 300),
         "Thompson sampling, 20 columns": (ThompsonSampling(20), GREEN, 300),
     }
     _, ax = plt.subplots(figsize=(6.8, 3.4))
-    for name, (search, colour, n_rounds) in made.items():
+    for name, (search, color, n_rounds) in made.items():
         model = AdaBoostMH("stump", search=search, n_rounds=n_rounds, learning_rate=0.5)
         model.fit(X[:1000], y[:1000], eval_set=(X[1000:], y[1000:]))
         looked = model.history_["columns"].cumsum()
-        ax.plot(looked, model.history_["validation"], color=colour, label=name)
+        ax.plot(looked, model.history_["validation"], color=color, label=name)
     ax.set(xlim=(0, 6000), ylim=(0, 0.5), xlabel="columns looked at, over all rounds",
            ylabel="test error")  # fmt: skip
     ax.legend()
@@ -218,13 +218,13 @@ def potential():
             pi[i] -= weight
             pi[j] += weight
         ax.bar(range(10), pi, color=np.where(pi > 0, BLUE, ORANGE), width=0.7)
-        ax.axhline(0, color=GREY, linewidth=0.8)
+        ax.axhline(0, color=GRAY, linewidth=0.8)
         ax.set(title=title, xlabel="grade of the document")
         ax.set_xticks(range(10), grades)
     axes[0].set_ylabel("potential $\\pi$")
 
 
-def factorisation():
+def factorization():
     """Rating tables as sums of products of a user value and an item value."""
     rng = np.random.default_rng(2)
     taste, kind = rng.choice([-1, 1], 14), rng.choice([-1, 1], 12)

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.user not in movies.ratings.user_ids.values:
         raise SystemExit(f"--user must be one of the users, from 1 to 943, got {options.user}")
     titles = {item: plain_title(title) for item, title in movies.item_titles.items()}
-    print(f"MovieLens 100K. {movies.info.licence}.\n")
+    print(f"MovieLens 100K. {movies.info.license}.\n")
 
     print("Which model? On the published fold 1, trained on 80,000 ratings:\n")
     print(f"{compared(movies.fold(1), options.rounds)}\n")
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     say(f"Why {titles[first]}?", reasons(model, user, first, titles))
     knn = ItemKNN().fit(movies.ratings)
     say(
-        f"Item neighbours say {knn.predict(user, first):.2f}, from the most similar movies:",
-        neighbours(knn, user, first, titles),
+        f"Item neighbors say {knn.predict(user, first):.2f}, from the most similar movies:",
+        neighbors(knn, user, first, titles),
     )
     ranker = RankBoostRecommender(random_state=0).fit(movies.ratings)
     say(
@@ -113,10 +113,10 @@ def compared(split: Split, n_rounds: int = 500) -> RecommenderComparison:
     """Compare a handful of models on one split; models that only score have no rating errors."""
     models = {
         "mean and biases": BiasBaseline(),
-        "item neighbours": ItemKNN(),
-        "matrix factorisation": MatrixFactorization(random_state=0),
+        "item neighbors": ItemKNN(),
+        "matrix factorization": MatrixFactorization(random_state=0),
         "implicit feedback": ImplicitFactorization(random_state=0),
-        "boosted factorisation": BoostedFactorization(n_rounds, random_state=0),
+        "boosted factorization": BoostedFactorization(n_rounds, random_state=0),
     }
     return compare(models, split, METRICS)
 
@@ -145,7 +145,7 @@ def reasons(model: BoostedFactorization, user: int, item: int, titles: Titles) -
     yield f"  {why.score:5.2f}  in total"
 
 
-def neighbours(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator[str]:
+def neighbors(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator[str]:
     """Yield the rated items most similar to an item."""
     for part in model.explain(user, item).contributions:
         if part.name != "baseline":

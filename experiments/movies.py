@@ -54,12 +54,12 @@ def mean_rating(train: Ratings, viewers: np.ndarray, test: Ratings) -> np.ndarra
 
 METHODS: dict[str, Method] = {
     "RankBoost, thesis": boosted(**THESIS),
-    "nearest neighbour": by(lambda ids: RankingNeighbor(viewers=ids)),
+    "nearest neighbor": by(lambda ids: RankingNeighbor(viewers=ids)),
     "regression": by(lambda ids: UserRegression(viewers=ids)),
     "random": lambda train, viewers, test: np.zeros(len(test)),
     "RankBoost": boosted(),
-    "25 neighbours": by(lambda ids: RankingNeighbor(25, viewers=ids)),
-    "regression, normalised": by(lambda ids: UserRegression(viewers=ids, normalise=True)),
+    "25 neighbors": by(lambda ids: RankingNeighbor(25, viewers=ids)),
+    "regression, normalized": by(lambda ids: UserRegression(viewers=ids, normalize=True)),
     "mean rating": mean_rating,
 }
 # Of the thesis's densities MovieLens lacks the first, 10 to 20.
@@ -311,15 +311,15 @@ def draw(results: list[dict[str, Any]], figure: Any) -> None:
     lines: dict[str, Any] = {}
     everything = list(figures_of(results))
     drawn = [result for result in everything if "curve" in result]
-    colours = {row: f"C{k}" for k, row in enumerate(METHODS)}
+    colors = {row: f"C{k}" for k, row in enumerate(METHODS)}
     for row_of_panels, (title, (_, label)) in zip(panels, FIGURES.items(), strict=False):
         for axes, measure in zip(row_of_panels, MEASURES, strict=True):
             for result in drawn:
                 if result["column"].startswith(title) and result["column"].endswith(measure):
                     points, values = zip(*result["curve"], strict=True)
                     style = "--" if result["row"] in ("random", "mean rating") else "o-"
-                    colour = colours[result["row"]]
-                    (line,) = axes.plot(points, values, style, color=colour, markersize=3)
+                    color = colors[result["row"]]
+                    (line,) = axes.plot(points, values, style, color=color, markersize=3)
                     lines[result["row"]] = line
             axes.set_title(f"{title.removeprefix('figure ')}: {measure}", fontsize=9)
             axes.set_xlabel(label, fontsize=8)
@@ -355,7 +355,7 @@ EXPERIMENTS = [
         "of one density and 300 targets (5-3), and 75 targets of one density and 400 feature users "
         "(5-4, three splits each). MovieLens has no users with fewer than 20 ratings. The table "
         "has the last point of each curve, the picture all. The last four methods are not in the "
-        "thesis: RankBoost with our defaults, 25 neighbours and regression on normalised scores "
+        "thesis: RankBoost with our defaults, 25 neighbors and regression on normalized scores "
         "(which it proposes), and the mean rating by the feature users. The thesis states figures "
         "for guessing alone.",
         "disagreement (less is better); average precision, PROT and coverage of the movies with "

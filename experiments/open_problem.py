@@ -1,6 +1,6 @@
-"""The open problem on factorised classifiers (Kégl 2014b): how small can the pseudo-weights be?
+"""The open problem on factorized classifiers (Kégl 2014b): how small can the pseudo-weights be?
 
-A round of factorised AdaBoost.MH with votes v in {-1, 1}^K is a binary problem: row i has the
+A round of factorized AdaBoost.MH with votes v in {-1, 1}^K is a binary problem: row i has the
 pseudo-weight w'_i = |sum_l w_il v_l y_il|, and the sign of that sum as its label. The weights w_il
 sum to 1, the pseudo-weights to w'(v), which may be less. The paper asks for a lower bound on it
 that may depend on K and not on the number of rows, for at least one v (its remark 3); and whether
@@ -28,7 +28,7 @@ So the weights are no obstacle to the paper's T*, which grows with log n at most
 it may seem. Pseudo-labels change with the weights, so the first reading of (15) asks more than
 boosting one class against the rest does: no class of rules of finite VC dimension can have one
 delta' for all labels of arbitrarily many rows. No constant without delta' is proved for the votes
-that a learner chooses, which maximise the edge and not w'; they do fall below 1/3. And nothing is
+that a learner chooses, which maximize the edge and not w'; they do fall below 1/3. And nothing is
 proved of learners that do not find the best pair, such as those that improve votes and rule in
 turn, trees, or products.
 """
@@ -66,7 +66,7 @@ def smallest_possible(n_classes: int) -> float:
     """Return the least that the best votes can have on rows of a simple kind, with one label each.
 
     A row has a weight on its own class and equal ones on some others. Rows come in all permutations
-    of the classes, so votes count only by how many are positive; a linear programme mixes the rows
+    of the classes, so votes count only by how many are positive; a linear program mixes the rows
     so that no votes are good.
     """
     shapes = [(own, others) for own in np.linspace(0, 1, 101) for others in range(1, n_classes)]
@@ -220,7 +220,7 @@ EXPERIMENTS = [
         " and of at least delta' / K, if they have it on each class against the rest.\n\n"
         "What stays open: the pseudo-labels of those binary problems change with the weights, so "
         "the first condition is a strong one; no constant without delta' is proved for the votes "
-        "that a learner chooses, which maximise the edge and not the sum; and nothing is proved of "
+        "that a learner chooses, which maximize the edge and not the sum; and nothing is proved of "
         "learners that do not find the best pair, such as trees, products, and those that improve "
         "votes and rule in turn. The module experiments/open_problem.py has the whole argument.\n\n"
         "For K classes the table has the least sum that the best votes can have on rows of a "

@@ -373,7 +373,7 @@ def fused(title: str, name: str, bench: Bench) -> dict[str, Any]:
         }
         untrained = max(fusion.FUSIONS, key=lambda one: others[one].mean())
         for one in (ON_TRAIN, ON_TEST, untrained):
-            test = metrics.randomisation_test(ours, others[one], n_draws=100_000, random_state=0)
+            test = metrics.randomization_test(ours, others[one], n_draws=100_000, random_state=0)
             difference = mean(ours - others[one]) | {"p_value": test.p_value}
             found[f"{name}, AP less {one}"] = difference
     return together(found)

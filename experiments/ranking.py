@@ -283,7 +283,7 @@ def default_words(results: list[dict[str, Any]]) -> Iterator[Said]:
 
 
 def _tested(results: list[dict[str, Any]], row: str, others: Sequence[str]) -> Iterator[Said]:
-    """Yield the differences over all test queries, by randomisation tests."""
+    """Yield the differences over all test queries, by randomization tests."""
     found = {(result["column"], result["row"]): result for result in results}
     for column in dict.fromkeys(result["column"] for result in results):
         for other in others:
@@ -292,7 +292,7 @@ def _tested(results: list[dict[str, Any]], row: str, others: Sequence[str]) -> I
             texts = []
             for measure, title in (("ap", "AP"), ("ndcg", "NDCG@10")):
                 ours, theirs = (np.array(found[column, one][measure]) for one in (row, other))
-                test = metrics.randomisation_test(ours, theirs, n_draws=100_000, random_state=0)
+                test = metrics.randomization_test(ours, theirs, n_draws=100_000, random_state=0)
                 texts.append(f"{test.mean_difference:+.4f} in {title}, p = {test.p_value:.5f}")
             name = column.partition(",")[0]
             yield Said(f"{name}: {row} less {other}, over the queries", "; ".join(texts))
@@ -325,7 +325,7 @@ EXPERIMENTS = [
         f"{SOURCE}, on learning to rank, beside libraries of today",
         "RankBoost(), untouched, trains on all but the test queries of each published fold; peers "
         "choose the round of at most 300 by MAP on the validation part, and tuned ones also the "
-        "best of four settings. Tests are paired randomisation tests over the test queries; "
+        "best of four settings. Tests are paired randomization tests over the test queries; "
         "spreads are over folds.",
         "MAP and others (more is better), rounds and CPU seconds",
         partial(cells_of, defaults),

@@ -60,7 +60,7 @@ BOOSTED: dict[str, Make] = {
 
 
 def boosted(bench: Bench) -> BoostedFactorization:
-    """Return boosted factorisation with its defaults."""
+    """Return boosted factorization with its defaults."""
     return BoostedFactorization(bench.rounds(500, 10), random_state=0)
 
 
@@ -177,7 +177,7 @@ def table(bench: Bench) -> Sequence[Cell]:
     return cells
 
 
-# Weak generalisation (Marlin 2004)
+# Weak generalization (Marlin 2004)
 
 USERS, SPLITS = 5000, 3
 FEATURES = "BoostedFactorization(), with features"
@@ -219,8 +219,8 @@ def weak(row: str, bench: Bench) -> dict[str, Any]:
     return together({column: mean(folds[metric]) for column, metric in names.items()})
 
 
-def weak_generalisation(bench: Bench) -> Sequence[Cell]:
-    """Return the cells of weak generalisation."""
+def weak_generalization(bench: Bench) -> Sequence[Cell]:
+    """Return the cells of weak generalization."""
     papers = {} if bench.quick else NMAE
     return [Cell(row, "NMAE", partial(weak, row), papers.get(row)) for row in LARGE]
 
@@ -231,8 +231,8 @@ LECTURE: dict[str, Any] = {
     "bestsellers": Popularity(),
     "biases alone": BiasBaseline(),
     "content filtering": ContentRecommender(),
-    "neighbourhood, users": UserKNN(),
-    "neighbourhood, items": ItemKNN(),
+    "neighborhood, users": UserKNN(),
+    "neighborhood, items": ItemKNN(),
     "factors by gradient descent": MatrixFactorization(solver="gd", random_state=0),
     "factors by SGD": MatrixFactorization(random_state=0),
     "factors by SGD, no penalty": MatrixFactorization(regularization=0.0, random_state=0),
@@ -288,7 +288,7 @@ def convergence(solver: str, bench: Bench) -> dict[str, Any]:
     return {"value": losses[-1], "losses": losses.tolist()}
 
 
-def penalised(penalty: float, bench: Bench) -> dict[str, Any]:
+def penalized(penalty: float, bench: Bench) -> dict[str, Any]:
     """Return the test error with a penalty, beside the training error."""
     split = lecture_splits(bench.quick)[0]
     model = factors(20, "als", max(penalty, 1e-6), bench)
@@ -332,7 +332,7 @@ def lecture(bench: Bench) -> Sequence[Cell]:
     for solver, name in SOLVERS.items():
         cells.append(Cell(name, "last loss, 10 factors", partial(convergence, solver)))
     for penalty in PENALTIES:
-        run = partial(penalised, penalty)
+        run = partial(penalized, penalty)
         cells.append(Cell(f"penalty {penalty:g}", "RMSE, fold 1, 20 factors", run))
     cells.append(Cell("two factors", "RMSE, fold 1", map_of_items))
     return cells
@@ -363,7 +363,7 @@ def draw_lecture(results: list[dict[str, Any]], figure: Any) -> None:
     penalties = [result["row"].removeprefix("penalty ") for result in by_penalty]
     for what, label in (("value", "test"), ("training", "training")):
         panels["B"].plot(penalties, [result[what] for result in by_penalty], "o-", label=label)
-    panels["B"].set(title="regularisation, 20 factors", xlabel="penalty", ylabel="RMSE")
+    panels["B"].set(title="regularization, 20 factors", xlabel="penalty", ylabel="RMSE")
     panels["B"].legend()
     for result in results:
         for x, y, title in result.get("items", []):
@@ -383,21 +383,21 @@ EXPERIMENTS = [
         "users and movies nor sets are sure to match: compare the averages. Its method has real "
         "votes, uniform weights, two terms and up to 9,940 rounds; here there are up to 10,000. "
         "Its weighted low-rank approximation stands beside ours; it also "
-        "quotes max-margin factorisation with 54.8. Spreads are over the four sets.",
+        "quotes max-margin factorization with 54.8. Spreads are over the four sets.",
         "zero-one error in per cent, and absolute error",
         table,
     ),
     Experiment(
-        "ratings-weak-generalisation",
-        "Ratings beside max-margin factorisation",
-        "Rennie and Srebro 2005, weak generalisation",
+        "ratings-weak-generalization",
+        "Ratings beside max-margin factorization",
+        "Rennie and Srebro 2005, weak generalization",
         "The protocol of Marlin 2004 on MovieLens 1M: 5,000 random users, one random test rating "
         "of each, three splits. The original splits are lost, so the published figure is for "
         "others of the same kind. NMAE is the mean absolute error of the predicted level divided "
         "by 1.6, the error of blind guesses. Models see ratings alone unless the row says "
         "otherwise.",
         "NMAE, share of wrong levels, and RMSE",
-        weak_generalisation,
+        weak_generalization,
     ),
     Experiment(
         "recommend-lecture",

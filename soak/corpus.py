@@ -48,7 +48,7 @@ X[rng.random(X.shape) < 0.05] = np.nan
 Y = np.arange(N_ROWS) % 3
 QID = np.arange(N_ROWS) // 6
 GRADES = rng.integers(0, 3, N_ROWS)
-MIXED = pd.DataFrame({"size": X[:, 0], "colour": pd.Series(list("abc") * 20), "odd": Y})
+MIXED = pd.DataFrame({"size": X[:, 0], "color": pd.Series(list("abc") * 20), "odd": Y})
 LISTS = RankedLists(np.argsort(rng.random((N_ROWS, 3)), axis=0) + 1.0, QID)
 _seen = np.nonzero(rng.random((12, 10)) < 0.5)
 _features = ([str(i) for i in range(10)], rng.normal(size=(10, 2)))
@@ -161,10 +161,10 @@ def input_files(folder: Path) -> dict[str, bytes]:
     frame.to_csv(folder / "table.tsv", sep="\t", index=False)
     frame.to_feather(folder / "table.arrow")
     (folder / "table.arff").write_text(
-        "@relation r\n@attribute size numeric\n@attribute colour {a,b,c}\n@data\n"
+        "@relation r\n@attribute size numeric\n@attribute color {a,b,c}\n@data\n"
         + "".join(
             f"{x:.2f},{c}\n" if x == x else f"?,{c}\n"
-            for x, c in zip(X[:, 0], MIXED.colour, strict=False)
+            for x, c in zip(X[:, 0], MIXED.color, strict=False)
         )
     )
     write_letor(folder / "documents.letor", X, GRADES, QID)

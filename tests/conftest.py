@@ -95,7 +95,7 @@ class Problem:
     weights: np.ndarray
 
     def fresh_state(self, mass_column=False):
-        """Return the state of these weights, not yet quantised for the search."""
+        """Return the state of these weights, not yet quantized for the search."""
         row_mass = fixed(self.row_weights)
         return state_of(self.labels, self.target, row_mass, self.weights.copy(), mass_column)
 

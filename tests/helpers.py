@@ -92,6 +92,6 @@ def sums(backend, columns, problem, mass=False):
 
 
 def state_of(labels, target, row_mass, weights, mass_column=False):
-    """Return a state with given weights, not yet quantised for the search."""
+    """Return a state with given weights, not yet quantized for the search."""
     targets = Targets(labels, target, row_mass / 2.0**62, np.ones((2, len(labels))))
     return HostState(targets, 1.0, row_mass, weights, mass_column)

@@ -47,7 +47,7 @@ def test_all_models_are_in_one_table(night, ratings):
     lines = str(found).split("\n")
     assert len(found.models) == 5
     assert sum(line.startswith(found.models) for line in lines) == 5
-    assert found.value("boosted factorisation", "rmse") < found.value("mean and biases", "rmse")
+    assert found.value("boosted factorization", "rmse") < found.value("mean and biases", "rmse")
 
 
 def test_reasons_add_up_to_the_prediction(night, model, titles):
@@ -58,11 +58,11 @@ def test_reasons_add_up_to_the_prediction(night, model, titles):
     assert lines[-1] == f"  {model.predict(1, 3):5.2f}  in total"
 
 
-def test_neighbours_are_movies_that_the_user_rated(night, ratings, titles):
+def test_neighbors_are_movies_that_the_user_rated(night, ratings, titles):
     knn = ItemKNN(5).fit(ratings)
     mine = ratings.item_ids.values[ratings.items[ratings.users == 0]]
     (item, *_) = knn.recommend(1).ids.tolist()
-    lines = list(night.neighbours(knn, 1, item, titles))
+    lines = list(night.neighbors(knn, 1, item, titles))
     assert lines
     assert all(int(line.split(" (")[0].rsplit(" ", 1)[1]) in mine for line in lines)
 

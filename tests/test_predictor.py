@@ -62,7 +62,7 @@ assert not Forbidding.names & {name.split(".")[0] for name in sys.modules}
 
 def table(rng, n):
     X = pandas.DataFrame(rng.normal(size=(n, 2)).round(1), columns=["size", "weight"])
-    X["colour"] = rng.choice(["red", "green", None], n)
+    X["color"] = rng.choice(["red", "green", None], n)
     X.loc[rng.random(n) < 0.1, "size"] = np.nan
     return X
 
@@ -87,7 +87,7 @@ def models():
     """Return some models of every kind, each with rows to predict."""
     rng = np.random.default_rng(0)
     X = table(rng, 80)
-    z = X["size"].fillna(0) + (X["colour"] == "red")
+    z = X["size"].fillna(0) + (X["color"] == "red")
     y, qid = (z > 0.5).to_numpy(), np.arange(80) % 8
     numbers = X[["size", "weight"]].to_numpy()
     labels = np.column_stack([y, numbers[:, 1] > 0]).astype(int)
@@ -152,7 +152,7 @@ def test_all_forms_of_rows(saved):
     frame = pandas.DataFrame(rows)
     forms = {
         "frame": frame,
-        "shuffled frame": frame[["colour", "size", "weight"]].assign(id=range(len(frame))),
+        "shuffled frame": frame[["color", "size", "weight"]].assign(id=range(len(frame))),
         "columns": {name: list(frame[name]) for name in frame},
         "arrays": {name: frame[name].to_numpy() for name in frame},
         "lists": frame.astype(object).to_numpy().tolist(),
@@ -204,17 +204,17 @@ def test_what_is_known_of_the_model(saved):
     model, _, light = saved
     assert light.classes_.tolist() == ["cold", "hot"]
     assert light.n_features_in_ == 3
-    assert light.feature_names_in_.tolist() == ["size", "weight", "colour"]
-    assert light.categories_ == {"colour": ("green", "red")}
+    assert light.feature_names_in_.tolist() == ["size", "weight", "color"]
+    assert light.categories_ == {"color": ("green", "red")}
     assert model.settings_.temperature != 1
 
 
 def test_rows_that_do_not_fit(saved):
     _, rows, light = saved
     with pytest.raises(ValueError, match="no column 'weight'"):
-        light.predict({"size": 1.0, "colour": "red"})
+        light.predict({"size": 1.0, "color": "red"})
     with pytest.raises(ValueError, match="no column 'size'"):
-        light.predict(pandas.DataFrame(rows)[["weight", "colour"]])
+        light.predict(pandas.DataFrame(rows)[["weight", "color"]])
     with pytest.raises(ValueError, match="2 columns, but the model was trained on 3"):
         light.predict([[1.0, 2.0]])
     with pytest.raises(ValueError, match="dimension"):
@@ -222,11 +222,11 @@ def test_rows_that_do_not_fit(saved):
     with pytest.raises(ValueError, match="X must have rows of the same length"):
         light.predict([[1.0, 2.0, 3.0], [1.0]])
     with pytest.raises(ValueError, match="same length"):
-        light.predict({"size": [1.0], "weight": [1.0, 2.0], "colour": ["red"]})
+        light.predict({"size": [1.0], "weight": [1.0, 2.0], "color": ["red"]})
     with pytest.raises(ValueError, match="infinite value in column 'size'"):
-        light.predict({"size": np.inf, "weight": 1.0, "colour": "red"})
-    with pytest.raises(ValueError, match="numbers in column 'colour'"):
-        light.predict({"size": 1.0, "weight": 1.0, "colour": 3})
+        light.predict({"size": np.inf, "weight": 1.0, "color": "red"})
+    with pytest.raises(ValueError, match="numbers in column 'color'"):
+        light.predict({"size": 1.0, "weight": 1.0, "color": 3})
 
 
 def test_files_of_other_models_and_damaged_ones(saved, tmp_path):

@@ -47,5 +47,5 @@ p = default.predict_proba(X_test)[:, 1]
 thresholds = np.linspace(0.01, 0.6, 60)
 costs = [np.where(p >= t, 1, 12 * y_test).mean() for t in thresholds]
 right.plot(thresholds, costs)
-right.axvline(1 / 12, color="grey", linestyle=":")
+right.axvline(1 / 12, color="gray", linestyle=":")
 right.set(xlabel="threshold", ylabel="cost per customer")

@@ -22,7 +22,7 @@ LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4
 SQUARES = [
     f"{row} {column}"
     for row in ("top", "middle", "bottom")
-    for column in ("left", "centre", "right")
+    for column in ("left", "center", "right")
 ]
 
 

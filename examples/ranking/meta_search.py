@@ -48,8 +48,8 @@ for name, value in results.items():
     print(f"{name:11} {value:.3f}")
 
 _, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
-colours = ["#c8c8c8"] * 4 + ["#2f7fb5"] * 5 + ["#3c9160"]
-ax.bar(list(results), list(results.values()), color=colours)
+colors = ["#c8c8c8"] * 4 + ["#2f7fb5"] * 5 + ["#3c9160"]
+ax.bar(list(results), list(results.values()), color=colors)
 ax.set_ylabel("mean average precision")
 ax.tick_params(axis="x", rotation=30)
 

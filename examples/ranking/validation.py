@@ -47,11 +47,11 @@ ranker.fit(
 print(f"{ranker.n_rounds_} rounds, NDCG@5 of the test queries:")
 
 # %%
-# Is it better than sorting by match alone? A paired randomisation test over the test queries:
+# Is it better than sorting by match alone? A paired randomization test over the test queries:
 
 ours = metrics.ndcg(grade[test], ranker.predict(offers[test]), qid[test], k=5, per_query=True)
 match = metrics.ndcg(grade[test], offers["match"][test], qid[test], k=5, per_query=True)
-found = metrics.randomisation_test(ours, match, random_state=0)
+found = metrics.randomization_test(ours, match, random_state=0)
 print(f"RankBoost {np.mean(ours):.3f}, by match {np.mean(match):.3f}, p = {found.p_value:.4f}")
 
 # %%

@@ -38,7 +38,7 @@ ratings = Ratings.from_arrays(
 print(ratings)
 
 # %%
-# New films: predicted by content, by boosted factorisation with item features, and by the mean.
+# New films: predicted by content, by boosted factorization with item features, and by the mean.
 
 new_users, new_items, new_values = users[~old], films["item"].to_numpy()[items[~old]], values[~old]
 mean = np.full(len(new_values), values[old].mean())

@@ -32,7 +32,7 @@ print(ratings)
 
 models = {
     "biases": BiasBaseline(),
-    "neighbours": ItemKNN(),
+    "neighbors": ItemKNN(),
     "boosted": BoostedFactorization(150, random_state=0),
 }
 found = recommend.compare(models, ratings, ["rmse", "mae", "ndcg"], n_folds=3, random_state=0)

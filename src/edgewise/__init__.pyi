@@ -29,7 +29,7 @@ from edgewise.estimators import (
     RankFusion as RankFusion,
     cross_validate as cross_validate,
 )
-from edgewise.fusion.queries import normalise_by_query as normalise_by_query
+from edgewise.fusion.queries import normalize_by_query as normalize_by_query
 from edgewise.learners import (
     Best as Best,
     ColumnLearner as ColumnLearner,

@@ -7,7 +7,7 @@ bit for bit::
     from edgewise.predictor import load
 
     model = load("model.edgewise")
-    model.predict_proba([{"size": 4.5, "colour": "red"}])
+    model.predict_proba([{"size": 4.5, "color": "red"}])
 """
 
 from collections.abc import Collection, Iterable, Mapping

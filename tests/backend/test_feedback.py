@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from edgewise.estimators.judgements import graded_layout
+from edgewise.estimators.judgments import graded_layout
 from edgewise.objective.feedback import SIDE_SCALE, PairList
 from edgewise.objective.lists import GradedLists, group_sums
 

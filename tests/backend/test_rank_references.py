@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.numba.ranking import _SHORT
 from edgewise.data import as_table, fit_encode
-from edgewise.estimators.judgements import graded_layout
+from edgewise.estimators.judgments import graded_layout
 from edgewise.objective.lists import GradedLists
 
 GRADES = {

@@ -54,7 +54,7 @@ def losses(problem):
 
 
 def assert_equal_to_reference(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
-    """Take steps of every kind with both backend; the weights are normalised in between."""
+    """Take steps of every kind with both backend; the weights are normalized in between."""
     rng = np.random.default_rng(seed)
     n_scores, n = problem.labels.shape
     initial, first = initial_weights(rng, problem.labels, matrix)

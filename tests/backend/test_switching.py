@@ -141,7 +141,7 @@ def graded():
     return RankBoost(n_rounds=2), X, y, np.repeat(np.arange(9), 10)
 
 
-def labelled(kind):
+def labeled(kind):
     X, y = rows(n_classes=3)
     if kind == "sparse":
         X = sparse.csr_matrix(np.where(np.abs(np.nan_to_num(X)) > 1.5, X, 0.0))
@@ -154,7 +154,7 @@ def labelled(kind):
 
 
 @pytest.mark.parametrize(
-    "given", [graded(), *map(labelled, ("dense", "sparse", "categorical", "multi-label"))]
+    "given", [graded(), *map(labeled, ("dense", "sparse", "categorical", "multi-label"))]
 )
 def test_what_is_compiled_is_of_the_same_form(given, monkeypatch):
     model, *arguments = given

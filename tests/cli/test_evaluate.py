@@ -104,7 +104,7 @@ class TestEvaluate:
         assert found["best"]["map"] == f"{(2 / 3 + 1) / 3:.4f}*"
         means, _, tests = out.partition("\n\n")
         assert means.count("*") == 2
-        result = metrics.randomisation_test([2 / 3, 1, 0], [1 / 3, 0, 0])
+        result = metrics.randomization_test([2 / 3, 1, 0], [1 / 3, 0, 0])
         assert "against mine" in tests
         assert f"{result.mean_difference:+.4f} ({result.p_value:.4f})" in tests
 
@@ -141,7 +141,7 @@ class TestEvaluate:
         assert main(["evaluate", "qrels.txt", "mine.run", "more.run"]) == 0
         out, err = capsys.readouterr()
         assert table_of(out)["more"] == table_of(out)["mine"]
-        assert err == "edgewise: warning: more: ignored 1 query without judgements\n"
+        assert err == "edgewise: warning: more: ignored 1 query without judgments\n"
 
     @pytest.mark.parametrize(
         ("words", "message"),

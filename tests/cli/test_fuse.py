@@ -117,7 +117,7 @@ class TestFuse:
 
     @pytest.fixture
     def judged_apart(self, runs):
-        """The runs of all queries, and judgements of a half, a quarter and a quarter of them."""
+        """The runs of all queries, and judgments of a half, a quarter and a quarter of them."""
         for tag in ("good", "noise"):
             text = [(runs / name / f"{tag}.run").read_text() for name in ("train", "test")]
             (runs / f"{tag}.run").write_text(text[0] + text[1].replace("q", "t"))

@@ -83,7 +83,7 @@ class TestRoundTrip:
         for seed, name in enumerate(("train", "test")):
             # A column of words is categorical.
             words = np.array(["red", "blue", "green"])[np.arange(35) % 3]
-            io.write_table(f"{name}{suffix}", frame(data(seed)).assign(colour=words))
+            io.write_table(f"{name}{suffix}", frame(data(seed)).assign(color=words))
         argv = ["rank", f"train{suffix}", "--test", f"test{suffix}", "--rounds", 15, *COLUMNS]
         success([*argv, "--output", "one.run", "--model", "m.edgewise"], capsys)
         argv = ["predict", "m.edgewise", f"test{suffix}", *COLUMNS, "--output", "two.run"]

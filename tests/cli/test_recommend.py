@@ -188,7 +188,7 @@ class TestFiles:
         assert "rmse" not in out
         assert len(lines_of(out, "new user (2 ratings)")) == 2
 
-    def test_neighbours_learn_from_choices_too(self, folder, success, capsys):
+    def test_neighbors_learn_from_choices_too(self, folder, success, capsys):
         argv = ["recommend", "r.csv", "--implicit", "--algorithm", "item-knn", "--model"]
         success([*argv, "m.edgewise"], capsys)
         assert edgewise.load("m.edgewise").implicit

@@ -339,10 +339,10 @@ class TestTasks:
 
     def test_explains_rows_of_which_no_value_is_known(self, folder, success, capsys):
         rows = [{"c": c, "a": i % 7, "y": c == "u"} for i, c in enumerate("uvw" * 20)]
-        write("colours.csv", rows)
-        success(["train", "colours.csv", "--target", "y", "--learner", "stump"], capsys)
+        write("colors.csv", rows)
+        success(["train", "colors.csv", "--target", "y", "--learner", "stump"], capsys)
         write("new.csv", [{**row, "c": ""} for row in rows])
-        out = success(["explain", "colours.edgewise", "new.csv"], capsys)
+        out = success(["explain", "colors.edgewise", "new.csv"], capsys)
         assert re.search(r"\n c +100\.0%\n", out)
 
     def test_a_forgotten_query_is_said(self, folder, capsys):

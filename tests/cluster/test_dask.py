@@ -27,7 +27,7 @@ def problem(n_rows=240, seed=0):
     X = pd.DataFrame(rng.normal(size=(n_rows, 4)), columns=["a", "b", "c", "d"])
     X["b"] = np.where(rng.random(n_rows) < 0.7, 0.0, X["b"])
     X.loc[rng.random(n_rows) < 0.15, "c"] = np.nan
-    X["e"] = np.array(["red", "green", "blue", "grey"], dtype=object)[rng.integers(0, 4, n_rows)]
+    X["e"] = np.array(["red", "green", "blue", "gray"], dtype=object)[rng.integers(0, 4, n_rows)]
     signal = X["a"] + X["b"] + (X["e"] == "red") + 0.5 * rng.normal(size=n_rows)
     y = np.digitize(signal, [-0.5, 0.7])
     return X, y, rng.random(n_rows) + 0.1

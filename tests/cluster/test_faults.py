@@ -16,7 +16,7 @@ training = pytest.importorskip("edgewise.dask.training")
 DaskAdaBoostMH, DaskRankBoost = dask_estimators.DaskAdaBoostMH, dask_estimators.DaskRankBoost
 
 
-def signalling(pid, number, path, n_rounds=5):
+def signaling(pid, number, path, n_rounds=5):
     """Return a callback that sends a process a signal after some rounds, once."""
 
     # Inside a function, so that it travels whole.
@@ -51,7 +51,7 @@ def victim(client, X, place):
 def test_a_worker_that_dies_ends_the_training_with_an_error(client, spread, tmp_path, place):
     (X, y), _ = spread
     worker, pid = victim(client, X, place)
-    kill = signalling(pid, signal.SIGKILL, tmp_path / "killed")
+    kill = signaling(pid, signal.SIGKILL, tmp_path / "killed")
     started = time.monotonic()
     with pytest.raises(ConnectionError, match=rf"worker {worker} died, or was lost") as caught:
         DaskAdaBoostMH("stump", n_rounds=500, callbacks=[kill]).fit(X, y)
@@ -62,7 +62,7 @@ def test_a_worker_that_dies_ends_the_training_with_an_error(client, spread, tmp_
 @pytest.mark.parametrize("place", [0, -1])
 def test_training_goes_on_from_a_checkpoint_on_the_workers_left(client, spread, tmp_path, place):
     (X, y), local = spread
-    kill = signalling(victim(client, X, place)[1], signal.SIGKILL, tmp_path / "killed")
+    kill = signaling(victim(client, X, place)[1], signal.SIGKILL, tmp_path / "killed")
     model = AdaBoostMH("stump", n_rounds=12)
     own = [Checkpoint(tmp_path / "model", every=2), kill]
     found = DaskAdaBoostMH("stump", n_rounds=12, callbacks=own).fit(X, y)
@@ -73,7 +73,7 @@ def test_training_goes_on_from_a_checkpoint_on_the_workers_left(client, spread, 
 
 def test_a_ranker_starts_again_before_the_first_checkpoint(client, spread, tmp_path):
     (X, y), local = spread
-    kill = signalling(victim(client, X, 1)[1], signal.SIGKILL, tmp_path / "killed", n_rounds=2)
+    kill = signaling(victim(client, X, 1)[1], signal.SIGKILL, tmp_path / "killed", n_rounds=2)
     qid = np.arange(240) // 7
     own = [Checkpoint(tmp_path / "model"), kill]
     found = DaskRankBoost(n_rounds=6, callbacks=own).fit(X, y, da.from_array(qid, chunks=40))
@@ -82,7 +82,7 @@ def test_a_ranker_starts_again_before_the_first_checkpoint(client, spread, tmp_p
 
 def test_control_c_keeps_the_rounds_so_far(client, spread, tmp_path):
     (X, y), local = spread
-    press = signalling(os.getpid(), signal.SIGINT, tmp_path / "pressed")
+    press = signaling(os.getpid(), signal.SIGINT, tmp_path / "pressed")
     # A shell starts what it runs in the background with interrupts ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

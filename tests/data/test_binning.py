@@ -39,7 +39,7 @@ def sparse_column(values):
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=60))
-def test_each_value_has_its_own_bin_and_thresholds_lie_between_neighbours(numbers):
+def test_each_value_has_its_own_bin_and_thresholds_lie_between_neighbors(numbers):
     values = np.unique(np.array(numbers))
     bins = bins_of(numbers)
     assert bins.n_values == len(values)
@@ -63,7 +63,7 @@ def test_each_value_has_its_own_bin_and_thresholds_lie_between_neighbours(number
         [-np.inf, -1.7e308, 3.0, 1.7e308, np.inf],
     ],
 )
-def test_a_threshold_separates_neighbours_however_close_or_far(values):
+def test_a_threshold_separates_neighbors_however_close_or_far(values):
     bins = bins_of(values)
     for t, threshold in enumerate(bins.thresholds):
         assert [value >= threshold for value in values] == [i > t for i in range(len(values))]

@@ -21,7 +21,7 @@ from edgewise.data import (
     fit_encode,
 )
 
-COLOURS = ["red", "blue", None, "red", "green"]
+COLORS = ["red", "blue", None, "red", "green"]
 words = st.lists(st.sampled_from("abcdef") | st.none(), min_size=1, max_size=30)
 
 
@@ -43,11 +43,11 @@ def column_of(values):
 
 
 def test_a_table_of_both_kinds():
-    table = binned(pl.DataFrame({"size": [3.0, 1.0, 2.0, 1.0, 3.0], "colour": COLOURS}))
-    size, colour = table.bins
+    table = binned(pl.DataFrame({"size": [3.0, 1.0, 2.0, 1.0, 3.0], "color": COLORS}))
+    size, color = table.bins
     assert isinstance(size, Bins)
-    assert colour == Categories("colour", ("blue", "green", "red"), True)
-    assert decoded(table, 1) == COLOURS
+    assert color == Categories("color", ("blue", "green", "red"), True)
+    assert decoded(table, 1) == COLORS
     assert table.codes(0).tolist() == [2, 0, 1, 0, 2]
     assert (table.n_rows, table.n_columns) == (5, 2)
     assert table.splittable.tolist() == [0]
@@ -242,7 +242,7 @@ def test_bins_are_not_limited_where_numbers_are_names():
 
 
 def test_categorical_columns_can_be_declared_too():
-    table = as_table(pl.DataFrame({"c": COLOURS})).declare([0])
+    table = as_table(pl.DataFrame({"c": COLORS})).declare([0])
     assert table.column(0).categories == ("blue", "green", "red")
 
 

@@ -32,13 +32,13 @@ def frame(seed=0):
         {
             "a": rng.normal(size=N),
             "b": rng.integers(0, 9, N),
-            "colour": rng.choice(["red", "green", "blue"], N),
+            "color": rng.choice(["red", "green", "blue"], N),
             "c": np.where(rng.random(N) < 0.7, 0.0, rng.normal(size=N)),
             "shape": pd.Categorical(rng.choice(["disc", "ring"], N)),
             "d": rng.normal(size=N).astype(np.float32),
         }
     )
-    made.loc[rng.random(N) < 0.1, ["a", "colour"]] = None
+    made.loc[rng.random(N) < 0.1, ["a", "color"]] = None
     return made
 
 
@@ -330,9 +330,9 @@ def test_one_piece_is_not_a_sequence_of_them(pieces):
 
 def test_a_column_of_parquet_files_that_is_not_there_is_named(tmp_path):
     FRAME.to_parquet(tmp_path / "1.parquet")
-    chunks = Chunks.parquet(tmp_path / "1.parquet", without="colour")
+    chunks = Chunks.parquet(tmp_path / "1.parquet", without="color")
     assert chunks.n_columns == FRAME.shape[1] - 1
-    assert len(chunks.values("colour")) == N
+    assert len(chunks.values("color")) == N
     with pytest.raises(ValueError, match="name must be a column of the files, got 'size'"):
         chunks.values("size")
 

@@ -16,13 +16,13 @@ def table():
             CategoricalColumn(np.array([1, 2, 0], dtype=np.uint32), ("red", "blue")),
             SparseColumn(np.array([2], dtype=np.int32), np.array([5.0]), 3),
         ],
-        ["year", "colour", "count"],
+        ["year", "color", "count"],
     )
 
 
 def test_columns_by_place_and_name(table):
     assert (table.n_rows, table.n_columns) == (3, 3)
-    assert [table.name(j) for j in range(3)] == ["year", "colour", "count"]
+    assert [table.name(j) for j in range(3)] == ["year", "color", "count"]
     assert table.column(0).values.dtype == np.uint8
     assert table.column(1).categories == ("red", "blue")
     assert [type(column) for column in table.columns()] == [
@@ -62,10 +62,10 @@ def test_infinite_values_are_dealt_with_as_in_any_table():
 
 def test_row_minus_one_is_missing(table):
     rows = np.array([1, -1, 0])
-    numbers, colours, counts = (taken(column, rows) for column in table.columns())
+    numbers, colors, counts = (taken(column, rows) for column in table.columns())
     np.testing.assert_array_equal(numbers.values, [2, np.nan, 1])
-    assert colours.codes.tolist() == [2, 2, 1]
-    assert colours.missing_code == 2
+    assert colors.codes.tolist() == [2, 2, 1]
+    assert colors.missing_code == 2
     np.testing.assert_array_equal(counts.values, [0, np.nan, 0])
     assert table.column(1).codes.tolist() == [1, 2, 0]
 

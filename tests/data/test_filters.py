@@ -164,8 +164,8 @@ def test_more_images_than_a_block_and_any_memory_order(order):
 
 @given(SHAPES, st.one_of(st.integers(-(10**6), 10**6), st.floats(-1e9, 1e9)))
 @settings(max_examples=40, deadline=None)
-def test_an_image_of_one_colour_responds_with_0_everywhere(shape, colour):
-    images = Images(np.full((1, math.prod(shape)), colour), Filters(shape))
+def test_an_image_of_one_color_responds_with_0_everywhere(shape, color):
+    images = Images(np.full((1, math.prod(shape)), color), Filters(shape))
     assert all(images.responses(j)[0] == 0 for j in range(len(images.filters)))
 
 

@@ -176,7 +176,7 @@ def test_arrays_get_made_up_names():
 
 # Categorical columns
 
-COLOURS = ["red", None, "blue", "red", "green", None]
+COLORS = ["red", None, "blue", "red", "green", None]
 
 CATEGORICAL = {
     "pandas objects": lambda values: pd.DataFrame({"c": pd.Series(values, dtype=object)}),
@@ -200,7 +200,7 @@ def decoded(column):
 
 @pytest.mark.parametrize("kind", CATEGORICAL)
 def test_strings_and_categories_are_coded(kind):
-    values = [value or "blue" for value in COLOURS]
+    values = [value or "blue" for value in COLORS]
     column = as_table(CATEGORICAL[kind](values)).column(0)
     assert isinstance(column, CategoricalColumn)
     assert decoded(column) == values
@@ -209,8 +209,8 @@ def test_strings_and_categories_are_coded(kind):
 
 @pytest.mark.parametrize("kind", CATEGORICAL)
 def test_strings_and_categories_with_none_have_a_missing_code(kind):
-    column = as_table(CATEGORICAL[kind](COLOURS)).column(0)
-    assert decoded(column) == COLOURS
+    column = as_table(CATEGORICAL[kind](COLORS)).column(0)
+    assert decoded(column) == COLORS
     assert column.missing_code == 3
     assert np.flatnonzero(column.codes == column.missing_code).tolist() == [1, 5]
 

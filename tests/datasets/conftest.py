@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from edgewise import datasets
-from edgewise.datasets import catalogue, files
-from edgewise.datasets.catalogue import Entry
+from edgewise.datasets import catalog, files
+from edgewise.datasets.catalog import Entry
 
 TRAIN = b"0.5,1.5,0\n2.5,3.5,1\n4.5,5.5,1\n"
 TEST = b"6.5,7.5,0\n8.5,9.5,1\n"
@@ -100,7 +100,7 @@ def toy(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Entry:
         title = "Toy"
         description = "Five points."
         citation = "A. Nonymous."
-        licence = "CC0"
+        license = "CC0"
         source = "{publisher.address}"
         addresses = ["{publisher.address}/{{name}}.gz"]
         format = "table"
@@ -114,6 +114,6 @@ def toy(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Entry:
         [toy.files.test]
         "toy/test.data" = "{hashlib.sha256(TEST).hexdigest()}"
     """
-    entry = catalogue.parse(text)["toy"]
-    monkeypatch.setitem(catalogue.entries(), "toy", entry)
+    entry = catalog.parse(text)["toy"]
+    monkeypatch.setitem(catalog.entries(), "toy", entry)
     return entry

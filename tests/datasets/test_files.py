@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from edgewise import datasets
-from edgewise.datasets import catalogue, files
-from edgewise.datasets.catalogue import DataFile
+from edgewise.datasets import catalog, files
+from edgewise.datasets.catalog import DataFile
 from edgewise.datasets.files import DataFolders, decompress, sha256_of
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -144,11 +144,11 @@ def test_a_download_goes_to_data_home(toy, cache, tmp_path):
     assert not cache.exists()
 
 
-def test_a_download_logs_licence_and_citation_once(toy, caplog):
+def test_a_download_logs_license_and_citation_once(toy, caplog):
     with caplog.at_level(logging.INFO, logger="edgewise.datasets"):
         datasets.load("toy")
-    notices = [record.message for record in caplog.records if "Licence" in record.message]
-    assert notices == ["Downloading toy. Licence: CC0. Please cite: A. Nonymous."]
+    notices = [record.message for record in caplog.records if "License" in record.message]
+    assert notices == ["Downloading toy. License: CC0. Please cite: A. Nonymous."]
 
 
 def test_a_wrong_download_is_refused_and_leaves_nothing(toy, cache, publisher):
@@ -180,7 +180,7 @@ def test_offline_says_what_to_get_and_where_to_put_it(toy, cache, monkeypatch):
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/train.data.gz"
     train = (dataclasses.replace(toy.files["train"][0], addresses=(url,)),)
     entry = dataclasses.replace(toy, files={**toy.files, "train": train})
-    monkeypatch.setitem(catalogue.entries(), "toy", entry)
+    monkeypatch.setitem(catalog.entries(), "toy", entry)
     with pytest.raises(datasets.DatasetNotFoundError) as caught:
         datasets.load("toy")
     message = str(caught.value)
@@ -205,7 +205,7 @@ def test_members_of_one_archive_are_downloaded_once(toy, publisher, monkeypatch)
         side: (dataclasses.replace(file, addresses=(f"{publisher.address}/toy.zip#{side}.data",)),)
         for side, (file,) in toy.files.items()
     }
-    monkeypatch.setitem(catalogue.entries(), "toy", dataclasses.replace(toy, files=sides))
+    monkeypatch.setitem(catalog.entries(), "toy", dataclasses.replace(toy, files=sides))
     assert datasets.load("toy").y_train.tolist() == [0, 1, 1]
     assert publisher.requests == ["/toy.zip"]
 

@@ -72,7 +72,7 @@ def test_word_last():
 
 
 def test_a_part_of_a_table_keeps_its_names():
-    table = formats.LabelledTable(
+    table = formats.LabeledTable(
         np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", "b"), ("c",)
     )
     part = table.part(slice(1, None))

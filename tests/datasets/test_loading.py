@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from edgewise import datasets
-from edgewise.datasets import catalogue, formats, loading
+from edgewise.datasets import catalog, formats, loading
 
 
 def test_unknown_names_list_the_known_ones():
@@ -19,9 +19,9 @@ def test_unknown_names_list_the_known_ones():
 
 @pytest.mark.parametrize("name", datasets.names("classification"))
 def test_every_entry_is_complete(name):
-    facts, entry = datasets.info(name), catalogue.entry(name)
+    facts, entry = datasets.info(name), catalog.entry(name)
     assert facts.name == name
-    assert facts.licence
+    assert facts.license
     assert facts.citation
     assert facts.description
     assert facts.source.startswith("http")
@@ -42,7 +42,7 @@ def test_every_entry_is_complete(name):
 def test_a_missing_file_is_named(name, tmp_path):
     if datasets.info(name).n_categorical:
         pytest.importorskip("pandas")
-    path = catalogue.entry(name).all_files[0].path
+    path = catalog.entry(name).all_files[0].path
     with pytest.raises(datasets.DatasetNotFoundError, match=re.escape(path)):
         datasets.load(name, data_home=tmp_path, download=False)
 
@@ -53,7 +53,7 @@ def test_a_loaded_set_carries_its_facts(toy, cache):
     assert loaded.feature_names == ("a", "b")
     assert loaded.target_names == ("no", "yes")
     assert loaded.info is toy.info
-    assert (loaded.info.licence, loaded.info.citation) == ("CC0", "A. Nonymous.")
+    assert (loaded.info.license, loaded.info.citation) == ("CC0", "A. Nonymous.")
     with pytest.raises(dataclasses.FrozenInstanceError):
         loaded.info = None
 
@@ -70,7 +70,7 @@ def test_a_loaded_set_carries_its_facts(toy, cache):
 )
 def test_wrong_counts_are_refused(toy, cache, monkeypatch, wrong, message):
     entry = dataclasses.replace(toy, info=dataclasses.replace(toy.info, **wrong))
-    monkeypatch.setitem(catalogue.entries(), "toy", entry)
+    monkeypatch.setitem(catalog.entries(), "toy", entry)
     with pytest.raises(datasets.DatasetMismatchError, match=message):
         datasets.load("toy")
 
@@ -79,7 +79,7 @@ def test_one_file_is_cut_at_the_standard_split(toy, cache, monkeypatch):
     info = dataclasses.replace(toy.info, n_train=2, n_test=1, n_classes=1)
     entry = dataclasses.replace(toy, info=info, files=train_only(toy))
     monkeypatch.setattr(loading, "read_numbers", constant_class)
-    monkeypatch.setitem(catalogue.entries(), "toy", entry)
+    monkeypatch.setitem(catalog.entries(), "toy", entry)
     loaded = datasets.load("toy")
     assert loaded.X_train.tolist() == [[0.5, 1.5], [2.5, 3.5]]
     assert loaded.X_test.tolist() == [[4.5, 5.5]]
@@ -88,7 +88,7 @@ def test_one_file_is_cut_at_the_standard_split(toy, cache, monkeypatch):
 def test_without_a_split_all_rows_train(toy, cache, monkeypatch):
     info = dataclasses.replace(toy.info, n_test=0)
     monkeypatch.setitem(
-        catalogue.entries(), "toy", dataclasses.replace(toy, info=info, files=train_only(toy))
+        catalog.entries(), "toy", dataclasses.replace(toy, info=info, files=train_only(toy))
     )
     loaded = datasets.load("toy")
     assert loaded.X_train.tolist() == [[0.5, 1.5], [2.5, 3.5], [4.5, 5.5]]
@@ -101,7 +101,7 @@ def test_without_a_split_all_rows_train(toy, cache, monkeypatch):
 def test_without_a_split_every_row_must_be_there(toy, cache, monkeypatch):
     info = dataclasses.replace(toy.info, n_train=2, n_test=0)
     monkeypatch.setitem(
-        catalogue.entries(), "toy", dataclasses.replace(toy, info=info, files=train_only(toy))
+        catalog.entries(), "toy", dataclasses.replace(toy, info=info, files=train_only(toy))
     )
     with pytest.raises(datasets.DatasetMismatchError, match="expected 2 rows, found 3"):
         datasets.load("toy")
@@ -111,26 +111,26 @@ def test_without_pandas_a_set_with_categorical_columns_says_how_to_go_on(
     toy, monkeypatch, publisher
 ):
     info = dataclasses.replace(toy.info, n_categorical=1)
-    monkeypatch.setitem(catalogue.entries(), "toy", dataclasses.replace(toy, info=info))
+    monkeypatch.setitem(catalog.entries(), "toy", dataclasses.replace(toy, info=info))
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"toy has categorical columns.*edgewise\[frames\]"):
         datasets.load("toy")
     assert publisher.requests == []
 
 
-def train_only(toy: catalogue.Entry) -> dict:
+def train_only(toy: catalog.Entry) -> dict:
     return {"train": toy.files["train"]}
 
 
-def constant_class(content: bytes, **options) -> formats.LabelledTable:
+def constant_class(content: bytes, **options) -> formats.LabeledTable:
     rows = formats.read_numbers(content, **options)
-    return formats.LabelledTable(rows.X, rows.y * 0)
+    return formats.LabeledTable(rows.X, rows.y * 0)
 
 
 def test_sides_with_different_columns_are_refused(toy, cache, monkeypatch):
-    def read(content: bytes, **options) -> formats.LabelledTable:
+    def read(content: bytes, **options) -> formats.LabeledTable:
         rows = formats.read_numbers(content, **options)
-        return formats.LabelledTable(rows.X, rows.y, (f"first of {len(rows.y)}", "second"))
+        return formats.LabeledTable(rows.X, rows.y, (f"first of {len(rows.y)}", "second"))
 
     monkeypatch.setattr(loading, "read_numbers", read)
     with pytest.raises(datasets.DatasetMismatchError, match="different columns"):

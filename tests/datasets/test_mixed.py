@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise.datasets import loading
-from edgewise.datasets.catalogue import DataFile, entry
+from edgewise.datasets.catalog import DataFile, entry
 from edgewise.datasets.files import DataFolders, sha256_of
 from edgewise.datasets.formats import n_categorical, read_mixed
 

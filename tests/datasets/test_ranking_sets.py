@@ -12,7 +12,7 @@ import pytest
 from tests.datasets.conftest import one
 
 from edgewise import datasets
-from edgewise.datasets import DatasetMismatchError, catalogue
+from edgewise.datasets import DatasetMismatchError, catalog
 from edgewise.io import RankingData
 
 PARTS = [
@@ -33,7 +33,7 @@ def toy(tmp_path, monkeypatch):
         title = "Toy"
         description = "Toy."
         citation = "A. Nonymous."
-        licence = "CC0"
+        license = "CC0"
         source = "http://x"
         by_hand = "ask A. Nonymous"
         hash = "lines"
@@ -45,8 +45,8 @@ def toy(tmp_path, monkeypatch):
         [toy.files.parts]
         {hashes}
     """
-    entry = catalogue.parse(text)["toy"]
-    monkeypatch.setitem(catalogue.entries(), "toy", entry)
+    entry = catalog.parse(text)["toy"]
+    monkeypatch.setitem(catalog.entries(), "toy", entry)
     monkeypatch.setenv("EDGEWISE_DATA", str(tmp_path))
     (tmp_path / "toy").mkdir()
     for k, part in enumerate(PARTS, start=1):
@@ -64,7 +64,7 @@ class TestToy:
         assert repr(loaded) == "RankingDataset('toy', 10 rows, 2 columns, 5 queries, 5 folds)"
         assert loaded.feature_names == ("x", "y")
         info = loaded.info
-        assert (info.licence, info.citation, info.source) == ("CC0", "A. Nonymous.", "http://x")
+        assert (info.license, info.citation, info.source) == ("CC0", "A. Nonymous.", "http://x")
         assert info.n_folds == loaded.n_folds == 5
         assert np.array_equal(loaded.parts[0].X, [[0.5, np.nan], [1, 3]], equal_nan=True)
         assert loaded.parts[4].docs.tolist() == ["a5", "b5"]
@@ -85,7 +85,7 @@ class TestToy:
         assert isinstance(loaded.fold(1).valid, RankingData)
 
     def test_folds_may_begin_elsewhere(self, toy, monkeypatch):
-        monkeypatch.setitem(catalogue.entries(), "toy", dataclasses.replace(toy, first=1))
+        monkeypatch.setitem(catalog.entries(), "toy", dataclasses.replace(toy, first=1))
         loaded = datasets.load("toy")
         assert queries(loaded.fold(1)) == ["234", "5", "1"]
         assert queries(loaded.fold(5)) == ["123", "4", "5"]
@@ -117,7 +117,7 @@ class TestToy:
     )
     def test_wrong_counts_are_refused(self, toy, monkeypatch, wrong, message):
         entry = dataclasses.replace(toy, info=dataclasses.replace(toy.info, **wrong))
-        monkeypatch.setitem(catalogue.entries(), "toy", entry)
+        monkeypatch.setitem(catalog.entries(), "toy", entry)
         with pytest.raises(DatasetMismatchError, match=message):
             datasets.load("toy")
 
@@ -137,9 +137,9 @@ class TestToy:
 class TestNames:
     @pytest.mark.parametrize("name", datasets.names("ranking"))
     def test_every_entry_is_complete(self, name):
-        facts, entry = datasets.info(name), catalogue.entry(name)
+        facts, entry = datasets.info(name), catalog.entry(name)
         assert facts.name == name
-        assert facts.licence
+        assert facts.license
         assert facts.citation
         assert facts.description
         assert facts.source.startswith("https://")
@@ -151,7 +151,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", datasets.names("ranking"))
     def test_a_missing_file_says_where_to_get_it(self, name, tmp_path):
-        first = catalogue.entry(name).all_files[0]
+        first = catalog.entry(name).all_files[0]
         with pytest.raises(datasets.DatasetNotFoundError) as caught:
             datasets.load(name, data_home=tmp_path)
         for part in (first.path, first.by_hand, str(tmp_path), "EDGEWISE_DATA"):

@@ -15,8 +15,8 @@ import pytest
 
 from edgewise import datasets
 from edgewise.cli import main
-from edgewise.datasets import DatasetInfo, DatasetMismatchError, catalogue
-from edgewise.datasets.catalogue import DataFile, Entry
+from edgewise.datasets import DatasetInfo, DatasetMismatchError, catalog
+from edgewise.datasets.catalog import DataFile, Entry
 
 # Three users and four movies, of which number 30 has no rating; six ratings in two folds.
 CONTENTS = {
@@ -40,7 +40,7 @@ INFO = DatasetInfo(
     n_rated=3,
     n_ratings=6,
     levels=(1.0, 2.0, 3.0, 4.0, 5.0),
-    licence="CC0",
+    license="CC0",
     citation="A. Nonymous.",
     source="http://x",
     description="Six ratings.",
@@ -67,7 +67,7 @@ def register(tmp_path, monkeypatch):
     def registered(changed=None, **facts):
         contents = CONTENTS | (changed or {})
         entry = entry_of(contents, dataclasses.replace(INFO, **facts))
-        monkeypatch.setitem(catalogue.entries(), "toy", entry)
+        monkeypatch.setitem(catalog.entries(), "toy", entry)
         monkeypatch.setenv("EDGEWISE_DATA", str(tmp_path))
         (tmp_path / "toy").mkdir()
         for name, content in contents.items():
@@ -95,7 +95,7 @@ class TestToy:
         with pytest.raises(dataclasses.FrozenInstanceError):
             loaded.info = None
 
-    def test_ratings_have_ids_times_and_the_whole_catalogue(self, register):
+    def test_ratings_have_ids_times_and_the_whole_catalog(self, register):
         register()
         ratings = datasets.load("toy").ratings
         assert ratings.user_ids.values.tolist() == [1, 2, 3]
@@ -117,7 +117,7 @@ class TestToy:
         assert ratings.item_features.column(action).values.tolist() == [0, 1, 0, 0]
         assert not any("itle" in name for name in ratings.item_features.names)
 
-    def test_folds_and_splits_share_the_catalogue(self, register):
+    def test_folds_and_splits_share_the_catalog(self, register):
         register()
         loaded = datasets.load("toy")
         assert loaded.n_folds == 2
@@ -149,7 +149,7 @@ class TestToy:
         facts = dataclasses.replace(INFO, splits=(), n_held_out=(), n_folds=0)
         files = {role: some for role, some in entry.files.items() if role != "tests"}
         bare = dataclasses.replace(entry, info=facts, files=files)
-        monkeypatch.setitem(catalogue.entries(), "toy", bare)
+        monkeypatch.setitem(catalog.entries(), "toy", bare)
         loaded = datasets.load("toy")
         assert repr(loaded).endswith("splits: none)")
         with pytest.raises(ValueError, match=r"toy has no published folds.*ratings\.folds"):
@@ -234,7 +234,7 @@ class TestDownload:
             for name, content in CONTENTS.items():
                 archive.writestr(f"toy/{name}", content)
         publisher.pages["/toy.zip"] = packed.getvalue()
-        monkeypatch.setitem(catalogue.entries(), "toy", entry_of(CONTENTS, INFO, publisher.address))
+        monkeypatch.setitem(catalog.entries(), "toy", entry_of(CONTENTS, INFO, publisher.address))
         return publisher
 
     def test_members_come_out_of_one_archive_and_are_kept(self, published, cache):
@@ -248,11 +248,11 @@ class TestDownload:
         assert published.requests == ["/toy.zip"]
         assert listed(again.ratings) == listed(first.ratings)
 
-    def test_the_licence_is_logged_once(self, published, caplog):
+    def test_the_license_is_logged_once(self, published, caplog):
         with caplog.at_level(logging.INFO, logger="edgewise.datasets"):
             datasets.load("toy")
-        notices = [record.message for record in caplog.records if "Licence" in record.message]
-        assert notices == ["Downloading toy. Licence: CC0. Please cite: A. Nonymous."]
+        notices = [record.message for record in caplog.records if "License" in record.message]
+        assert notices == ["Downloading toy. License: CC0. Please cite: A. Nonymous."]
 
     def test_an_archive_with_another_member_is_refused_and_not_kept(self, published, cache):
         packed = io.BytesIO()
@@ -278,12 +278,12 @@ class TestDownload:
 class TestNames:
     @pytest.mark.parametrize("name", datasets.names("ratings"))
     def test_every_entry_is_complete(self, name):
-        facts, entry = datasets.info(name), catalogue.entry(name)
+        facts, entry = datasets.info(name), catalog.entry(name)
         assert facts.name == name
         assert "2827872" in facts.citation
         assert facts.description
         for word in ("GroupLens", "research", "redistribution", "commercial", "acknowledge"):
-            assert word in facts.licence
+            assert word in facts.license
         assert facts.source.startswith("https://grouplens.org/")
         assert len(entry.files.get("tests", ())) == len(facts.splits) >= facts.n_folds
         assert len(facts.n_held_out) == len(facts.splits)
@@ -296,7 +296,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", datasets.names("ratings"))
     def test_a_missing_file_says_where_to_get_it(self, name, tmp_path):
-        first = catalogue.entry(name).all_files[0]
+        first = catalog.entry(name).all_files[0]
         with pytest.raises(datasets.DatasetNotFoundError) as caught:
             datasets.load(name, data_home=tmp_path, download=False)
         for part in (
@@ -313,7 +313,7 @@ def test_the_command_lists_them_in_a_table_of_their_own(capsys, monkeypatch):
     assert main(["datasets"]) == 0
     _, _, below = capsys.readouterr().out.partition("\n\nratings ")
     header, *lines = below.splitlines()
-    assert header.split() == ["users", "items", "ratings", "folds", "here", "licence"]
+    assert header.split() == ["users", "items", "ratings", "folds", "here", "license"]
     names = datasets.names("ratings")
     table = {line.split()[0]: line.split(maxsplit=6)[1:] for line in lines[: len(names)]}
     terms = "GroupLens terms: research use only"

@@ -77,7 +77,7 @@ def test_mnist(real):
     assert np.bincount(real.y_test).tolist() == [
         980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009,
     ]  # fmt: skip
-    # The mean grey level by which MNIST is commonly normalised.
+    # The mean gray level by which MNIST is commonly normalized.
     assert real.X_train.mean() / 255 == pytest.approx(0.1307, abs=1e-4)
 
 

@@ -21,19 +21,19 @@ LEARNERS = {
     "tree of products": Tree(Product(n_terms=2), max_leaf_nodes=3),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-COLOURS = ["blue", "green", "pink", "red"]
+COLORS = ["blue", "green", "pink", "red"]
 
 
 def rows(n=120, seed=0, missing=True):
     """Return a frame with a column of each kind, and three classes that follow from both."""
     rng = np.random.default_rng(seed)
-    colour = rng.choice(COLOURS, n).astype(object)
+    color = rng.choice(COLORS, n).astype(object)
     size, code = rng.normal(size=n).round(1), rng.integers(0, 7, n) * 10
-    warm = np.isin(colour, ["pink", "red"]).astype(int)
+    warm = np.isin(color, ["pink", "red"]).astype(int)
     y = warm + (np.isin(code, [10, 40, 60]) ^ (rng.random(n) < 0.1))
     if missing:
-        colour[rng.random(n) < 0.1] = None
-    return pd.DataFrame({"colour": colour, "size": size, "code": code}), np.array(list("abc"))[y]
+        color[rng.random(n) < 0.1] = None
+    return pd.DataFrame({"color": color, "size": size, "code": code}), np.array(list("abc"))[y]
 
 
 @every_learner
@@ -72,10 +72,10 @@ def test_the_model_is_the_same_on_every_backend_and_in_any_order(monkeypatch, sa
 
 FRAMES = {
     "pandas objects": lambda X: X,
-    "pandas strings": lambda X: X.astype({"colour": "string"}),
-    "pandas categories": lambda X: X.astype({"colour": "category"}),
+    "pandas strings": lambda X: X.astype({"color": "string"}),
+    "pandas categories": lambda X: X.astype({"color": "category"}),
     "polars": pl.from_pandas,
-    "polars categories": lambda X: pl.from_pandas(X).cast({"colour": pl.Categorical}),
+    "polars categories": lambda X: pl.from_pandas(X).cast({"color": pl.Categorical}),
     "arrow": pa.Table.from_pandas,
 }
 
@@ -102,7 +102,7 @@ def test_columns_are_declared_by_name_number_or_mask(same_terms):
         np.array([2]),
         ("code",),
         ["code", 2],
-        ["colour", "code"],
+        ["color", "code"],
         [False, False, True],
         np.array([0, 0, 1]) > 0,
     ):
@@ -152,15 +152,15 @@ def test_an_unseen_value_counts_as_missing(learner):
     model = AdaBoostMH(learner, n_rounds=15, categorical_features=["code"], random_state=0).fit(
         X, y
     )
-    unseen = X.assign(colour="purple")
-    missing = X.assign(colour=pd.Series([None] * len(X), dtype="string"))
+    unseen = X.assign(color="purple")
+    missing = X.assign(color=pd.Series([None] * len(X), dtype="string"))
     np.testing.assert_array_equal(model.decision_function(unseen), model.decision_function(missing))
 
 
 def test_a_column_without_missing_values_abstains_on_unseen_ones():
     X, y = rows(missing=False)
-    model = AdaBoostMH(Indicator(), n_rounds=20).fit(X[["colour"]], y)
-    scores = model.decision_function(pd.DataFrame({"colour": ["purple", "teal"]}))
+    model = AdaBoostMH(Indicator(), n_rounds=20).fit(X[["color"]], y)
+    scores = model.decision_function(pd.DataFrame({"color": ["purple", "teal"]}))
     constants = [t for t in range(20) if not model.terms_.rule(t).columns]
     expected = model.terms_.coefficients[constants].sum(axis=0)
     np.testing.assert_allclose(scores, np.tile(expected, (2, 1)), atol=1e-12)
@@ -169,14 +169,14 @@ def test_a_column_without_missing_values_abstains_on_unseen_ones():
 @pytest.mark.parametrize(
     "gone",
     [
-        pd.DataFrame({"colour": pd.Series([None, None], dtype=object)}),
-        pd.DataFrame({"colour": [np.nan, np.nan]}),
-        pd.DataFrame({"colour": pd.Categorical([None, None])}),
-        pd.DataFrame({"colour": pd.Series([None, None], dtype="string")}),
-        pl.DataFrame({"colour": [None, None]}),
-        pl.DataFrame({"colour": pl.Series([None, None], dtype=pl.String)}),
-        pa.table({"colour": pa.array([None, None], pa.string())}),
-        pa.table({"colour": pa.nulls(2)}),
+        pd.DataFrame({"color": pd.Series([None, None], dtype=object)}),
+        pd.DataFrame({"color": [np.nan, np.nan]}),
+        pd.DataFrame({"color": pd.Categorical([None, None])}),
+        pd.DataFrame({"color": pd.Series([None, None], dtype="string")}),
+        pl.DataFrame({"color": [None, None]}),
+        pl.DataFrame({"color": pl.Series([None, None], dtype=pl.String)}),
+        pa.table({"color": pa.array([None, None], pa.string())}),
+        pa.table({"color": pa.nulls(2)}),
     ],
     ids=["objects", "NaN", "categories", "strings", "polars nulls", "polars strings", "arrow",
          "arrow nulls"],
@@ -184,14 +184,14 @@ def test_a_column_without_missing_values_abstains_on_unseen_ones():
 def test_rows_may_all_lack_a_categorical_column(gone):
     # Whatever type a library gives to a column of which no value is known.
     X, y = rows()
-    model = AdaBoostMH(Indicator(), n_rounds=10).fit(X[["colour"]], y)
-    one_of_each = model.decision_function(pd.DataFrame({"colour": ["red", None]}))
+    model = AdaBoostMH(Indicator(), n_rounds=10).fit(X[["color"]], y)
+    one_of_each = model.decision_function(pd.DataFrame({"color": ["red", None]}))
     np.testing.assert_array_equal(model.decision_function(gone), one_of_each[[1, 1]])
 
 
 def test_unseen_values_in_validation_rows():
     X, y = rows(200)
-    new = X[120:].assign(colour=["purple", *X["colour"][121:]])
+    new = X[120:].assign(color=["purple", *X["color"][121:]])
     model = AdaBoostMH("stump", n_rounds=10).fit(X[:120], y[:120], eval_set=(new, y[120:]))
     expected = [(stage != y[120:]).mean() for stage in model.staged_predict(new)]
     np.testing.assert_allclose(model.history_["validation"], expected)
@@ -199,7 +199,7 @@ def test_unseen_values_in_validation_rows():
 
 def test_a_value_of_weight_0_is_as_if_absent(same_terms):
     X, y = rows()
-    weights = np.where(X["colour"] == "pink", 0.0, 1.0)
+    weights = np.where(X["color"] == "pink", 0.0, 1.0)
     kept = weights > 0
     model = AdaBoostMH("stump", n_rounds=10).fit(X, y, sample_weight=weights)
     other = AdaBoostMH("stump", n_rounds=10).fit(X[kept], y[kept])
@@ -209,7 +209,7 @@ def test_a_value_of_weight_0_is_as_if_absent(same_terms):
 
 def test_rows_set_aside_for_validation_may_hold_a_value_alone():
     X, y = rows(60)
-    X.loc[:5, "colour"] = [f"rare {i}" for i in range(6)]
+    X.loc[:5, "color"] = [f"rare {i}" for i in range(6)]
     model = AdaBoostMH("stump", n_rounds=5, validation_fraction=0.5, random_state=0).fit(X, y)
     assert model.predict(X).shape == (60,)
 
@@ -217,12 +217,12 @@ def test_rows_set_aside_for_validation_may_hold_a_value_alone():
 def test_kinds_that_change_after_training_are_errors_that_name_the_column():
     X, y = rows()
     model = AdaBoostMH("stump", n_rounds=20).fit(X, y)
-    with pytest.raises(ValueError, match="'colour'"):
-        model.predict(X.assign(colour=1.0))
+    with pytest.raises(ValueError, match="'color'"):
+        model.predict(X.assign(color=1.0))
     with pytest.raises(ValueError, match="'code'"):
         model.predict(X.assign(code="many"))
-    with pytest.raises(ValueError, match="'colour'"):
-        AdaBoostMH("stump", n_rounds=2).fit(X, y, eval_set=(X.assign(colour=1.0), y))
+    with pytest.raises(ValueError, match="'color'"):
+        AdaBoostMH("stump", n_rounds=2).fit(X, y, eval_set=(X.assign(color=1.0), y))
 
 
 # Files and going on
@@ -265,7 +265,7 @@ def test_numbers_for_values_are_saved_and_gone_on_with(tmp_path, same_terms):
 def test_going_on_with_other_values_keeps_what_was_learned(learner):
     # The first rounds say of every value what they said before, or the fit is refused.
     X, y = rows(missing=False)
-    first, second = X["colour"] != "blue", X["colour"] != "red"
+    first, second = X["color"] != "blue", X["color"] != "red"
     model = AdaBoostMH(learner, n_rounds=6, warm_start=True, random_state=0)
     model.fit(X[first], y[first])
     before = list(model.staged_decision_function(X[first]))
@@ -294,11 +294,11 @@ def test_categorical_columns_are_groups_of_the_explanation():
     model = AdaBoostMH("stump", n_rounds=30, categorical_features=["code"]).fit(X, y)
     explanation = model.explain()
     shares = {group.names: group.importance for group in explanation.groups}
-    assert set(shares) == {("colour",), ("code",)}
-    assert shares["colour",] == pytest.approx(model.feature_importances_[0])
+    assert set(shares) == {("color",), ("code",)}
+    assert shares["color",] == pytest.approx(model.feature_importances_[0])
     total = sum(shares.values()) + sum(curve.importance for curve in explanation)
     assert total == pytest.approx(1.0)
-    assert "colour" in repr(explanation)
+    assert "color" in repr(explanation)
     assert explanation.curve("size").column == 1
     assert sum(group.n_rules for group in explanation.groups) <= 30
 
@@ -307,5 +307,5 @@ def test_curves_and_groups_of_products():
     X, y = rows()
     model = AdaBoostMH("product", n_rounds=20, categorical_features=["code"]).fit(X, y)
     for group in model.explain().groups:
-        assert set(group.names) <= {"colour", "size", "code"}
+        assert set(group.names) <= {"color", "size", "code"}
         assert list(group.names) == sorted(group.names, key=list(X.columns).index)

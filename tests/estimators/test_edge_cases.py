@@ -109,9 +109,9 @@ def test_two_rows_of_one_column():
 def test_two_hundred_classes_of_two_rows(monkeypatch, backend):
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
     rng = np.random.default_rng(0)
-    centres = rng.normal(size=(200, 12))
+    centers = rng.normal(size=(200, 12))
     y = np.repeat(np.arange(200), 2)
-    X = centres[y] + 0.01 * rng.normal(size=(400, 12))
+    X = centers[y] + 0.01 * rng.normal(size=(400, 12))
     model = AdaBoostMH("stump", n_rounds=60, votes="real").fit(X, y)
     assert model.decision_function(X).shape == (400, 200)
     proba = model.predict_proba(X)
@@ -152,7 +152,7 @@ def test_extreme_values(value):
     assert not np.isnan(model.terms_.thresholds).any()
 
 
-def test_neighbouring_floats_are_told_apart():
+def test_neighboring_floats_are_told_apart():
     low = 1.0
     high = np.nextafter(low, 2.0)
     model = AdaBoostMH(n_rounds=1).fit([[low], [high]] * 3, [0, 1] * 3)

@@ -159,14 +159,14 @@ def test_categories_that_training_saw_and_others(missing, backend):
 @pytest.mark.parametrize("learner", ["auto", "stump", "product"])
 def test_categories_row_by_row(learner, backend):
     rng = np.random.default_rng(3)
-    colours = rng.choice(["red", "green", "blue"], 200)
-    frame = pd.DataFrame({"size": rng.normal(size=200), "colour": colours})
-    y = np.where((colours == "red") ^ (frame["size"] > 0), "yes", "no")
+    colors = rng.choice(["red", "green", "blue"], 200)
+    frame = pd.DataFrame({"size": rng.normal(size=200), "color": colors})
+    y = np.where((colors == "red") ^ (frame["size"] > 0), "yes", "no")
     model = AdaBoostMH(learner, n_rounds=12).fit(frame, y)
     new = pd.DataFrame(
         {
             "size": [0.3, np.nan, -2.0, np.nan, 1.0],
-            "colour": ["red", "green", "violet", None, "blue"],
+            "color": ["red", "green", "violet", None, "blue"],
         }
     )
     whole = model.decision_function(new)
@@ -178,7 +178,7 @@ def test_categories_row_by_row(learner, backend):
         assert np.array_equal(model.decision_function(new[i : i + 1]), whole[i : i + 1])
     assert np.array_equal(model.decision_function(pl.from_pandas(new)), whole)
     with pytest.raises(ValueError, match="feature names"):
-        model.decision_function(new[["colour", "size"]])
+        model.decision_function(new[["color", "size"]])
 
 
 def test_filters_in_blocks(backend, monkeypatch):

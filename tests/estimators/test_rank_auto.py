@@ -105,8 +105,8 @@ def test_an_eval_set_chooses_too(lists):
 def test_columns_of_words_are_for_stumps_and_trees(lists, declared):
     X, y, qid = lists
     table = pd.DataFrame(X).add_prefix("x")
-    table["colour"] = np.where(X[:, 0] > 0, 7, 3) if declared else np.where(X[:, 0] > 0, "a", "b")
-    model = RankBoost(early_stopping_rounds=3, categorical_features=["colour"] * declared)
+    table["color"] = np.where(X[:, 0] > 0, 7, 3) if declared else np.where(X[:, 0] > 0, "a", "b")
+    model = RankBoost(early_stopping_rounds=3, categorical_features=["color"] * declared)
     model.fit(table, y, qid=qid)
     assert list(model.settings_.compared) == ["stumps", "trees, by ndcg"]
 

@@ -125,7 +125,7 @@ def test_bad_sample_weight(weights):
         ({(0, 1)}, r"\bpairs\b"),
     ],
     ids=["empty", "no rows", "flat", "triple", "floats", "words", "flags", "past the end",
-         "negative", "the same", "cancelling", "None", "set"],
+         "negative", "the same", "canceling", "None", "set"],
 )  # fmt: skip
 def test_bad_pairs(pairs, message):
     refuses(message, RankBoost(n_rounds=2).fit_pairs, X, pairs)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from edgewise import Checkpoint, RankBoost, RankFusion, load
-from edgewise.fusion import RankedLists, fuse, normalised_scores
+from edgewise.fusion import RankedLists, fuse, normalized_scores
 
 NAMES = ("bm25", "url", "title")
 
@@ -167,7 +167,7 @@ class TestValues:
         scores = np.where(plain.returned, grades[:, None] + 0.1 * noise, np.nan)
         lists = RankedLists.from_scores(scores, plain.qid, plain.docs, NAMES)
         model = RankFusion("stump", n_rounds=5, values=["rank", "score"]).fit(lists, grades)
-        normal = np.where(lists.returned, normalised_scores(lists), np.nan)
+        normal = np.where(lists.returned, normalized_scores(lists), np.nan)
         both = np.hstack([-lists.positions, normal])
         ranker = RankBoost("stump", n_rounds=5).fit(both, grades, lists.qid)
         np.testing.assert_array_equal(model.predict(lists), ranker.predict(both))

@@ -151,11 +151,11 @@ class TestImportances:
         assert not ranker().fit(X, Y, qid=QID).coef_.any()
 
 
-class TestNormalising:
+class TestNormalizing:
     @pytest.mark.parametrize("method", ["minmax", "standard", "rank"])
     def test_brings_columns_to_one_scale_within_each_query(self, method):
-        found = edgewise.normalise_by_query(X, QID, method)
-        scaled = edgewise.normalise_by_query(X * 7 + QID[:, None], QID, method)
+        found = edgewise.normalize_by_query(X, QID, method)
+        scaled = edgewise.normalize_by_query(X * 7 + QID[:, None], QID, method)
         assert found == pytest.approx(scaled)
         for query in range(6):
             part = found[query == QID]
@@ -169,7 +169,7 @@ class TestNormalising:
     def test_leaves_missing_values_and_flattens_what_does_not_vary(self):
         given = [[1.0, np.nan], [1.0, 3.0], [1.0, np.nan], [2.0, np.nan]]
         for method in ("minmax", "standard", "rank"):
-            found = edgewise.normalise_by_query(given, [1, 1, 1, 2], method)
+            found = edgewise.normalize_by_query(given, [1, 1, 1, 2], method)
             assert found[:, 0].tolist() == [0, 0, 0, 0]
             assert np.isnan(found[:, 1]).tolist() == [True, False, True, True]
 

@@ -80,20 +80,20 @@ def test_pipeline_with_a_scaler_predicts_as_without(iris):
 def test_pipeline_hands_over_a_named_frame():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
-        {"size": rng.normal(size=90), "colour": np.tile(["red", "green", "blue"], 30)}
+        {"size": rng.normal(size=90), "color": np.tile(["red", "green", "blue"], 30)}
     )
-    y = np.where(frame["colour"] == "red", "yes", "no")
+    y = np.where(frame["color"] == "red", "yes", "no")
     prepare = ColumnTransformer(
         [
             ("numbers", StandardScaler(), ["size"]),
-            ("names", OneHotEncoder(sparse_output=False), ["colour"]),
+            ("names", OneHotEncoder(sparse_output=False), ["color"]),
         ]
     ).set_output(transform="pandas")
     model = Pipeline([("prepare", prepare), ("boost", AdaBoostMH(n_rounds=10))]).fit(frame, y)
     assert model.score(frame, y) == 1.0
     boost = model.named_steps["boost"]
     assert list(boost.feature_names_in_) == [
-        "numbers__size", "names__colour_blue", "names__colour_green", "names__colour_red",
+        "numbers__size", "names__color_blue", "names__color_green", "names__color_red",
     ]  # fmt: skip
     assert boost.feature_importances_.argmax() == 3
 

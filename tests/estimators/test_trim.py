@@ -53,11 +53,9 @@ def categorical(seed=0):
     rng = np.random.default_rng(seed)
     X, y = classes(3, seed)
     names = np.array(list("abcdefgh"))
-    colour = names[(y + rng.integers(6, size=160)) % 8].astype(object)
-    colour[rng.random(160) < 0.1] = None
-    return pd.DataFrame(
-        {"x": X[:, 0], "colour": colour, "kind": names[rng.integers(8, size=160)]}
-    ), y
+    color = names[(y + rng.integers(6, size=160)) % 8].astype(object)
+    color[rng.random(160) < 0.1] = None
+    return pd.DataFrame({"x": X[:, 0], "color": color, "kind": names[rng.integers(8, size=160)]}), y
 
 
 def same(left, right, names=None):

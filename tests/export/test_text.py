@@ -19,13 +19,13 @@ from .programs import classifier, mixed, numbers, targets
 def fruit():
     X = pandas.DataFrame({
         "size": [8, 3, 1, 3, 4, 8, 5, 1, 4],
-        "colour": ["green", "blue", "blue", "blue", "red", "blue", "red", "green", "red"],
+        "color": ["green", "blue", "blue", "blue", "red", "blue", "red", "green", "red"],
     })  # fmt: skip
     fate = ["left", "left", "left", "left", "left", "sold", "sold", "sold", "left"]
     return AdaBoostMH(Product([Stump(), Indicator()], 2), n_rounds=2).fit(X, fate), X
 
 
-RULE = "+3.45 * (size >= 4.5) * (colour is not green) -> votes for sold, against left"
+RULE = "+3.45 * (size >= 4.5) * (color is not green) -> votes for sold, against left"
 
 
 def test_the_module_needs_the_standard_library_alone(fruit, tmp_path):
@@ -37,7 +37,7 @@ def test_the_module_needs_the_standard_library_alone(fruit, tmp_path):
     imported = [n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
     imported += [a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names]
     assert set(imported) <= set(sys.stdlib_module_names)
-    program = 'import fruit; print(fruit.predict({"size": 8, "colour": "blue"}), fruit.__doc__)'
+    program = 'import fruit; print(fruit.predict({"size": 8, "color": "blue"}), fruit.__doc__)'
     run = subprocess.run(
         [sys.executable, "-I", "-c", f"import sys; sys.path.append({str(tmp_path)!r}); {program}"],
         capture_output=True, text=True, check=True,
@@ -51,11 +51,11 @@ def test_rows_of_a_module(fruit, tmp_path):
     model.export(tmp_path / "fruit.py")
     module = runpy.run_path(str(tmp_path / "fruit.py"))
     predict = module["predict"]
-    assert predict([8, "blue"]) == predict((8.0, "blue")) == predict({"colour": "blue", "size": 8})
-    assert predict({"size": "8", "colour": "blue", "id": 7}) == "sold"
+    assert predict([8, "blue"]) == predict((8.0, "blue")) == predict({"color": "blue", "size": 8})
+    assert predict({"size": "8", "color": "blue", "id": 7}) == "sold"
     assert module["scores"]([None, "blue"]) == module["scores"]([float("nan"), "blue"]) == 0
     assert module["scores"]([8, "pink"]) == module["scores"]([8, None]) == 0
-    with pytest.raises(ValueError, match="row has no column 'colour'"):
+    with pytest.raises(ValueError, match="row has no column 'color'"):
         predict({"size": 8})
     with pytest.raises(ValueError, match="row must have 2 values, got 3"):
         predict([8, "blue", 1])
@@ -84,7 +84,7 @@ def test_a_query_beside_the_rows(fruit, tmp_path):
         X.to_sql("fruit", connection)
         found = pandas.read_sql(query, connection)
     names = ["prediction", "probability of left", "probability of sold", "predicted score"]
-    assert found.columns.tolist() == [*names, "index", "size", "colour"]
+    assert found.columns.tolist() == [*names, "index", "size", "color"]
     assert found["prediction"].tolist() == model.predict(X).tolist()
 
 

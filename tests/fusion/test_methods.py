@@ -19,7 +19,7 @@ from edgewise.fusion import (
     median_rank,
     methods,
     minimum_rank,
-    normalised_scores,
+    normalized_scores,
     rank_sum,
     reciprocal_rank_fusion,
     single_list,
@@ -76,7 +76,7 @@ def test_hand_worked_example(method, options, expected):
 )
 def test_norms_by_hand(norm, expected):
     lists = RankedLists.from_scores([[8], [6], [4], [None]], qid=[1] * 4)
-    np.testing.assert_allclose(normalised_scores(lists, norm)[:, 0], expected, atol=1e-15)
+    np.testing.assert_allclose(normalized_scores(lists, norm)[:, 0], expected, atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_norms_by_hand(norm, expected):
 )
 def test_norms_of_a_list_that_tells_nothing_apart(norm, value):
     lists = RankedLists.from_scores([[0.1], [0.1], [0.1], [None]], qid=[1] * 4)
-    np.testing.assert_allclose(normalised_scores(lists, norm)[:, 0], [value] * 3 + [0], atol=1e-15)
+    np.testing.assert_allclose(normalized_scores(lists, norm)[:, 0], [value] * 3 + [0], atol=1e-15)
 
 
 def test_copeland_scores_do_not_depend_on_the_size_of_a_block(monkeypatch):

@@ -26,7 +26,7 @@ def test_letor(marked):
     assert read_letor(marked("train.txt", "2 qid:q 1:3\n0 qid:q 1:4\n")).y.tolist() == [2, 0]
 
 
-def test_runs_and_judgements(marked):
+def test_runs_and_judgments(marked):
     assert read_run(marked("a.run", "q1 Q0 d 1 0.5 me\n")).queries.tolist() == ["q1"]
     assert read_qrels(marked("qrels.txt", "q1 0 d 2\n")).queries.tolist() == ["q1"]
 

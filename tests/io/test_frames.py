@@ -12,7 +12,7 @@ from edgewise.data.columns import CategoricalColumn
 from edgewise.io import read_table, write_table
 
 CSV = b"""\
-query,doc,grade,colour,price,stock
+query,doc,grade,color,price,stock
 007,d1,2,red,9.5,3
 007,d2,0,blue,,4
 8,d3,1,NULL,0.1,5
@@ -39,14 +39,14 @@ def test_a_csv_file(tmp_path, library, name, pack):
     path = put(tmp_path, pack(CSV), name)
     data = read_table(path, target="grade", query="query", doc="doc", library=library)
     assert type(data.X).__module__.startswith(library)
-    assert list(data.X.columns) == ["colour", "price", "stock"]
+    assert list(data.X.columns) == ["color", "price", "stock"]
     assert data.y.tolist() == [2, 0, 1]
     assert data.qid.tolist() == ["007", "007", "8"]
     assert data.docs.tolist() == ["d1", "d2", "d3"]
     table = as_table(data.X)
-    colour, price, stock = table.columns()
-    assert isinstance(colour, CategoricalColumn)
-    assert colour.categories == ("blue", "red")
+    color, price, stock = table.columns()
+    assert isinstance(color, CategoricalColumn)
+    assert color.categories == ("blue", "red")
     assert np.array_equal(price.values, [9.5, np.nan, 0.1], equal_nan=True)
     assert stock.values.tolist() == [3, 4, 5]
 
@@ -215,9 +215,9 @@ def test_a_failing_write_leaves_nothing(tmp_path, full_disk, name):
 def test_a_word_among_numbers_is_named(tmp_path, library):
     lines = [f"{row % 2},{row}.5,{'ab'[row % 2]}" for row in range(30)]
     lines[20] = "1,2o.5,b"
-    path = put(tmp_path, "\n".join(["grade,price,colour", *lines]).encode())
+    path = put(tmp_path, "\n".join(["grade,price,color", *lines]).encode())
     with pytest.raises(ValueError, match=r"column 'price' holds numbers, but '2o.5' in row 21"):
         read_table(path, target="grade", library=library)
     lines[20] = "1,,b"
-    path = put(tmp_path, "\n".join(["grade,price,colour", *lines]).encode())
+    path = put(tmp_path, "\n".join(["grade,price,color", *lines]).encode())
     assert read_table(path, target="grade", library=library).X.shape == (30, 2)

@@ -17,8 +17,8 @@ from edgewise.model import Cut, ProductRule, Subset, TreeRule
 def frame(n=120, seed=0):
     """Return numbers and names, and what depends on both."""
     rng = np.random.default_rng(seed)
-    X = pandas.DataFrame({"x": rng.uniform(size=n), "colour": rng.choice(list("rgby"), n)})
-    return X, ((X["x"] > 0.4) ^ X["colour"].isin(["r", "b"])).astype(int).to_numpy()
+    X = pandas.DataFrame({"x": rng.uniform(size=n), "color": rng.choice(list("rgby"), n)})
+    return X, ((X["x"] > 0.4) ^ X["color"].isin(["r", "b"])).astype(int).to_numpy()
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3))
@@ -75,7 +75,7 @@ def test_a_mixed_product_prints_its_factors():
     found = model.terms_.rule(0)
     assert isinstance(found, ProductRule)
     assert model.score(X, y) > 0.9
-    cut, subset = r"\(x >= 0\.\d+\)", r"\(colour (not )?in \{\w, \w\}\)"
+    cut, subset = r"\(x >= 0\.\d+\)", r"\(color (not )?in \{\w, \w\}\)"
     pattern = (
         rf"\+\d+\.\d\d \* ({cut} \* {subset}|{subset} \* {cut}) -> votes for [01], against [01]"
     )
@@ -92,7 +92,7 @@ def test_each_learner_searches_its_own_kind_of_columns(search):
     for t in range(model.n_rounds_):
         rule = model.terms_.rule(t)
         (name,) = (names[j] for j in rule.columns)
-        assert isinstance(rule, Subset if name == "colour" else Cut)
+        assert isinstance(rule, Subset if name == "color" else Cut)
 
 
 def test_learners_inside_of_a_list_can_be_lists_and_names():
@@ -134,9 +134,9 @@ def test_a_wrong_part_is_an_error_that_names_what_is_wrong(learner, error, name)
 
 def test_categorical_columns_without_a_learner_for_them_are_an_error_that_names_one():
     X, y = frame()
-    with pytest.raises(ValueError, match=r"categorical column 'colour'.*Stump.*add Indicator\(\)"):
+    with pytest.raises(ValueError, match=r"categorical column 'color'.*Stump.*add Indicator\(\)"):
         AdaBoostMH(Stump()).fit(X, y)
-    with pytest.raises(ValueError, match=r"categorical column 'colour'"):
+    with pytest.raises(ValueError, match=r"categorical column 'color'"):
         AdaBoostMH([Stump(), Product(Stump())]).fit(X, y)
 
 

@@ -269,9 +269,9 @@ def test_a_subset_of_several_values_is_found_in_one_round():
 
 
 def test_the_rule_reads_as_a_list_of_values():
-    X = pandas.DataFrame({"colour": ["red", "blue", "green", "pink"]})
+    X = pandas.DataFrame({"color": ["red", "blue", "green", "pink"]})
     text = str(AdaBoostMH(Indicator(), n_rounds=1).fit(X, [1, 0, 0, 1]).rules()[0])
-    assert text.endswith("(colour in {pink, red}) -> votes for 1, against 0")
+    assert text.endswith("(color in {pink, red}) -> votes for 1, against 0")
 
 
 @pytest.mark.parametrize(
@@ -290,22 +290,22 @@ def test_the_values_outside_are_listed_where_they_are_fewer(values, outside, exp
 
 
 def test_missing_values_are_one_more_value():
-    X = pandas.DataFrame({"colour": ["red", "blue", "green", None, None]})
+    X = pandas.DataFrame({"color": ["red", "blue", "green", None, None]})
     y = [1, 0, 0, 1, 1]
     model = AdaBoostMH(Indicator(), n_rounds=1).fit(X, y)
     assert model.predict(X).tolist() == y
-    later = pandas.DataFrame({"colour": ["unseen", None]})
+    later = pandas.DataFrame({"color": ["unseen", None]})
     assert model.predict(later).tolist() == [1, 1]
 
 
 def test_unseen_values_get_no_score_where_training_had_none_missing():
-    X = pandas.DataFrame({"colour": ["red", "blue", "green", "pink"]})
+    X = pandas.DataFrame({"color": ["red", "blue", "green", "pink"]})
     model = AdaBoostMH(Indicator(), n_rounds=3).fit(X, [1, 0, 0, 1])
-    later = pandas.DataFrame({"colour": ["unseen", None]})
+    later = pandas.DataFrame({"color": ["unseen", None]})
     assert model.decision_function(later).tolist() == [0.0, 0.0]
 
 
-def test_products_of_indicators_factorise_a_matrix():
+def test_products_of_indicators_factorize_a_matrix():
     """Kégl and Busa-Fekete 2009a remark 2: a product of two indicators is an outer product of
     sign vectors.
     """

@@ -83,7 +83,7 @@ def test_parity_on_the_corners_of_a_cube_is_one_product(small, d):
 
 
 def test_sums_of_products_of_two_stumps_say_anything_on_the_square():
-    """Kégl and Busa-Fekete 2009a remark 1, all 16 labellings; the second label is the opposite
+    """Kégl and Busa-Fekete 2009a remark 1, all 16 labelings; the second label is the opposite
     of the first.
     """
     X = np.array(list(itertools.product([0, 1], repeat=2)))
@@ -167,9 +167,9 @@ def test_each_term_sees_the_labels_times_the_other_terms(random_small, shape):
     problem.find(Product(Recording(), n_terms=2))
     assume(Recording.log[0][1] is not None)
     (first, one), (second, _), *_ = Recording.log
-    relabelled = problem.labels * one.rule.signs(problem.binned)
+    relabeled = problem.labels * one.rule.signs(problem.binned)
     assert first.signed_totals.tolist() == problem.state().whole.signed_totals.tolist()
-    assert second.signed_totals.tolist() == problem.state(relabelled).whole.signed_totals.tolist()
+    assert second.signed_totals.tolist() == problem.state(relabeled).whole.signed_totals.tolist()
 
 
 def assert_same_search(backend, columns, ours, theirs, **settings):
@@ -191,8 +191,8 @@ def test_virtual_labels_are_the_labels_times_signs(random_small, shape, absent):
     assume(len(columns))
     signs = np.random.default_rng(0).choice([-1, 1], size=len(problem.X)).astype(np.int8)
     flipped = backend.flip(problem.state().problem(), [Given(signs)])
-    relabelled = problem.state(problem.labels * signs).problem()
-    assert_same_search(backend, columns, flipped, relabelled, absent=absent)
+    relabeled = problem.state(problem.labels * signs).problem()
+    assert_same_search(backend, columns, flipped, relabeled, absent=absent)
 
 
 @given(shapes)
@@ -215,10 +215,10 @@ def test_virtual_labels_compiled(random_small, n_scores, zeros):
         choices = [-1, 0, 1] if zeros else [-1, 1]
         signs = np.random.default_rng(seed).choice(choices, size=25).astype(np.int8)
         labels = problem.labels * np.where(signs == 0, 1, signs)
-        relabelled = problem.state(labels, problem.weights * np.abs(signs)).problem()
+        relabeled = problem.state(labels, problem.weights * np.abs(signs)).problem()
         with closing(NumbaBackend(problem.binned)) as backend:
             flipped = backend.flip(problem.state().problem(), [Given(signs)])
-            assert_same_search(backend, problem.binned.splittable, flipped, relabelled)
+            assert_same_search(backend, problem.binned.splittable, flipped, relabeled)
 
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
@@ -296,10 +296,10 @@ def test_a_product_of_selectors_is_what_figure_3_gives(
     assert sorted(found.rule.columns) == sorted(cuts[place][0] for place in chosen)
 
 
-def test_a_product_of_a_number_and_a_colour():
+def test_a_product_of_a_number_and_a_color():
     rng = np.random.default_rng(3)
-    X = pandas.DataFrame({"x": rng.uniform(-1, 1, 200), "colour": rng.choice(list("rgby"), 200)})
-    y = (X["x"] > 0.25) ^ X["colour"].isin(["r", "b"])
+    X = pandas.DataFrame({"x": rng.uniform(-1, 1, 200), "color": rng.choice(list("rgby"), 200)})
+    y = (X["x"] > 0.25) ^ X["color"].isin(["r", "b"])
     model = AdaBoostMH(Product([Stump(), Indicator()], n_terms=2), n_rounds=3, random_state=0)
     assert model.fit(X, y).score(X, y) == 1.0
 

@@ -8,9 +8,9 @@ from edgewise import AdaBoostMH, Indicator
 
 def test_rare_values_count_as_one():
     # "a" and "b" have rows enough; the others are noise that a subset of single values would fit.
-    colour = ["a"] * 30 + ["b"] * 30 + [f"v{i}" for i in range(20)]
+    color = ["a"] * 30 + ["b"] * 30 + [f"v{i}" for i in range(20)]
     y = np.array([0] * 30 + [1] * 30 + [0, 1] * 10)
-    X = pandas.DataFrame({"colour": colour})
+    X = pandas.DataFrame({"color": color})
     model = AdaBoostMH(Indicator(rare=5), n_rounds=1).fit(X, y)
     scores = model.decision_function(X)
     assert len(set(scores[60:])) == 1

@@ -103,28 +103,28 @@ def test_missing_is_one_more_value(small):
 
 
 def test_unseen_values_count_as_missing_where_training_had_missing_ones():
-    X = pandas.DataFrame({"colour": ["red", "blue", None, "red"]})
+    X = pandas.DataFrame({"color": ["red", "blue", None, "red"]})
     model = AdaBoostMH(Selector(), n_rounds=1).fit(X, [0, 0, 1, 0])
-    assert str(model.rules()[0]).split("*")[1].split("->")[0].strip() == "(colour is missing)"
-    later = pandas.DataFrame({"colour": ["red", "pink", None]})
+    assert str(model.rules()[0]).split("*")[1].split("->")[0].strip() == "(color is missing)"
+    later = pandas.DataFrame({"color": ["red", "pink", None]})
     scores = model.decision_function(later)
     assert scores[0] < 0 < scores[1] == scores[2]
 
 
 def test_a_column_without_missing_values_abstains_on_unseen_ones():
-    X = pandas.DataFrame({"colour": ["red", "blue", "green", "red"]})
+    X = pandas.DataFrame({"color": ["red", "blue", "green", "red"]})
     model = AdaBoostMH(Selector(), n_rounds=1).fit(X, [1, 0, 0, 1])
-    later = pandas.DataFrame({"colour": ["red", "pink", None]})
+    later = pandas.DataFrame({"color": ["red", "pink", None]})
     scores = model.decision_function(later)
     assert scores[0] > 0
     assert scores[1:].tolist() == [0.0, 0.0]
 
 
 def test_the_order_of_the_values_at_prediction_does_not_matter():
-    X = pandas.DataFrame({"colour": pandas.Categorical(["red", "blue", "green", "red"])})
+    X = pandas.DataFrame({"color": pandas.Categorical(["red", "blue", "green", "red"])})
     model = AdaBoostMH(Selector(), n_rounds=1).fit(X, [1, 0, 0, 1])
     later = pandas.Categorical(["red", "blue"], categories=["zebra", "red", "blue"])
-    assert model.predict(pandas.DataFrame({"colour": later})).tolist() == [1, 0]
+    assert model.predict(pandas.DataFrame({"color": later})).tolist() == [1, 0]
 
 
 def test_numbers_can_be_names():
@@ -163,6 +163,6 @@ def test_a_selector_can_be_cloned():
 
 
 def test_numeric_columns_are_an_error_that_names_one():
-    X = pandas.DataFrame({"size": [1.0, 2.0], "colour": ["a", "b"]})
+    X = pandas.DataFrame({"size": [1.0, 2.0], "color": ["a", "b"]})
     with pytest.raises(ValueError, match=r"numeric column 'size'.*learner=Selector\(\)"):
         AdaBoostMH(Selector()).fit(X, [0, 1])

@@ -280,8 +280,8 @@ def test_what_stump_stands_for_follows_from_the_kinds_of_columns():
 
     numbers, words = [1.0, 2.0, 3.0], ["red", "blue", "red"]
     assert isinstance(named(pl.DataFrame({"size": numbers})), Stump)
-    assert isinstance(named(pl.DataFrame({"colour": words})), Indicator)
-    both = named(pl.DataFrame({"size": numbers, "colour": words}))
+    assert isinstance(named(pl.DataFrame({"color": words})), Indicator)
+    both = named(pl.DataFrame({"size": numbers, "color": words}))
     assert isinstance(both, Best)
     assert [type(part) for part in both.learners] == [Stump, Indicator]
 

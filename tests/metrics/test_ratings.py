@@ -56,7 +56,7 @@ def test_many_levels_take_no_matrix_of_all_pairs():
 
 
 @pytest.mark.parametrize("k", range(2, 12))
-def test_the_normaliser_is_the_error_of_blind_guesses(k):
+def test_the_normalizer_is_the_error_of_blind_guesses(k):
     levels = range(1, k + 1)
     pairs = [Fraction(abs(a - b)) for a, b in itertools.product(levels, levels)]
     expected = sum(pairs) / len(pairs)
@@ -65,7 +65,7 @@ def test_the_normaliser_is_the_error_of_blind_guesses(k):
     assert 1 / nmae([2], [1], levels=levels) == pytest.approx(float(expected))
 
 
-def test_the_normalisers_of_the_papers():
+def test_the_normalizers_of_the_papers():
     assert 1 / nmae([2], [1], levels=range(1, 6)) == pytest.approx(1.6)
     assert 1 / nmae([2], [1], levels=range(6)) == pytest.approx(35 / 18)
 
@@ -77,7 +77,7 @@ def test_all_blind_guesses_have_an_error_of_one():
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 10), st.integers(-5, 5))
-def test_the_scale_does_not_matter_once_normalised(seed, size, shift):
+def test_the_scale_does_not_matter_once_normalized(seed, size, shift):
     y, guess, _ = problem(seed)
     levels = np.array(STARS) * size + shift
     moved = nmae(levels[y - 1], guess * size + shift, levels=levels)

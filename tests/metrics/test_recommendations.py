@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import cosine_similarity
 
 import edgewise.metrics.recommendations as recommendations
-from edgewise.metrics import catalogue_coverage, diversity, gini, novelty
+from edgewise.metrics import catalog_coverage, diversity, gini, novelty
 from edgewise.metrics.registry import larger_is_better
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -29,7 +29,7 @@ def random_vectors(seed, n_items=12):
 
 def test_three_lists_by_hand():
     lists = [[0, 1], [0, 2], [0]]
-    assert catalogue_coverage(lists, 4) == 0.75
+    assert catalog_coverage(lists, 4) == 0.75
     # the items stand on 0, 1, 1 and 3 lists: (-3 * 0 - 1 * 1 + 1 * 1 + 3 * 3) / (4 * 5)
     assert gini(lists, 4) == pytest.approx(9 / 20)
     # 8 of 8, 2 of 8 and 1 of 8 users: 0, 2 and 3 bits
@@ -99,7 +99,7 @@ def test_lists_in_any_order_and_form(seed):
     lists = np.array([rng.permutation(12)[:4] for _ in range(7)])
     counts, vectors = rng.integers(0, 20, 12), random_vectors(seed)
     for metric, *rest in (
-        (catalogue_coverage, 12),
+        (catalog_coverage, 12),
         (gini, 12),
         (novelty, counts, 20),
         (diversity, vectors),
@@ -121,7 +121,7 @@ def test_empty_lists_have_no_novelty():
 
 
 def test_which_way_is_better():
-    better = [larger_is_better(m) for m in (catalogue_coverage, gini, novelty, diversity)]
+    better = [larger_is_better(m) for m in (catalog_coverage, gini, novelty, diversity)]
     assert better == [True, False, True, True]
 
 
@@ -129,17 +129,17 @@ def test_which_way_is_better():
     ("call", "message"),
     [
         (
-            lambda: catalogue_coverage([[0, 4]], 4),
+            lambda: catalog_coverage([[0, 4]], 4),
             "lists must hold item indices from 0 to 3, got 4",
         ),
-        (lambda: catalogue_coverage([[0, -1]], 4), "lists must hold item indices .* got -1"),
-        (lambda: catalogue_coverage([[0.0, 1.0]], 4), "lists must be lists of item indices"),
-        (lambda: catalogue_coverage([["a"]], 4), "lists must be lists of item indices"),
-        (lambda: catalogue_coverage([0, 1], 4), "lists must be lists of item indices"),
-        (lambda: catalogue_coverage(3, 4), "lists must be lists of item indices"),
-        (lambda: catalogue_coverage([], 4), "lists must recommend at least one item"),
-        (lambda: catalogue_coverage([[], []], 4), "lists must recommend at least one item"),
-        (lambda: catalogue_coverage([[0]], 0), "n_items must be an integer of at least 1"),
+        (lambda: catalog_coverage([[0, -1]], 4), "lists must hold item indices .* got -1"),
+        (lambda: catalog_coverage([[0.0, 1.0]], 4), "lists must be lists of item indices"),
+        (lambda: catalog_coverage([["a"]], 4), "lists must be lists of item indices"),
+        (lambda: catalog_coverage([0, 1], 4), "lists must be lists of item indices"),
+        (lambda: catalog_coverage(3, 4), "lists must be lists of item indices"),
+        (lambda: catalog_coverage([], 4), "lists must recommend at least one item"),
+        (lambda: catalog_coverage([[], []], 4), "lists must recommend at least one item"),
+        (lambda: catalog_coverage([[0]], 0), "n_items must be an integer of at least 1"),
         (lambda: gini([[0]], 2.0), "n_items must be an integer of at least 1"),
         (lambda: novelty([[0]], [3], 2), "counts must lie from 0 to n_users=2, got 3"),
         (lambda: novelty([[0]], [-1], 2), "counts must lie from 0 to n_users=2, got -1"),

@@ -1,4 +1,4 @@
-"""Runs against judgements, beside trec_eval's way of counting."""
+"""Runs against judgments, beside trec_eval's way of counting."""
 
 import itertools
 import json
@@ -75,7 +75,7 @@ def test_a_score_of_minus_infinity_is_returned_all_the_same():
     assert metrics.evaluate_run(qrels(), low).values["map"] == pytest.approx([1 / 3, 1, 0])
 
 
-def test_queries_without_judgements_are_ignored():
+def test_queries_without_judgments_are_ignored():
     more = run_of([("1", "a", 1.0), ("7", "a", 1.0), ("8", "a", 1.0)])
     found = metrics.evaluate_run(qrels(), more)
     assert (found.n_unjudged, found.n_unanswered) == (2, 2)
@@ -219,7 +219,7 @@ class TestEvaluations:
         assert found.means["mine"] == alone.means
         assert list(found.tests) == ["other"]
         values = found.runs["other"].values["map"]
-        test = metrics.randomisation_test(values, alone.values["map"], random_state=0)
+        test = metrics.randomization_test(values, alone.values["map"], random_state=0)
         assert found.tests["other"]["map"] == test
         values = alone.values["map"]
         half = 1.959964 * values.std(ddof=1) / math.sqrt(3)

@@ -1,4 +1,4 @@
-"""The paired randomisation test against its definition and against SciPy's."""
+"""The paired randomization test against its definition and against SciPy's."""
 
 import itertools
 
@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.metrics import randomisation_test
+from edgewise.metrics import randomization_test
 
 TENTHS = st.integers(-9, 9).map(lambda i: i / 10)
 
@@ -19,7 +19,7 @@ def test_the_exact_p_value_counts_all_signs(pairs):
     # Tenths as whole numbers: the sums are exact, so that ties are ties.
     whole = np.rint((a - b) * 10).astype(int)
     sums = [abs(whole @ signs) for signs in itertools.product([-1, 1], repeat=len(whole))]
-    result = randomisation_test(a, b)
+    result = randomization_test(a, b)
     assert result.exact
     assert result.n_queries == len(pairs)
     assert result.p_value == np.mean(np.array(sums) >= abs(whole.sum()))
@@ -30,8 +30,8 @@ def test_drawn_signs_come_near_the_exact_p_value():
     rng = np.random.default_rng(0)
     a = rng.random(14)
     b = a - rng.normal(0.1, 0.3, size=14)
-    exact = randomisation_test(a, b, n_draws=2**14)
-    drawn = randomisation_test(a, b, n_draws=2**14 - 1, random_state=1)
+    exact = randomization_test(a, b, n_draws=2**14)
+    drawn = randomization_test(a, b, n_draws=2**14 - 1, random_state=1)
     assert exact.exact
     assert not drawn.exact
     assert drawn.p_value == pytest.approx(exact.p_value, abs=0.02)
@@ -44,54 +44,54 @@ def test_drawn_signs_come_near_the_exact_p_value():
 
 def test_a_drawn_p_value_is_never_zero_and_counts_the_observed_signs():
     a = np.ones(50) + np.arange(50) / 1000
-    result = randomisation_test(a, np.zeros(50), n_draws=999, random_state=0)
+    result = randomization_test(a, np.zeros(50), n_draws=999, random_state=0)
     assert result.p_value == 1 / 1000
 
 
 def test_draws_follow_the_random_state():
     rng = np.random.default_rng(3)
     a, b = rng.random((2, 200))
-    first = randomisation_test(a, b, random_state=7)
-    assert first == randomisation_test(a, b, random_state=7)
-    assert first != randomisation_test(a, b, random_state=8)
+    first = randomization_test(a, b, random_state=7)
+    assert first == randomization_test(a, b, random_state=7)
+    assert first != randomization_test(a, b, random_state=8)
     by_generator = [
-        randomisation_test(a, b, random_state=np.random.default_rng(5)) for _ in range(2)
+        randomization_test(a, b, random_state=np.random.default_rng(5)) for _ in range(2)
     ]
     assert by_generator[0] == by_generator[1]
-    randomisation_test(a, b, random_state=np.random.RandomState(0))
-    randomisation_test(a, b)
+    randomization_test(a, b, random_state=np.random.RandomState(0))
+    randomization_test(a, b)
 
 
 def test_the_order_of_the_two_changes_only_the_sign():
     rng = np.random.default_rng(3)
     a, b = rng.random((2, 100))
-    one, other = (randomisation_test(*pair, random_state=0) for pair in ((a, b), (b, a)))
+    one, other = (randomization_test(*pair, random_state=0) for pair in ((a, b), (b, a)))
     assert one.p_value == other.p_value
     assert one.mean_difference == -other.mean_difference
 
 
 def test_alike_rankers_have_a_p_value_of_one():
     a = np.arange(40) / 7
-    result = randomisation_test(a, a)
+    result = randomization_test(a, a)
     assert (result.mean_difference, result.p_value, result.exact) == (0.0, 1.0, True)
 
 
 def test_rounding_does_not_break_ties():
     # 0.1 + 0.2 and 0.3 differ by rounding; all eight sums of this kind are 0.3 or less.
-    result = randomisation_test([0.1, 0.2, 0.3], [0.0, 0.0, 0.6])
+    result = randomization_test([0.1, 0.2, 0.3], [0.0, 0.0, 0.6])
     assert result.p_value == 1.0
 
 
 def test_memory_does_not_grow_with_the_draws():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 20_000))
-    assert 0 < randomisation_test(a, b, n_draws=200, random_state=0).p_value <= 1
+    assert 0 < randomization_test(a, b, n_draws=200, random_state=0).p_value <= 1
 
 
 def test_skipped_queries_are_left_out():
     nan = np.nan
-    result = randomisation_test([0.9, nan, 0.8, 0.7], [0.5, nan, 0.6, 0.6])
-    assert result == randomisation_test([0.9, 0.8, 0.7], [0.5, 0.6, 0.6])
+    result = randomization_test([0.9, nan, 0.8, 0.7], [0.5, nan, 0.6, 0.6])
+    assert result == randomization_test([0.9, 0.8, 0.7], [0.5, 0.6, 0.6])
     assert result.n_queries == 3
 
 
@@ -111,4 +111,4 @@ def test_skipped_queries_are_left_out():
 )
 def test_what_is_refused(a, b, options, error, message):
     with pytest.raises(error, match=message):
-        randomisation_test(a, b, **options)
+        randomization_test(a, b, **options)

@@ -51,8 +51,8 @@ def test_a_curve_is_found_by_name_or_number(model):
 
 def test_an_unknown_column_is_an_error_that_lists_those_in_use(model):
     _, _, explanation = model
-    with pytest.raises(KeyError, match=r"colour.*width"):
-        explanation.curve("colour")
+    with pytest.raises(KeyError, match=r"color.*width"):
+        explanation.curve("color")
 
 
 def test_a_curve_jumps_at_its_thresholds_and_knows_missing_values(model):

@@ -390,7 +390,7 @@ CHANGES = {
                 {"class": "os", "parameters": {}}, {"class": "AdaBoostMH", "parameters": {}},
                 {"class": "Stump", "parameters": {"constant": 3}},
                 {"class": "Tree", "parameters": {"base": {"class": "Twig", "parameters": {}}}}],
-    "parameters": [None, 3, {"colour": "red"}, {"learner": {"class": "Forest", "parameters": {}}},
+    "parameters": [None, 3, {"color": "red"}, {"learner": {"class": "Forest", "parameters": {}}},
                    {"learner": {"class": "Stump", "parameters": {"evil": 1}}},
                    {"learner": {"class": "Stump"}},
                    {"search": {"class": ["Lazy"], "parameters": {}}},
@@ -564,7 +564,7 @@ def test_a_model_file_error_is_a_value_error():
 def rules(tmp_path_factory):
     """Return the path of a sound file of trees, products and subsets."""
     path = tmp_path_factory.mktemp("model") / "rules"
-    frame = pd.DataFrame(X, columns=list("pqr")).assign(colour=np.tile(["u", "v", None, "w"], 10))
+    frame = pd.DataFrame(X, columns=list("pqr")).assign(color=np.tile(["u", "v", None, "w"], 10))
     learner = [Tree(max_leaf_nodes=3), Product(n_terms=2)]
     AdaBoostMH(learner, n_rounds=6, random_state=0).fit(frame, Y).save(path)
     return path
@@ -655,7 +655,7 @@ def test_any_number_in_the_arrays_of_rules(rules, tmp_path, data):
         model = load(path)
     except ModelFileError:
         return
-    frame = pd.DataFrame(X, columns=list("pqr")).assign(colour=np.tile(["u", "v", None, "z"], 10))
+    frame = pd.DataFrame(X, columns=list("pqr")).assign(color=np.tile(["u", "v", None, "z"], 10))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert model.predict(frame).shape == (40,)

@@ -187,11 +187,11 @@ def test_a_node_without_test_goes_to_the_high_side(rule_rows, monkeypatch):
 
 def test_missing_and_unseen_values_take_the_way_of_the_rest(monkeypatch):
     # What a test says nothing of ends in the node's own leaf, wherever the node hangs.
-    colour = Subset(1, np.array([1, -1, 1, 0], np.int8))
-    nodes = (Node(Cut(0, 0.0, 0), 1, -2, -4), Node(colour, -1, -3, -5))
+    color = Subset(1, np.array([1, -1, 1, 0], np.int8))
+    nodes = (Node(Cut(0, 0.0, 0), 1, -2, -4), Node(color, -1, -3, -5))
     leaves = np.array([[1.5], [2.5], [3.5], [4.5], [5.5]])
-    colours = ["red", "red", "red", "green", "pink"]
-    frame = pl.DataFrame({"x0": [None, 1.0, -1.0, -1.0, -1.0], "x1": colours})
+    colors = ["red", "red", "red", "green", "pink"]
+    frame = pl.DataFrame({"x0": [None, 1.0, -1.0, -1.0, -1.0], "x1": colors})
     rows = Aligned(as_table(frame), {1: ("blue", "green", "red")})
     terms = Terms.pack([TreeRule(nodes, leaves)], [1.0], np.ones((1, 1)))
     for backend in ("numpy", "numba"):

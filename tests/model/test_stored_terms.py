@@ -23,9 +23,9 @@ CATEGORIES = {3: ("blue", "green", "red"), 4: tuple("abcde")}
 # Term 0 has node 0 with two factors, term 1 nodes 1 and 2 with a factor each, term 2 node 3 and
 # term 3 node 4 with a subset each, term 4 node 5 without any factor. Of the 18 children the first
 # six follow on -1, the next on +1, the last on 0.
-COLOUR = Subset(3, np.array([1, -1, 1, 0], np.int8))
+COLOR = Subset(3, np.array([1, -1, 1, 0], np.int8))
 TREE = TreeRule(
-    (Node(Cut(0, 0.5, 1), 1, -1, -3), Node(COLOUR, -2, -4, -5)),
+    (Node(Cut(0, 0.5, 1), 1, -1, -3), Node(COLOR, -2, -4, -5)),
     np.array([[1, -1], [-1, 1], [1, 1], [-1, -1], [0, 0]], np.int8),
 )
 RULES = [

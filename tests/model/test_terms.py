@@ -72,6 +72,6 @@ def test_total_vote_bounds_every_score(make_terms, make_rows, term_by_term):
 
 def test_categories_where_training_had_numbers_name_the_column():
     terms = Terms.pack([Cut(0, 0.0, 0)], [1.0], np.ones((1, 2)), n_cuts=1)
-    table = as_table(pl.DataFrame({"colour": ["red", "blue"]}))
-    with pytest.raises((TypeError, ValueError), match="'colour'"):
+    table = as_table(pl.DataFrame({"color": ["red", "blue"]}))
+    with pytest.raises((TypeError, ValueError), match="'color'"):
         list(terms.outputs(Aligned(table)))

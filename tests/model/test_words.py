@@ -17,7 +17,7 @@ from edgewise.model import (
     Wording,
 )
 
-NAMES = ["size", "weight", "colour", "digit"]
+NAMES = ["size", "weight", "color", "digit"]
 CATEGORIES = {2: ("blue", "green", "pink", "red"), 3: tuple(float(d) for d in range(12))}
 
 
@@ -56,16 +56,16 @@ def test_cuts(words, cut, text):
 @pytest.mark.parametrize(
     ("inside", "missing", "text"),
     [
-        ([3], 0, "(colour is red)"),
-        ([3], -1, "(colour is red)"),
-        ([3], 1, "(colour in {red, missing})"),
-        ([1, 3], 0, "(colour in {green, red})"),
+        ([3], 0, "(color is red)"),
+        ([3], -1, "(color is red)"),
+        ([3], 1, "(color in {red, missing})"),
+        ([1, 3], 0, "(color in {green, red})"),
         # The shorter list is named.
-        ([0, 1, 3], 0, "(colour is not pink)"),
-        ([0, 1, 3], 1, "(colour is not pink)"),
-        ([0, 1, 3], -1, "(colour not in {pink, missing})"),
-        ([], 1, "(colour is missing)"),
-        ([0, 1, 2, 3], -1, "(colour is not missing)"),
+        ([0, 1, 3], 0, "(color is not pink)"),
+        ([0, 1, 3], 1, "(color is not pink)"),
+        ([0, 1, 3], -1, "(color not in {pink, missing})"),
+        ([], 1, "(color is missing)"),
+        ([0, 1, 2, 3], -1, "(color is not missing)"),
     ],
 )
 def test_subsets(words, inside, missing, text):
@@ -95,13 +95,13 @@ def test_values_keep_their_own_words(value):
 
 def test_products(words):
     rule = ProductRule((Cut(0, 3.5, 0), subset(2, [3]), Cut(1, 1.0, 1)))
-    assert rule.words(words) == "(size >= 3.5) * (colour is red) * (weight >= 1 or missing)"
+    assert rule.words(words) == "(size >= 3.5) * (color is red) * (weight >= 1 or missing)"
 
 
 def test_numbers_for_values(words):
     rule = Scores(2, np.array([0.25, -1.0, 0.0, 0.5, 0.0]))
     assert rule.words(words) == (
-        "(colour by value {green: -1.00, red: +0.50, blue: +0.25, pink: +0.00})"
+        "(color by value {green: -1.00, red: +0.50, blue: +0.25, pink: +0.00})"
     )
 
 
@@ -169,7 +169,7 @@ def test_a_tree(words):
         "+0.50 * tree",
         "  (size >= 3.5): votes for a, against b, c",
         "  else:",
-        "    (colour is red): votes for c, against a, b",
+        "    (color is red): votes for c, against a, b",
         "    else: votes for b, against a, c",
     ]
     assert rule.alpha == 0.5
@@ -210,10 +210,10 @@ def test_a_wrong_number_of_rules_is_an_error_that_names_it(blobs, n, error):
 
 
 def test_rules_use_the_names_of_columns_classes_and_values():
-    frame = pd.DataFrame({"colour": ["red", "blue", "green", "pink"] * 5})
-    y = np.where(frame["colour"].isin(["red", "pink"]), "warm", "cold")
+    frame = pd.DataFrame({"color": ["red", "blue", "green", "pink"] * 5})
+    y = np.where(frame["color"].isin(["red", "pink"]), "warm", "cold")
     model = AdaBoostMH(Indicator(), n_rounds=1).fit(frame, y)
-    assert str(model.rules()[0]).endswith("(colour in {pink, red}) -> votes for warm, against cold")
+    assert str(model.rules()[0]).endswith("(color in {pink, red}) -> votes for warm, against cold")
 
 
 def test_a_model_without_rounds_has_no_rules():

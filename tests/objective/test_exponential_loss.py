@@ -28,7 +28,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def initial_weights(targets):
-    """Return W1 as the targets define it, normalised."""
+    """Return W1 as the targets define it, normalized."""
     if targets.matrix is not None:
         factors = targets.matrix
     else:
@@ -84,12 +84,12 @@ def test_energy_edge_and_weights_are_what_their_definitions_say(train, kind, vot
     objective, _, rounds = train(kind, votes, factorized, "label weights")
     for step in rounds:
         labels, h = objective.state.labels, step.vote.coefficients[:, None] * step.signs
-        unnormalised = step.weights * np.exp(-h * labels)
+        unnormalized = step.weights * np.exp(-h * labels)
         edge = (step.weights * labels * step.signs * np.sign(step.vote.votes)[:, None]).sum()
-        assert step.vote.energy == pytest.approx(unnormalised.sum(), rel=1e-12)
+        assert step.vote.energy == pytest.approx(unnormalized.sum(), rel=1e-12)
         assert step.vote.edge == pytest.approx(edge, rel=1e-9)
         np.testing.assert_allclose(
-            objective.state.weights, unnormalised / unnormalised.sum(), rtol=1e-12, atol=1e-300
+            objective.state.weights, unnormalized / unnormalized.sum(), rtol=1e-12, atol=1e-300
         )
 
 

@@ -38,7 +38,7 @@ def test_errors_are_those_of_the_scores(
 
 
 @pytest.mark.parametrize("weighting", ["balanced", "label weights", "matrix"])
-def test_initial_weights_are_rows_times_labels_normalised(
+def test_initial_weights_are_rows_times_labels_normalized(
     make_problem, make_targets, make_objective, weighting
 ):
     problem = make_problem(4, n=40, n_scores=3, equal_mass=False)

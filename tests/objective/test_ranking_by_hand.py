@@ -10,7 +10,7 @@ from edgewise import Exhaustive, RankBoost, Stump
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
-from edgewise.estimators.judgements import graded_layout
+from edgewise.estimators.judgments import graded_layout
 from edgewise.model import Cut
 from edgewise.objective import Ranking, RankSettings
 from edgewise.objective.feedback import PairList

@@ -13,7 +13,7 @@ from edgewise import Exhaustive, Stump
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
-from edgewise.estimators.judgements import graded_layout
+from edgewise.estimators.judgments import graded_layout
 from edgewise.objective import Ranking, RankSettings
 from edgewise.objective.feedback import PairList
 from edgewise.objective.lists import GradedLists
@@ -243,7 +243,7 @@ def assert_largest(scores, chosen, room):
 
 
 def assert_largest_edges(case, backend, form, missing):
-    """Figure 4-3: the weak learner maximises |r|."""
+    """Figure 4-3: the weak learner maximizes |r|."""
     naive = General(case.pairs)
     for _, rule, h, vote in rounds(case, backend, form, 5, missing):
         pi = naive.potentials(case.n)
@@ -288,7 +288,7 @@ def test_both_methods_compiled(check, form, missing):
 
 
 def test_the_second_method_where_scores_are_far_apart():
-    # The heavy pairs of a list of many grades are neighbours, wherever in the list they are.
+    # The heavy pairs of a list of many grades are neighbors, wherever in the list they are.
     case = Case(0, 12, 1)
     case.grades, case.query = np.arange(12.0), np.zeros(12, dtype=int)
     case.pairs = listed_pairs(case.grades, case.query, "equal", "pairs", np.ones(12), np.ones(1))

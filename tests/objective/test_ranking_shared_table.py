@@ -11,7 +11,7 @@ from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun, boost
 from edgewise.data import as_table, encode, fit_encode
-from edgewise.estimators.judgements import graded_layout
+from edgewise.estimators.judgments import graded_layout
 from edgewise.model import Terms
 from edgewise.objective import Ranking, RankSettings
 from edgewise.objective.feedback import PairList

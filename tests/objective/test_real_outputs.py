@@ -36,7 +36,7 @@ def train(make_problem, make_targets, make_objective, boost):
     return start
 
 
-def unnormalised(objective, first):
+def unnormalized(objective, first):
     return first * np.exp(-objective.state.labels * objective.state.scores)
 
 
@@ -44,13 +44,13 @@ def unnormalised(objective, first):
 @pytest.mark.parametrize("turns", TURNS)
 @pytest.mark.parametrize("weighting", ["balanced", "label weights", "matrix"])
 @pytest.mark.parametrize("rate", [1.0, 0.4])
-def test_weights_stay_normalised_and_are_those_of_the_scores(train, kind, turns, weighting, rate):
+def test_weights_stay_normalized_and_are_those_of_the_scores(train, kind, turns, weighting, rate):
     objective, first, rounds = train(kind, turns, weighting, learning_rate=rate)
     real, product = 0, 1.0
     for step in rounds:
         real += step.signs.dtype == np.float64
         product *= step.vote.energy
-        grown = unnormalised(objective, first)
+        grown = unnormalized(objective, first)
         assert objective.state.weights.sum() == pytest.approx(1.0, abs=1e-9)
         np.testing.assert_allclose(
             objective.state.weights, grown / grown.sum(), rtol=1e-9, atol=1e-15
@@ -67,7 +67,7 @@ def test_a_refresh_between_steps_changes_nothing(train, turns):
         kept = objective.state.weights.copy()
         objective.refresh()
         np.testing.assert_allclose(objective.state.weights, kept, rtol=1e-9, atol=1e-15)
-    grown = unnormalised(objective, first)
+    grown = unnormalized(objective, first)
     np.testing.assert_allclose(objective.state.weights, grown / grown.sum(), rtol=1e-9)
 
 

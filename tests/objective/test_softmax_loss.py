@@ -248,12 +248,12 @@ def test_every_backend_and_number_of_threads_gives_the_same_model(
 def test_probabilities_are_calibrated_where_the_posteriors_are_known():
     """Three normal classes of unequal size: probabilities are close to Bayes' posteriors."""
     rng = np.random.default_rng(0)
-    centres, priors = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5]]), np.array([0.6, 0.3, 0.1])
+    centers, priors = np.array([[0.0, 0.0], [1.5, 0.0], [0.0, 1.5]]), np.array([0.6, 0.3, 0.1])
 
     def draw(n):
         y = rng.choice(3, n, p=priors)
-        X = centres[y] + rng.normal(size=(n, 2))
-        logs = np.log(priors) - ((X[:, None] - centres) ** 2).sum(axis=2) / 2
+        X = centers[y] + rng.normal(size=(n, 2))
+        logs = np.log(priors) - ((X[:, None] - centers) ** 2).sum(axis=2) / 2
         return X, y, softmax(logs, axis=1)
 
     X, y, _ = draw(4000)

@@ -9,7 +9,7 @@ from edgewise import Feature, RankBoost, Stump, Tree, metrics
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
-from edgewise.estimators.judgements import graded_layout
+from edgewise.estimators.judgments import graded_layout
 from edgewise.objective.top import TopLists
 
 N = 240

@@ -19,17 +19,17 @@ RUNS = {
     "n_experts": st.integers(1, 12),
     "n_rounds": st.integers(0, 40),
     "beta": st.floats(0.01, 0.99),
-    "penalise": st.sampled_from(["mistakes", "always"]),
+    "penalize": st.sampled_from(["mistakes", "always"]),
     "n_labels": st.integers(2, 4),
 }
 ADVICE = [[1, 1, -1], [1, -1, -1], [1, -1, -1], [1, -1, -1]]
 OUTCOMES = [-1, 1, 1, 1]
 
 
-def random_run(seed, n_experts, n_rounds, beta, penalise, n_labels):
+def random_run(seed, n_experts, n_rounds, beta, penalize, n_labels):
     rng = np.random.default_rng(seed)
     learner = WeightedMajority(
-        beta, labels=tuple(range(n_labels)), penalise=penalise, random_state=seed
+        beta, labels=tuple(range(n_labels)), penalize=penalize, random_state=seed
     )
     outcomes = rng.integers(n_labels, size=n_rounds)
     skill = rng.random(n_experts)
@@ -58,7 +58,7 @@ def test_three_experts_by_hand():
     assert learner.predict(ADVICE[2]) == -1
     learner.update(ADVICE[2], 1)
     np.testing.assert_allclose(np.exp(learner.log_weights_), [0.5, 0.125, 0.25])
-    # + has 0.5 of 0.875: right, and nobody is penalised
+    # + has 0.5 of 0.875: right, and nobody is penalized
     assert learner.predict(ADVICE[3]) == 1
     learner.update(ADVICE[3], 1)
     np.testing.assert_allclose(np.exp(learner.log_weights_), [0.5, 0.125, 0.25])
@@ -70,8 +70,8 @@ def test_three_experts_by_hand():
     assert learner.bound() == pytest.approx((math.log(3) + math.log(2)) / math.log(4 / 3))
 
 
-def test_penalising_in_every_round():
-    learner = WeightedMajority(0.5, penalise="always")
+def test_penalizing_in_every_round():
+    learner = WeightedMajority(0.5, penalize="always")
     learner.run(ADVICE, OUTCOMES)
     np.testing.assert_allclose(np.exp(learner.log_weights_), [0.5, 1 / 16, 1 / 8])
     assert learner.mistakes_ == 3
@@ -159,7 +159,7 @@ def test_rounds_one_by_one_are_the_run(**run):
 def test_ties_are_split_at_random_and_again_the_same():
     # the advice of no expert is ever better: every second round is a tie
     def run(seed):
-        return WeightedMajority(penalise="always", random_state=seed).run(
+        return WeightedMajority(penalize="always", random_state=seed).run(
             [[1, -1]] * 400, [1, -1] * 200
         )
 
@@ -172,12 +172,12 @@ def test_ties_are_split_at_random_and_again_the_same():
 
 def test_equal_weights_tie_exactly_after_many_mistakes():
     # the pairs trade mistakes, so their weights stay equal though beta is no binary fraction
-    learner = WeightedMajority(0.9, penalise="always", random_state=1)
+    learner = WeightedMajority(0.9, penalize="always", random_state=1)
     learner.run([[1, 1, -1, -1], [1, 1, -1, -1]] * 500, [1, -1] * 500)
     said = set()
     for _ in range(60):
         said.add(learner.predict([1, -1, 1, -1]))
-        learner.update([1, 1, 1, 1], 1)  # draws for the next round, and penalises nobody
+        learner.update([1, 1, 1, 1], 1)  # draws for the next round, and penalizes nobody
     assert said == {-1, 1}
 
 
@@ -192,7 +192,7 @@ def test_long_runs_stay_finite():
     n = 20_000
     outcomes = np.where(rng.random(n) < 0.5, 1, -1)
     noise = rng.random((n, 5)) < [0.45, 0.5, 0.5, 0.5, 0.5]
-    learner = WeightedMajority(0.1, penalise="always", random_state=0)
+    learner = WeightedMajority(0.1, penalize="always", random_state=0)
     learner.run(np.where(noise, -outcomes[:, None], outcomes[:, None]), outcomes)
     assert learner.log_weights_.max() < -1000  # far below what a float can hold
     assert learner.weights_.sum() == pytest.approx(1)
@@ -212,7 +212,7 @@ def test_words_and_ratings_as_labels():
 
 
 def test_parameters_are_those_of_scikit_learn():
-    learner = WeightedMajority(0.7, labels=("a", "b"), penalise="always", random_state=3)
+    learner = WeightedMajority(0.7, labels=("a", "b"), penalize="always", random_state=3)
     assert clone(learner).get_params() == learner.get_params()
     learner.update(["a", "b"], "a")
     assert not hasattr(clone(learner), "weights_")
@@ -249,7 +249,7 @@ def test_before_the_first_round():
         ({"labels": (1, "a")}, "labels must be two or more different"),
         ({"labels": "ab"}, "labels must be two or more different"),
         ({"labels": 3}, "labels must be two or more different"),
-        ({"penalise": "never"}, "penalise must be one of 'mistakes', 'always', got 'never'"),
+        ({"penalize": "never"}, "penalize must be one of 'mistakes', 'always', got 'never'"),
         ({"random_state": -1}, "random_state must be None, an integer of at least 0"),
         ({"random_state": "x"}, "random_state must be None"),
     ],

@@ -52,7 +52,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     assert names == sources()
     kinds = {Path(name).suffix or Path(name).name for name in names}
     assert {".cu", ".py", ".pyi", ".toml", ".js", ".css", ".typed"} >= kinds
-    for data in ("py.typed", "__init__.pyi", "datasets/catalogue.toml", "report/page.js"):
+    for data in ("py.typed", "__init__.pyi", "datasets/catalog.toml", "report/page.js"):
         assert f"edgewise/{data}" in names
 
 

@@ -86,7 +86,7 @@ class TestLearningCurve:
         assert labels(middle)[0].endswith(f"(round {best})")
         assert below.get_xlabel() == "boosting round"
 
-    def test_unfactorised_training_has_no_pseudo_weights_to_draw(self, rows):
+    def test_unfactorized_training_has_no_pseudo_weights_to_draw(self, rows):
         _, below = figure_of(AdaBoostMH("stump", n_rounds=5, factorized=False).fit(*rows)).axes
         assert labels(below) == ["edge"]
 
@@ -196,27 +196,27 @@ class TestLearningCurveOfARanker:
 
 
 class TestNameOfTheMetric:
-    def labelled(self, documents, metric):
+    def labeled(self, documents, metric):
         X, y, qid = documents(5)
         model = RankBoost(n_rounds=2, eval_metric=metric).fit(X, y, qid, eval_set=(X, y, qid))
         return figure_of(model).axes[1].get_ylabel()
 
     def test_by_name(self, documents):
-        assert self.labelled(documents, "precision@5") == "validation\nprecision@5"
+        assert self.labeled(documents, "precision@5") == "validation\nprecision@5"
 
     def test_a_metric_with_a_name(self, documents):
-        assert self.labelled(documents, ranking_metric("ndcg@3")) == "validation ndcg@3"
+        assert self.labeled(documents, ranking_metric("ndcg@3")) == "validation ndcg@3"
 
     def test_a_long_name_is_broken_into_lines(self, documents):
         def satisfaction_of_most_users(y, scores, qid):
             return float(scores.mean())
 
-        lines = self.labelled(documents, satisfaction_of_most_users).split("\n")
+        lines = self.labeled(documents, satisfaction_of_most_users).split("\n")
         assert lines == ["validation", "satisfaction_of_", "most_users"]
 
     def test_a_function_without_a_name(self, documents):
         metric = functools.partial(mean_average_precision)
-        assert self.labelled(documents, metric) == "validation metric"
+        assert self.labeled(documents, metric) == "validation metric"
 
     def test_a_function_that_the_file_could_not_hold_keeps_its_name(self, documents, tmp_path):
         X, y, qid = documents(5)

@@ -138,16 +138,16 @@ class TestCategories:
     @classmethod
     def shop(cls):
         rng = np.random.default_rng(0)
-        colours = rng.choice(["red", "green", "$blue", None], 200)
-        frame = pd.DataFrame({"colour": colours, "size": rng.normal(size=200)})
-        fate = np.where((colours == "red") | (frame["size"] > 1), "sold", "left")
+        colors = rng.choice(["red", "green", "$blue", None], 200)
+        frame = pd.DataFrame({"color": colors, "size": rng.normal(size=200)})
+        fate = np.where((colors == "red") | (frame["size"] > 1), "sold", "left")
         return AdaBoostMH("stump", n_rounds=12).fit(frame, fate)
 
     def test_steps_are_what_the_values_add(self, shop):
-        shown = VoteCurveDisplay.from_estimator(shop, "colour")
+        shown = VoteCurveDisplay.from_estimator(shop, "color")
         votes = dict(zip(shown.values, shown.curve.scores[:, 0], strict=True))
         assert shown.values[-1] == "red"  # the largest
-        rows = pd.DataFrame({"colour": [*votes, None], "size": 0.3})
+        rows = pd.DataFrame({"color": [*votes, None], "size": 0.3})
         scores = shop.decision_function(rows)
         np.testing.assert_allclose(np.diff(scores[:-1]), np.diff([*votes.values()]), atol=1e-12)
         assert scores[-1] - scores[0] == pytest.approx(

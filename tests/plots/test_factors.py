@@ -36,12 +36,12 @@ def boxes(figure):
 
 
 class TestDirections:
-    def test_equals_the_decomposition_of_the_centred_vectors(self, ratings):
+    def test_equals_the_decomposition_of_the_centered_vectors(self, ratings):
         model = MatrixFactorization(5, random_state=0).fit(ratings)
         found = placed(model)
         vectors = model.item_factors_[ratings.item_ids.find("items", found.ids)]
-        centred = vectors - vectors.mean(axis=0)
-        left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+        centered = vectors - vectors.mean(axis=0)
+        left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
         np.testing.assert_allclose(np.abs(found.positions), np.abs(left * sizes)[:, :2], atol=1e-9)
         np.testing.assert_allclose(found.shares, (sizes**2 / (sizes**2).sum())[:2])
         farthest = np.abs(found.positions).argmax(axis=0)

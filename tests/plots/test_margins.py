@@ -41,8 +41,8 @@ class TestMarginDisplay:
         assert both.ax_ is first.ax_
         assert [label.split(":")[0] for label in labels(both.ax_)] == ["training", " _test"]
         assert both.ax_.get_xlim()[0] < low < high < both.ax_.get_xlim()[1]
-        colours = {line.get_color() for line in both.ax_.lines if line.get_drawstyle() != "default"}
-        assert len(colours) == 2
+        colors = {line.get_color() for line in both.ax_.lines if line.get_drawstyle() != "default"}
+        assert len(colors) == 2
 
     @pytest.mark.parametrize("margins", [[], [1.5]])
     def test_refuses_what_is_no_margin(self, margins):

@@ -49,7 +49,7 @@ def test_the_column_of_ids_is_named_as_in_the_frame():
     assert values(made.user_features, 0) == [20, 30]
 
 
-def test_ids_without_ratings_join_the_catalogue():
+def test_ids_without_ratings_join_the_catalog():
     ratings = made(item_features=([15, 20, 10], [[1.0], [2.0], [3.0]]))
     assert ratings.item_ids.values.tolist() == [10, 15, 20]
     assert values(ratings.item_features, 0) == [3, 1, 2]

@@ -39,7 +39,7 @@ def made(order):
 
 
 def assert_parts(ratings, train, test):
-    """Assert that every rating is in one of two parts, with the catalogue of all."""
+    """Assert that every rating is in one of two parts, with the catalog of all."""
     np.testing.assert_array_equal(np.sort(np.r_[train.values, test.values]), ratings.values)
     for part in (train, test):
         assert part.user_ids is ratings.user_ids

@@ -17,7 +17,7 @@ def made(numbers=False):
             "year": [1995.0, np.nan, 1990.0],
             "genre": ["noir", None, "käse"],
             "stars": pd.Series([3, 4, 3], dtype="category"),
-            "colour": [True, False, True],
+            "color": [True, False, True],
         }
     )
     users = ["b", "a", "b"] if not numbers else [2, 1, 2]

@@ -8,7 +8,7 @@ import pytest
 
 from edgewise import Ratings
 from edgewise.common.progress import progress
-from edgewise.recommend.base import centred
+from edgewise.recommend.base import centered
 from edgewise.recommend.similarity import Directions
 
 from .common import RecommenderTests
@@ -151,19 +151,19 @@ class TestSimilarity:
                 assert found[row, j] == pytest.approx(expected)
 
     def test_dense_and_sparse_are_the_same(self, ratings):
-        table = centred(ratings.csr(), ratings.mean)
+        table = centered(ratings.csr(), ratings.mean)
         few = np.array([0, 1])
         found, dense = (Directions(rows).cosines(few) for rows in (table, table.toarray()))
         np.testing.assert_allclose(found, dense, atol=1e-15)
 
-    def test_choices_are_not_centred(self):
+    def test_choices_are_not_centered(self):
         choices = Ratings.from_arrays([1, 1, 2], [1, 2, 2])
-        table = centred(choices.csr(), choices.mean)
+        table = centered(choices.csr(), choices.mean)
         assert table.toarray().tolist() == [[1, 1], [0, 1]]
-        assert centred(choices.take([0]).csr(), 1.0).sum() == 1
+        assert centered(choices.take([0]).csr(), 1.0).sum() == 1
 
     def test_zeros_that_are_stored_stay_stored(self, ratings):
-        assert centred(ratings.csr(), 5.0).nnz == len(ratings)
+        assert centered(ratings.csr(), 5.0).nnz == len(ratings)
 
 
 class TestProgress:

@@ -86,7 +86,7 @@ class TestUserRegression(RecommenderTests):
 
 class TestNormalisedUserRegression(RecommenderTests):
     def make(self):
-        return recommend.UserRegression(normalise=True, random_state=0)
+        return recommend.UserRegression(normalize=True, random_state=0)
 
 
 class TestContentRecommender(RecommenderTests):

@@ -1,4 +1,4 @@
-"""User and item neighbourhoods, on a 4 x 4 example worked by hand and on real ratings."""
+"""User and item neighborhoods, on a 4 x 4 example worked by hand and on real ratings."""
 
 from math import sqrt
 
@@ -125,13 +125,13 @@ class TestPredictions:
         assert similar(model, "a")["b"] == max(similar(model, "a").values())
         assert model.predict("a", "r") == pytest.approx(5.0)
 
-    def test_only_the_neighbours_that_are_kept_count(self):
+    def test_only_the_neighbors_that_are_kept_count(self):
         settings = PLAIN | {"n_candidates": 1}
         model = UserKNN(1, similarity="cosine", **settings).fit(example())
         assert model.neighbors_.shape == (4, 1)
         assert model.predict("a", "r") == pytest.approx(MEAN)
 
-    def test_without_neighbours_the_baseline_stands(self):
+    def test_without_neighbors_the_baseline_stands(self):
         ratings = example()
         model = ItemKNN(similarity="cosine", min_support=4).fit(ratings)
         base = edgewise.recommend.BiasBaseline(user_damping=5.0, item_damping=5.0, n_epochs=10).fit(

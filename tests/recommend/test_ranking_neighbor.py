@@ -1,4 +1,4 @@
-"""Iyer's nearest neighbour: whose ratings order a user's items best."""
+"""Iyer's nearest neighbor: whose ratings order a user's items best."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_a_viewer_with_gaps_defaults_to_the_level_of_least_loss():
     assert 1 - model.similar_users("alice").scores[0] == pytest.approx(1 / 6)
 
 
-def test_k_neighbours_are_averaged():
+def test_k_neighbors_are_averaged():
     model = RankingNeighbor(n_neighbors=2).fit(example())
     # Cat's and bob's scores; bob rated all of alice's items, and his mean is 3.
     assert model.predict("alice", ["p", "t"]).tolist() == [(3 + 4) / 2, (2 + 3) / 2]
@@ -61,7 +61,7 @@ def test_more_in_common_wins_a_tie():
     assert model.predict("alice", "s") == 2
 
 
-def test_the_user_itself_is_no_neighbour():
+def test_the_user_itself_is_no_neighbor():
     ratings = Ratings.from_dict({"alice": ALICE, "bob": {"p": 1, "q": 3, "r": 5}})
     assert RankingNeighbor().fit(ratings).predict("alice", ["p", "r"]).tolist() == [1, 5]
 

@@ -16,30 +16,30 @@ def random_table(seed, n_users=12, n_items=9, density=0.6):
     return table
 
 
-def by_hand(table, target, normalise=False):
+def by_hand(table, target, normalize=False):
     """Return a user's predictions: Iyer 1999, section 5.2.3, with a dense pseudo-inverse."""
     rated = np.flatnonzero(~np.isnan(table[target]))
     means = np.nanmean(table, axis=1)
     scales = np.ones(len(table))
-    if normalise:
+    if normalize:
         spread = np.nanstd(table, axis=1)
         scales = np.where(spread > 0, spread, 1.0)
         table = (table - means[:, None]) / scales[:, None]
-    fills = np.zeros(len(table)) if normalise else means
+    fills = np.zeros(len(table)) if normalize else means
     C = np.where(np.isnan(table), fills[:, None], table)
     C = np.delete(C, target, axis=0)
     w = table[target, rated] @ np.linalg.pinv(C[:, rated])
     scores = w @ C
-    return means[target] + scales[target] * scores if normalise else scores
+    return means[target] + scales[target] * scores if normalize else scores
 
 
-@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize("normalize", [False, True])
 @pytest.mark.parametrize("shape", [(12, 9), (4, 30), (30, 6)])
-def test_against_the_pseudo_inverse(shape, normalise):
+def test_against_the_pseudo_inverse(shape, normalize):
     table = random_table(sum(shape), *shape)
-    model = UserRegression(normalise=normalise).fit(Ratings.from_matrix(table))
+    model = UserRegression(normalize=normalize).fit(Ratings.from_matrix(table))
     for user in range(shape[0]):
-        expected = np.clip(by_hand(table, user, normalise), np.nanmin(table), np.nanmax(table))
+        expected = np.clip(by_hand(table, user, normalize), np.nanmin(table), np.nanmax(table))
         np.testing.assert_allclose(model.predict(user, np.arange(shape[1])), expected, atol=1e-8)
 
 
@@ -60,13 +60,13 @@ def test_of_all_weights_the_shortest():
         assert found[0] == pytest.approx(found[-1])
 
 
-def test_scales_do_not_matter_when_normalised():
+def test_scales_do_not_matter_when_normalized():
     # A viewer who says the same on another scale is the same viewer.
     table = random_table(2)
     stretched = table.copy()
     stretched[5] = 10 * table[5] - 7
     one, two = (
-        UserRegression(normalise=True).fit(Ratings.from_matrix(values)).predict(0, np.arange(9))
+        UserRegression(normalize=True).fit(Ratings.from_matrix(values)).predict(0, np.arange(9))
         for values in (table, stretched)
     )
     np.testing.assert_allclose(one, np.clip(two, 1, 5), atol=1e-8)
@@ -113,16 +113,16 @@ def test_only_so_much_is_kept(monkeypatch):
 
 def test_errors_name_the_parameter():
     ratings = Ratings.from_matrix(random_table(6))
-    with pytest.raises(TypeError, match="normalise must be True or False, got 'yes'"):
-        UserRegression(normalise="yes").fit(ratings)
+    with pytest.raises(TypeError, match="normalize must be True or False, got 'yes'"):
+        UserRegression(normalize="yes").fit(ratings)
     with pytest.raises(ValueError, match="viewers must be ids that are known, got 99"):
         UserRegression(viewers=[99]).fit(ratings)
 
 
-@pytest.mark.parametrize("normalise", [False, True])
-def test_pairs_in_any_order_have_the_scores_of_the_lists(normalise):
+@pytest.mark.parametrize("normalize", [False, True])
+def test_pairs_in_any_order_have_the_scores_of_the_lists(normalize):
     table = random_table(7, 30, 12)
-    model = UserRegression(normalise=normalise, viewers=20, random_state=0)
+    model = UserRegression(normalize=normalize, viewers=20, random_state=0)
     model.fit(Ratings.from_matrix(table))
     rows = model._user_scores(np.arange(30))
     users, items = np.divmod(np.random.default_rng(0).permutation(360), 12)

@@ -151,7 +151,7 @@ class TestFilters:
             ({"items": {3: [1]}}, "items must hold items for every user, got none for 4"),
             ({"items": {3: [1], 4: [999]}}, "items must be ids that are known, got 999"),
             ({"exclude": {3: ["Heat"]}}, "exclude must be integers"),
-            ({"where": {"colour": "red"}}, "where=.*must name features of the items"),
+            ({"where": {"color": "red"}}, "where=.*must name features of the items"),
             ({"where": ["film"]}, "where must map features to values, got list"),
             ({"min_support": -1}, "min_support must be an integer of at least 0, got -1"),
         ],

@@ -4,7 +4,7 @@ import numpy as np
 
 import edgewise
 from edgewise import Recommender
-from edgewise.recommend.base import centred
+from edgewise.recommend.base import centered
 
 
 class OneFactor(Recommender):
@@ -23,8 +23,8 @@ class OneFactor(Recommender):
 
     def _fit(self, ratings):
         self._seed()
-        self.centre_ = ratings.mean
-        table = centred(ratings.csr(), ratings.mean)
+        self.center_ = ratings.mean
+        table = centered(ratings.csr(), ratings.mean)
         with self._progress(1, "vectors") as step:
             _, vectors = np.linalg.eigh((table.T @ table).toarray())
             step(0.0)
@@ -32,11 +32,11 @@ class OneFactor(Recommender):
         self.user_numbers_ = table @ self.item_numbers_
 
     def _pair_scores(self, users, items):
-        return self.centre_ + self.user_numbers_[users] * self.item_numbers_[items]
+        return self.center_ + self.user_numbers_[users] * self.item_numbers_[items]
 
     def _fold_in(self, ratings, users):
         rated = ratings.csr()[users]
-        rated.data = rated.data - self.centre_
+        rated.data = rated.data - self.center_
         self.user_numbers_ = np.concatenate([self.user_numbers_, rated @ self.item_numbers_])
 
 

@@ -126,7 +126,7 @@ def test_tables_sort_and_stand_behind_charts(opened, labels_page):
     assert tab.count("#training .behind tbody tr") == 10
 
 
-def test_charts_read_by_keyboard_and_colours_change(opened, ranking_page):
+def test_charts_read_by_keyboard_and_colors_change(opened, ranking_page):
     tab = opened(ranking_page)
     page = tab.page
     page.locator("#training svg").first.focus()
@@ -142,11 +142,11 @@ def test_charts_read_by_keyboard_and_colours_change(opened, ranking_page):
 
 
 CONTRASTS = """() => {
-  const parts = (colour) => {
-    const found = colour.match(/[\\d.e-]+/g).map(Number);
-    return colour.startsWith("color(") ? found.map((one, k) => (k < 3 ? 255 * one : one)) : found;
+  const parts = (color) => {
+    const found = color.match(/[\\d.e-]+/g).map(Number);
+    return color.startsWith("color(") ? found.map((one, k) => (k < 3 ? 255 * one : one)) : found;
   };
-  const light = (colour) => colour.slice(0, 3).map((one) => one / 255)
+  const light = (color) => color.slice(0, 3).map((one) => one / 255)
     .map((one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
     .reduce((sum, one, k) => sum + [0.2126, 0.7152, 0.0722][k] * one, 0);
   const bad = [];

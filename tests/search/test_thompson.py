@@ -63,7 +63,7 @@ def test_every_column_is_tried_once_before_any_twice(n_arms, k, seed):
         assert len(np.unique(np.concatenate(pulls))) == n_arms
 
 
-def test_a_column_never_tried_is_believed_to_be_at_the_centre():
+def test_a_column_never_tried_is_believed_to_be_at_the_center():
     search = ThompsonSampling(2).start(np.arange(6), 0)
     search.update(np.array([0, 1]), np.array([0.2, 0.6]))
     means, deviations = beliefs(search)

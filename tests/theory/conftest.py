@@ -62,8 +62,8 @@ def adaboost_mh(candidates, signs, weights, rounds):
         alpha = 0.5 * np.log((1 + edge) / (1 - edge))
         h = alpha * np.outer(cut, votes)
         scores = scores + h
-        unnormalised = weights * np.exp(-h * signs)
-        energy = float(unnormalised.sum())
+        unnormalized = weights * np.exp(-h * signs)
+        energy = float(unnormalized.sum())
         for name, value in [
             ("edges", edge),
             ("alphas", alpha),
@@ -74,7 +74,7 @@ def adaboost_mh(candidates, signs, weights, rounds):
             ("scores", scores),
         ]:
             getattr(run, name).append(value)
-        weights = unnormalised / energy
+        weights = unnormalized / energy
     return run
 
 

@@ -158,7 +158,7 @@ def test_rounds_by_hand_and_the_tight_form_is_no_larger():
 
 
 @given(edge=st.floats(-0.999, 0.999), total=st.floats(1e-3, 1e3))
-def test_step_minimises_the_energy(edge, total):
+def test_step_minimizes_the_energy(edge, total):
     gamma = edge * total
 
     def loss(alpha):

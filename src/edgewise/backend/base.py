@@ -46,7 +46,7 @@ class Targets:
         return len(self.target) > 0 and bool(self.target[0] >= 0)
 
     def initial_weights(self, k: int) -> Reals:
-        """Return W1 of score column `k`, not yet normalised over all."""
+        """Return W1 of score column `k`, not yet normalized over all."""
         if self.matrix is not None:
             return self.row_weights * self.matrix[k]
         low, high = self.label_weights[:, k]
@@ -474,7 +474,7 @@ class Backend(ABC, Generic[StateT, ProblemT]):
 
     @abstractmethod
     def state(self, targets: Targets, mass_column: bool = False) -> StateT:
-        """Return the state before the first round: all scores 0, the weights normalised."""
+        """Return the state before the first round: all scores 0, the weights normalized."""
 
     @abstractmethod
     def problem(self, state: StateT, row_masses: tuple[str, ...] = ()) -> ProblemT:
@@ -576,14 +576,14 @@ class Backend(ABC, Generic[StateT, ProblemT]):
 
     @abstractmethod
     def reweigh(self, state: StateT, rule: "Rule", step: RealStep) -> tuple[int, int]:
-        """Move the scores and compute the weights from them, not yet normalised.
+        """Move the scores and compute the weights from them, not yet normalized.
 
         Returns the sum of the new weights in fixed point, and `Tally.pseudo`.
         """
 
     @abstractmethod
     def refresh(self, state: StateT) -> None:
-        """Compute the weights of the exponential loss from the scores, normalised.
+        """Compute the weights of the exponential loss from the scores, normalized.
 
         Weights that have underflowed can return so.
         """

@@ -46,7 +46,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray:
 
 
 def search_type(n_weights: int) -> type[np.signedinteger]:
-    """Return the integers that hold sums of this many quantised weights."""
+    """Return the integers that hold sums of this many quantized weights."""
     return WIDE_SEARCH if n_weights > WIDE_SEARCH_LIMIT else SEARCH
 
 
@@ -97,7 +97,7 @@ class Entries:
 class SignedProblem(Problem):
     """A problem whose signed weights are an array."""
 
-    # S, (chunks, n, lanes), quantised for the search, row by row as histograms add them; the values
+    # S, (chunks, n, lanes), quantized for the search, row by row as histograms add them; the values
     # of `entries`, where there are any
     signed: Integers = field(default_factory=lambda: np.empty((1, 0, 1), dtype=SEARCH))
     rows: Rows | None = None  # the rows that count, ascending; None is all of them
@@ -170,7 +170,7 @@ class SignedProblem(Problem):
 class HostState(State):
     """Weights and scores as arrays, score column by score column.
 
-    `scale` normalises the initial weights, `row_mass` (n,) is each row's share in error counts in
+    `scale` normalizes the initial weights, `row_mass` (n,) is each row's share in error counts in
     fixed point, `weights` and `scores` (K, n) are w and f, and `whole` is the problem of all rows,
     as of the last step. With `mass_column`, S has one more column: each row's sum of ``|S|``.
     """

@@ -71,7 +71,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     # The round's problem.
 
     def state(self, targets: Targets, mass_column: bool = False) -> HostState:
-        """Return the state of the rows here, normalised with all others."""
+        """Return the state of the rows here, normalized with all others."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         scale = 1.0 / exact_sum(weights, self.partition)
         own: Any = self.own

@@ -21,7 +21,7 @@ _PANELS = {
     "Tables": {
         "train": "Train a model on a table, say how good it is, and save it.",
         "predict": "Predict classes, labels or ranks with a saved model.",
-        "evaluate": "Measure a saved model on a table, or TREC runs against judgements.",
+        "evaluate": "Measure a saved model on a table, or TREC runs against judgments.",
         "explain": "Say what a model has learned, or why it scores a row as it does.",
         "rules": "List the strongest rules of a model.",
         "report": "Write a page about a model and how good it is.",

@@ -24,23 +24,23 @@ _SIZES = {
 @command("datasets")
 @json_option(heading("Options"))
 def datasets(as_json: bool) -> None:
-    """List the standard data sets, their sizes and licences, and which you have."""
+    """List the standard data sets, their sizes and licenses, and which you have."""
     from edgewise import datasets as sets
 
     listed: list[dict[str, Any]] = []
     for kind, sizes in _SIZES.items():
-        rows = [[kind, *sizes, "here", "licence"]]
+        rows = [[kind, *sizes, "here", "license"]]
         for name in sets.names(kind):
             one = sets.info(name)
             here = "yes" if sets.available(name) else "no"
-            # What follows the name of a licence says who states it.
-            licence = one.licence.replace(";", ",").split(",")[0]
+            # What follows the name of a license says who states it.
+            license = one.license.replace(";", ",").split(",")[0]
             counts = [getattr(one, size) for size in sizes.values()]
             # Ranking sets count the rows and queries of each part.
             counts = [sum(count) if isinstance(count, tuple) else count for count in counts]
             named = dict(zip(sizes, counts, strict=True))
             listed.append({"name": name, "kind": kind, **named, "here": here == "yes"})
-            rows.append([name, *(f"{count:,}" for count in counts), here, licence])
+            rows.append([name, *(f"{count:,}" for count in counts), here, license])
         if not as_json:
             click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
     if as_json:
@@ -48,5 +48,5 @@ def datasets(as_json: bool) -> None:
         return
     click.echo(
         "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets it\n"
-        "says where to get the files. Full licence and citation: edgewise.datasets.info(name)."
+        "says where to get the files. Full license and citation: edgewise.datasets.info(name)."
     )

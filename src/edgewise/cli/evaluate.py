@@ -29,7 +29,7 @@ runs_only = common.heading("Runs")
     "qrels",
     type=FILE,
     metavar="MODEL|QRELS",
-    help="Saved model, or judgements, lines of `query 0 document grade`.",
+    help="Saved model, or judgments, lines of `query 0 document grade`.",
 )
 @click.argument(
     "run",
@@ -64,7 +64,7 @@ def evaluate(
     random_state: int,
     as_json: bool,
 ) -> None:
-    """Measure a saved model on a table, or TREC runs against judgements.
+    """Measure a saved model on a table, or TREC runs against judgments.
 
       edgewise evaluate people.edgewise test.csv
           error, log loss and more; of a ranker, map, ndcg and more
@@ -76,7 +76,7 @@ def evaluate(
     as `trec_eval -c` does. precision@1,5,10 is three of them. Names of trec_eval
     and ir_measures are known as well, with options: AP(rel=2), RBP(p=0.9), P_10.
 
-    Documents without a judgement are not relevant. Relevant documents that a run
+    Documents without a judgment are not relevant. Relevant documents that a run
     misses count against it in map, recall and ndcg. Every judged query counts, as
     0 if the run returns nothing for it or if none of its documents is relevant
     (grade above 0). 95% intervals come from the spread of the queries.
@@ -86,7 +86,7 @@ def evaluate(
     grade g in ndcg is 2^g - 1; nDCG, written so, and ndcg_cut have that of
     trec_eval and ir_measures, g, and so has every ndcg with --gain linear.
 
-    With several runs, a paired randomisation test over the queries compares each
+    With several runs, a paired randomization test over the queries compares each
     run with the first: the difference of the means, and its p-value in brackets.
     """
     if qrels.endswith(common.MODEL):
@@ -142,7 +142,7 @@ def stem(path: str) -> str:
 
 
 class Report:
-    """The values of runs by some metrics, against the judgements of a file."""
+    """The values of runs by some metrics, against the judgments of a file."""
 
     def __init__(
         self, path: str, metrics: str, gain: Gain | None = None, ties: str = TIES[0]
@@ -167,7 +167,7 @@ class Report:
             found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain, ties=self.ties)
         if found.n_unjudged:
             queries = counted(found.n_unjudged, "queries")
-            logger.warning("%s: ignored %s without judgements", name, queries)
+            logger.warning("%s: ignored %s without judgments", name, queries)
         if found.n_unanswered:
             message = "%s returns nothing for %d of %d judged queries: they count 0"
             logger.warning(message, name, found.n_unanswered, len(found.queries))

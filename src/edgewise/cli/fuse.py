@@ -45,11 +45,11 @@ files, training = heading("Files"), heading("Training")
 @files(
     "--qrels",
     type=FILE,
-    help="Judgements, lines of `query 0 document grade`, to learn from; without training, to "
+    help="Judgments, lines of `query 0 document grade`, to learn from; without training, to "
     "evaluate by.",
 )
-@files("--validate", type=FILE, help="Judgements of other queries, to choose the rounds on.")
-@files("--test", type=FILE, help="Judgements of queries to test on.")
+@files("--validate", type=FILE, help="Judgments of other queries, to choose the rounds on.")
+@files("--test", type=FILE, help="Judgments of queries to test on.")
 @files("--output", "-o", type=common.OutputFile(), help="Write the fused run here.")
 @common.model_file(files)
 @heading("Fusion")(
@@ -98,7 +98,7 @@ def fuse(
       edgewise fuse bm25.run lm.run --method rrf -o fused.run
           fuses without training
       edgewise fuse bm25.run lm.run --qrels qrels.txt --model fusion.edgewise
-          learns from judgements which runs to trust, and how far down
+          learns from judgments which runs to trust, and how far down
       edgewise fuse fusion.edgewise new/bm25.run new/lm.run -o fused.run
           fuses runs of other queries with the saved model
 
@@ -174,7 +174,7 @@ def _check(saved: str | None, runs: Sequence[str], args: SimpleNamespace) -> Non
         raise click.UsageError(f"--model: {saved} is trained already")
     if args.method == RANKBOOST and not saved and not args.qrels:
         raise click.UsageError(
-            f"--method {RANKBOOST} learns from judgements: add --qrels or a saved model, or use a "
+            f"--method {RANKBOOST} learns from judgments: add --qrels or a saved model, or use a "
             "method without training, such as --method rrf"
         )
     common.needs(["validate", "test"], "qrels")
@@ -231,7 +231,7 @@ def _evaluate(systems: "dict[str, Run]", reports: "dict[str, Report]") -> None:
 
 
 def _judged(run: "Run", report: Report) -> "Run":
-    """Return the part of a run that has judgements in a file: others judge the rest."""
+    """Return the part of a run that has judgments in a file: others judge the rest."""
     import numpy as np
 
     from edgewise.io import Run

@@ -103,8 +103,8 @@ def _recommender_facts(model: "Recommender") -> Facts:
     facts = [
         ("estimator", f"{type(model).__name__}, which predicts {predicts}"),
         ("ratings", f"{len(ratings):,}{span}, {model.mean_:.4g} on average"),
-        ("users", _catalogue(model.known_users_, ratings.user_ids.kind)),
-        ("items", _catalogue(model.known_items_, ratings.item_ids.kind)),
+        ("users", _catalog(model.known_users_, ratings.user_ids.kind)),
+        ("items", _catalog(model.known_items_, ratings.item_ids.kind)),
     ]
     for side in ("user", "item"):
         table = getattr(ratings, f"{side}_features")
@@ -119,7 +119,7 @@ def _recommender_facts(model: "Recommender") -> Facts:
     return facts
 
 
-def _catalogue(known: "NDArray[Any]", kind: str) -> str:
+def _catalog(known: "NDArray[Any]", kind: str) -> str:
     """Return how many ids there are, of which kind, and how many are unknown."""
     n_unknown = len(known) - int(known.sum())
     return f"{len(known):,}, {kind}" + (f", {n_unknown:,} of them unknown" if n_unknown else "")

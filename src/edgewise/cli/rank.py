@@ -60,7 +60,7 @@ files, training = common.heading("Files"), common.heading("Training")
     "--step",
     choices=choices.RANK_STEPS,
     default=None,
-    help="Minimise the bound or the loss by the step; by default the bound, but for energy.",
+    help="Minimize the bound or the loss by the step; by default the bound, but for energy.",
 )
 @training(
     "--monotonic-cst",

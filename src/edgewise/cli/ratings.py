@@ -52,7 +52,7 @@ Metrics of lists of items that the user has not rated in training:
   ndcg@k, precision@k, recall@k, hit_rate@k, map, mrr, auc; test ratings of at
   least --relevant are relevant
 Metrics of these lists beyond accuracy:
-  catalogue_coverage@k, novelty@k, diversity@k, average_popularity@k, gini@k
+  catalog_coverage@k, novelty@k, diversity@k, average_popularity@k, gini@k
 Predictions for users and items without training ratings are means."""
 
 _column = heading("Columns of ratings")

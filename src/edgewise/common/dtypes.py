@@ -21,7 +21,7 @@ SIGN: Final = np.int8
 """Labels and cuts in {-1, 0, +1}."""
 
 SEARCH: Final = np.int32
-"""Quantised signed weights and histograms: eight lanes fit where four doubles would."""
+"""Quantized signed weights and histograms: eight lanes fit where four doubles would."""
 
 WIDE_SEARCH: Final = np.int64
 """The same past 2**26 weights, where rounding alone could overflow 32 bits."""

@@ -63,7 +63,7 @@ def partitions(name: str, collection: Any) -> list[Any]:
     if collection.ndim == 2 and collection.numblocks[1] > 1:
         # A piece has all columns; the rows, whose number Dask may not know, stay as they are.
         collection = collection.rechunk({1: -1})
-    # Optimised apart, arrays that share tasks would disagree on them.
+    # Optimized apart, arrays that share tasks would disagree on them.
     return list(np.ravel(collection.to_delayed(optimize_graph=False)))
 
 

@@ -163,7 +163,7 @@ def midpoints(values: Reals, last: NDArray[np.intp]) -> Reals:
     """Return the midpoint between ``values[i]`` and ``values[i + 1]`` for each `i` in `last`.
 
     The midpoint lies above the lower value and at most at the upper one, so that ``x >= midpoint``
-    separates them even where they are neighbouring floats or infinite.
+    separates them even where they are neighboring floats or infinite.
     """
     lower, upper = values[last], values[last + 1]
     with np.errstate(invalid="ignore", over="ignore"):

@@ -76,7 +76,7 @@ class Filters:
 
     The response of a filter to an image is the sum of the pixels in its light fields less the sum
     of those in its dark fields (Viola and Jones 2004). The dark field between two light ones counts
-    twice, so that every filter responds to an image of one colour with 0. Numbers run over the
+    twice, so that every filter responds to an image of one color with 0. Numbers run over the
     kinds, then the heights and tops, then the widths and lefts. `smallest` is the least height and
     width of a field, in pixels.
 
@@ -224,7 +224,7 @@ class Images:
     vector of all images.
 
     Sums of whole pixels are exact. Real pixels are first rounded, to 39 bits below the image's
-    largest pixel for 28 x 28 pixels, so that their sums are exact too: an area of one colour
+    largest pixel for 28 x 28 pixels, so that their sums are exact too: an area of one color
     responds with 0, and an image has the same responses whatever other images are in the table.
     """
 

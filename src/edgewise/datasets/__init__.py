@@ -8,7 +8,7 @@ publishers; checksums and counts are verified.
 16000
 """
 
-from edgewise.datasets.catalogue import DatasetInfo, info, names
+from edgewise.datasets.catalog import DatasetInfo, info, names
 from edgewise.datasets.dataset import Dataset, Fold, RankingDataset, RatingsDataset
 from edgewise.datasets.files import DatasetMismatchError, DatasetNotFoundError
 from edgewise.datasets.loading import available, load

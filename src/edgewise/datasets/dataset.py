@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, one_of
-from edgewise.datasets.catalogue import DatasetInfo
+from edgewise.datasets.catalog import DatasetInfo
 from edgewise.datasets.formats import Features
 from edgewise.io import RankingData
 from edgewise.ratings import Ratings, Split
@@ -31,7 +31,7 @@ class Dataset(_Named):
     Attributes
     ----------
     info : DatasetInfo
-        Sizes, licence, citation and source.
+        Sizes, license, citation and source.
     X_train, X_test : ndarray, scipy.sparse.csr_matrix or pandas.DataFrame
         One row per example. With categorical columns it is a data frame: they have the type
         ``category``, the others ``float64``, and missing values are NaN. `X_test` and `y_test` are
@@ -74,7 +74,7 @@ class RankingDataset(_Named):
     Attributes
     ----------
     info : DatasetInfo
-        Sizes, licence, citation and source.
+        Sizes, license, citation and source.
     parts : sequence of RankingData
         The parts, in the publisher's order. No query is in two of them.
     first : int
@@ -120,7 +120,7 @@ class RatingsDataset(_Named):
     Attributes
     ----------
     info : DatasetInfo
-        Sizes, licence, citation and source.
+        Sizes, license, citation and source.
     ratings : Ratings
         All ratings, with their times and the side features of users and items. Ids are the
         integers of the files.

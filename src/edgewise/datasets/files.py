@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import REAL
 from edgewise.common.files import PathLike, replacing
-from edgewise.datasets.catalogue import DataFile
+from edgewise.datasets.catalog import DataFile
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class DatasetMismatchError(ValueError):
 
 
 def check_counts(where: str, counts: Iterable[tuple[str, int, int]]) -> None:
-    """Compare counts (what, found, expected) with the catalogue, or raise."""
+    """Compare counts (what, found, expected) with the catalog, or raise."""
     for what, found, expected in counts:
         if found != expected:
             raise DatasetMismatchError(f"{where}: expected {expected} {what}, found {found}")
@@ -52,7 +52,7 @@ class DataFolders:
     """The folders to look in, and the one to download to.
 
     Without `data_home` files are looked up in ``$EDGEWISE_DATA`` and the user's cache, and
-    downloaded to the cache. `notice` (licence, citation) is logged before the first download.
+    downloaded to the cache. `notice` (license, citation) is logged before the first download.
     """
 
     def __init__(self, data_home: PathLike | None = None, notice: str = "") -> None:
@@ -131,7 +131,7 @@ class DataFolders:
             self._shelf = pooch.create(folder.name, base_url="", retry_if_failed=_RETRIES)
         url, _, member = address.partition("#")
         name = re.sub(r"[^\w.+-]", "_", url)
-        # The catalogue has hashes of the decompressed files, which are checked later.
+        # The catalog has hashes of the decompressed files, which are checked later.
         self._shelf.registry[name], self._shelf.urls[name] = None, url
         downloader = pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS)
         found = Path(self._shelf.fetch(name, downloader=downloader))
@@ -155,7 +155,7 @@ class DataFolders:
 
 
 def sha256_of(file: DataFile, content: bytes) -> str:
-    r"""Hash decompressed content in the way that the catalogue says.
+    r"""Hash decompressed content in the way that the catalog says.
 
     Copies of some sets have their rows in another order, or numbers printed in another way; a hash
     of sorted rows or of rounded values is the same for all of them.

@@ -24,7 +24,7 @@ _IDX_UINT8: Final = 0x08
 
 
 @dataclass(frozen=True)
-class LabelledTable:
+class LabeledTable:
     """Rows with their labels, and the names of both where the file has them."""
 
     X: Features
@@ -32,16 +32,16 @@ class LabelledTable:
     feature_names: tuple[str, ...] = ()
     label_names: tuple[str, ...] = ()
 
-    def part(self, rows: slice) -> "LabelledTable":
+    def part(self, rows: slice) -> "LabeledTable":
         """Return some of the rows, numbered from 0 where `X` is a data frame."""
         frame: Any = self.X
         X = frame.iloc[rows].reset_index(drop=True) if hasattr(frame, "iloc") else frame[rows]
-        return LabelledTable(X, self.y[rows], self.feature_names, self.label_names)
+        return LabeledTable(X, self.y[rows], self.feature_names, self.label_names)
 
 
 def read_numbers(
     content: bytes, *, delimiter: str | None = ",", class_first: bool = False
-) -> LabelledTable:
+) -> LabeledTable:
     """Read rows of numbers and a class, which is an integer or a word."""
     lines = [line.strip() for line in content.splitlines() if line.strip()]
     mark = None if delimiter is None else delimiter.encode()
@@ -52,7 +52,7 @@ def read_numbers(
     if any(len(pair) < 2 for pair in pairs):
         raise ValueError("every row must have one or more columns and a class")
     X = numbers([row for row, _ in pairs], delimiter)
-    return LabelledTable(X, _classes([word.decode("ascii") for _, word in pairs]))
+    return LabeledTable(X, _classes([word.decode("ascii") for _, word in pairs]))
 
 
 def read_mixed(
@@ -62,7 +62,7 @@ def read_mixed(
     numeric: Collection[str] = (),
     class_first: bool = False,
     delimiter: str | None = ",",
-) -> LabelledTable:
+) -> LabeledTable:
     r"""Read rows with categorical columns in the format of C4.5 into a pandas data frame.
 
     ``?`` is a missing value, ``|`` begins a comment, and a full stop may end a row. Files are read
@@ -87,7 +87,7 @@ def read_mixed(
         name: _reals(cell, name) if name in numeric else _categories(cell)
         for name, cell in zip(columns, cells, strict=True)
     }
-    return LabelledTable(pandas.DataFrame(data), _classes(classes))
+    return LabeledTable(pandas.DataFrame(data), _classes(classes))
 
 
 def read_idx(content: bytes) -> NDArray[np.uint8]:
@@ -104,13 +104,13 @@ def read_idx(content: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape).copy()
 
 
-def read_idx_pair(images: bytes, labels: bytes) -> LabelledTable:
+def read_idx_pair(images: bytes, labels: bytes) -> LabeledTable:
     """Read IDX images, flattened row by row, and their IDX labels."""
     pixels = read_idx(images)
-    return LabelledTable(pixels.reshape(len(pixels), -1), read_idx(labels).astype(np.int64))
+    return LabeledTable(pixels.reshape(len(pixels), -1), read_idx(labels).astype(np.int64))
 
 
-def read_arff(content: bytes, *, n_labels: int) -> LabelledTable:
+def read_arff(content: bytes, *, n_labels: int) -> LabeledTable:
     r"""Read a dense or sparse ARFF file whose last `n_labels` attributes are 0/1 labels.
 
     Sparse rows give a CSR matrix; ``?`` becomes NaN.
@@ -132,7 +132,7 @@ def read_arff(content: bytes, *, n_labels: int) -> LabelledTable:
         raise ValueError("ARFF labels must be 0 or 1")
     X = table[:, :-n_labels]
     X = X if rows_are_sparse else np.ascontiguousarray(X)
-    return LabelledTable(X, y.astype(np.int8), names[:-n_labels], names[-n_labels:])
+    return LabeledTable(X, y.astype(np.int8), names[:-n_labels], names[-n_labels:])
 
 
 def n_categorical(X: Features) -> int:

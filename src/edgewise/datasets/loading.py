@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from edgewise.common.files import PathLike, in_batches
-from edgewise.datasets.catalogue import DatasetInfo, Entry, entry
+from edgewise.datasets.catalog import DatasetInfo, Entry, entry
 from edgewise.datasets.dataset import Dataset, RankingDataset
 from edgewise.datasets.files import DataFolders, DatasetMismatchError, check_counts
 from edgewise.datasets.formats import (
-    LabelledTable,
+    LabeledTable,
     n_categorical,
     read_arff,
     read_idx_pair,
@@ -44,7 +44,7 @@ def load(name: str, *, data_home: PathLike | None = None, download: bool = True)
     """Load a data set with its published splits or folds.
 
     A file is looked up below the folder ``$EDGEWISE_DATA``, then in the user's cache, and otherwise
-    downloaded from its publisher into the cache. Checksums and all counts of the catalogue are
+    downloaded from its publisher into the cache. Checksums and all counts of the catalog are
     verified. The LETOR and KEEL sets have no address: the error says how to get them by hand.
 
     Parameters
@@ -80,7 +80,7 @@ def load(name: str, *, data_home: PathLike | None = None, download: bool = True)
     info = found.info
     if info.n_categorical:
         _require_pandas(name)
-    notice = f"{name}. Licence: {info.licence}. Please cite: {info.citation}"
+    notice = f"{name}. License: {info.license}. Please cite: {info.citation}"
     folders = DataFolders(data_home, notice)
     contents = {
         role: [folders.content(file, download=download) for file in files]
@@ -115,7 +115,7 @@ def _classification(found: Entry, contents: Contents) -> Dataset:
     )
 
 
-def _read(found: Entry, contents: list[bytes]) -> LabelledTable:
+def _read(found: Entry, contents: list[bytes]) -> LabeledTable:
     """Read the files of one side of the split."""
     if found.format == "idx":
         return read_idx_pair(*contents)
@@ -151,11 +151,11 @@ def _ranking(found: Entry, contents: Contents) -> RankingDataset:
     return RankingDataset(info, tuple(parts), found.first, found.columns)
 
 
-def _check_rows(info: DatasetInfo, side: str, rows: LabelledTable, n_rows: int) -> None:
+def _check_rows(info: DatasetInfo, side: str, rows: LabeledTable, n_rows: int) -> None:
     n_classes = rows.y.shape[1] if info.multilabel else len(np.unique(rows.y))
     counts = [
         ("rows", rows.X.shape[0], n_rows),
-        ("labelled rows", rows.y.shape[0], n_rows),
+        ("labeled rows", rows.y.shape[0], n_rows),
         ("columns", rows.X.shape[1], info.n_features),
         ("categorical columns", n_categorical(rows.X), info.n_categorical),
         ("classes", n_classes, info.n_classes),

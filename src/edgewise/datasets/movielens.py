@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import REAL, Reals
 from edgewise.data.columns import NumericColumn, categorical
 from edgewise.data.table import ColumnTable
-from edgewise.datasets.catalogue import DatasetInfo, Entry
+from edgewise.datasets.catalog import DatasetInfo, Entry
 from edgewise.datasets.dataset import RatingsDataset
 from edgewise.datasets.files import DatasetMismatchError, check_counts
 from edgewise.ratings import Ids, Ratings
@@ -159,7 +159,7 @@ def _assembled(
 
 
 def _check(info: DatasetInfo, ratings: Ratings) -> None:
-    """Compare counts with the catalogue: a guard against a wrong entry or reader."""
+    """Compare counts with the catalog: a guard against a wrong entry or reader."""
     counts = (
         ("users", ratings.n_users, info.n_users),
         ("items", ratings.n_items, info.n_items),

@@ -43,7 +43,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
     loss : {"exponential", "logistic", "softmax"} or None, default None
-        The loss to minimise; the last two resist wrong labels. "softmax" is the log loss of the
+        The loss to minimize; the last two resist wrong labels. "softmax" is the log loss of the
         classes' probabilities, started from the class priors where votes are real; two classes and
         multi-label targets have the logistic loss of each score instead. With ``learner="auto"``
         None is "softmax" for these two, "logistic" for several classes; else it is "exponential".
@@ -68,7 +68,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"}, callable, \
 or list of them
         The validation metric, by default None: "log_loss" where held-out rows choose the number of
-        rounds, else "error". A callable takes the true targets and the scores; it is minimised
+        rounds, else "error". A callable takes the true targets and the scores; it is minimized
         unless its attribute ``larger_is_better`` is true. Of several, the first decides; where
         `fit` watches validation rows, `evals_result_` has all.
     max_leaf_nodes : int or None, default None
@@ -219,7 +219,7 @@ or list of them
         return float(super().score(X, plain_labels(y), sample_weight))
 
     def margins(self, X: Any, y: Any) -> Reals:
-        """Return the normalised margins of rows (or labels): in [-1, 1], above 0 where right."""
+        """Return the normalized margins of rows (or labels): in [-1, 1], above 0 where right."""
         from edgewise.estimators.targets import encode_labels
         from edgewise.theory import margins
 

@@ -29,7 +29,7 @@ from edgewise.estimators.fitting import (
 from edgewise.estimators.pace import Pace, pace_for, rows_for
 from edgewise.estimators.probabilities import CalibratedLogLoss, best_temperature
 from edgewise.estimators.targets import (
-    LabelledRows,
+    LabeledRows,
     Labels,
     bin_mass,
     encode_labels,
@@ -192,7 +192,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     fields = CLASSIFYING
     estimates_probabilities = True
 
-    def __init__(self, model: "AdaBoostMH", learner: Learner | str, rows: LabelledRows) -> None:
+    def __init__(self, model: "AdaBoostMH", learner: Learner | str, rows: LabeledRows) -> None:
         self.model, self.learner, self.rows = model, learner, rows
         self.table, self.labels = rows.table, rows.labels
         self.n_scores = rows.labels.n_scores
@@ -218,7 +218,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         rows, aside = split_rows(self.rows, fraction, seed)
         return self._of(rows), HeldOut(aside.table, aside.all_labels.codes)
 
-    def _of(self, rows: LabelledRows) -> "ClassificationProblem":
+    def _of(self, rows: LabeledRows) -> "ClassificationProblem":
         """Return the same problem of other rows."""
         problem = ClassificationProblem(self.model, self.learner, rows)
         problem.in_haste = self.in_haste

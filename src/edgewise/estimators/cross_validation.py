@@ -14,7 +14,7 @@ from edgewise.common.checks import integer, seed
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted, text_table
 from edgewise.data import Table
-from edgewise.estimators.judgements import query_ids
+from edgewise.estimators.judgments import query_ids
 from edgewise.estimators.rank_fusion import RankFusion, grades_in, ranked_lists
 from edgewise.fusion import RankedLists
 from edgewise.metrics import Lists, ranking_metrics
@@ -165,7 +165,7 @@ def cross_validate(
         training queries, with `validation_fraction` and `early_stopping_rounds`.
     X : array, sparse matrix or data frame of shape (n_samples, n_features), or ranked lists
         The documents; for `RankFusion`, lists in any form that it takes.
-    y : array of shape (n_samples,), or judgements
+    y : array of shape (n_samples,), or judgments
         The grades.
     qid : array of shape (n_samples,)
         The query of each document; lists have their own.

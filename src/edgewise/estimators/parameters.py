@@ -136,7 +136,7 @@ class RankingParameters(TrainingParameters):
         How rules are compared: by ``|r|``, which is fast, or by the exact Z = W0 + 2 sqrt(W- W+),
         some ten times slower and for thresholds only (the third and second methods of Iyer 1999).
     step : {"bound", "exact"} or None, default None
-        The step minimises the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
+        The step minimizes the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
         ``criterion="edge"`` and "exact" for "energy". Rules with real values take exact steps.
     learning_rate : float, default 0.2
         The factor on every step, above 0 and at most 1. RankBoost has "auto" by default: 0.2, and
@@ -157,7 +157,7 @@ class RankingParameters(TrainingParameters):
     eval_metric : str, callable or list of them, default "map"
         The metric of validation queries, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
         "precision@10", "recall@10", "auc", "disagreement", "prot" or "coverage", averaged over
-        ties. A callable takes grades, scores and query ids, and is maximised. Of several, the first
+        ties. A callable takes grades, scores and query ids, and is maximized. Of several, the first
         decides and `evals_result_` has all.
     """
 

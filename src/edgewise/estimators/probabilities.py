@@ -29,21 +29,21 @@ def best_temperature(loss: Callable[[float], float], n_rows: int) -> float:
     2.0
     """
 
-    def penalised(logarithm: float) -> float:
+    def penalized(logarithm: float) -> float:
         return n_rows * loss(math.exp(logarithm)) + 2.0 * logarithm**2
 
     low, high, ratio = -_TEMPERATURES, _TEMPERATURES, (math.sqrt(5) - 1) / 2
     points = [high - ratio * (high - low), low + ratio * (high - low)]
-    values = [penalised(point) for point in points]
+    values = [penalized(point) for point in points]
     while high - low > _PRECISION:
         if values[0] <= values[1]:
             high, points[1], values[1] = points[1], points[0], values[0]
             points[0] = high - ratio * (high - low)
-            values[0] = penalised(points[0])
+            values[0] = penalized(points[0])
         else:
             low, points[0], values[0] = points[0], points[1], values[1]
             points[1] = low + ratio * (high - low)
-            values[1] = penalised(points[1])
+            values[1] = penalized(points[1])
     return math.exp((low + high) / 2)
 
 
@@ -51,7 +51,7 @@ class CalibratedLogLoss:
     """The log loss of rows at the temperature that suits them, as their scores move.
 
     From round to round the temperature moves by one Newton step of what `best_temperature`
-    minimises.
+    minimizes.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from edgewise.data.table import ColumnTable
 from edgewise.estimators.base import BoostedModel, recorded
 from edgewise.estimators.fitted import RANKER, FittedRanker, RankerSettings
 from edgewise.estimators.fitting import EvalSet, fit, named_sets
-from edgewise.estimators.judgements import (
+from edgewise.estimators.judgments import (
     query_ids,
     read_judged,
     read_pairs,

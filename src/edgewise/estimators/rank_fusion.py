@@ -18,7 +18,7 @@ from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.fitting import EvalSet, named_sets
 from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
-from edgewise.fusion import RankedLists, grades_of, normalised_scores
+from edgewise.fusion import RankedLists, grades_of, normalized_scores
 from edgewise.io import Run, read_qrels, read_run
 from edgewise.learners import learner_named
 from edgewise.metrics.registry import larger_is_better
@@ -53,8 +53,8 @@ class RankFusion(RankingParameters, Ranker):
 
     Lists may be `edgewise.fusion.RankedLists`, a mapping from names to TREC runs (or their paths)
     or data frames, or one data frame with the columns query, doc, list and rank or score.
-    Judgements may be TREC qrels (or a path), a data frame with the columns query, doc and grade,
-    or, with `RankedLists`, an array with a grade for each row. Documents without a judgement have
+    Judgments may be TREC qrels (or a path), a data frame with the columns query, doc and grade,
+    or, with `RankedLists`, an array with a grade for each row. Documents without a judgment have
     grade 0, as in trec_eval; judged documents that no list returns are not ranked or counted.
 
     Parameters
@@ -100,22 +100,22 @@ class RankFusion(RankingParameters, Ranker):
     def fit(
         self,
         lists: Any,
-        judgements: Any,
+        judgments: Any,
         sample_weight: Any = None,
         eval_set: Any = None,
         eval_names: Any = None,
     ) -> Self:
-        """Learn from lists and the judgements of their documents, and return the model.
+        """Learn from lists and the judgments of their documents, and return the model.
 
         Parameters
         ----------
         lists : RankedLists, mapping of names to runs or frames, or data frame
             The lists of the training queries.
-        judgements : array of shape (n_rows,), Qrels or data frame
+        judgments : array of shape (n_rows,), Qrels or data frame
             The grades of the documents.
         sample_weight : array of shape (n_rows,) or (n_queries,), dict or None
             Weights of the documents or of the queries.
-        eval_set : tuple (lists, judgements), list of such tuples, or None
+        eval_set : tuple (lists, judgments), list of such tuples, or None
             Validation queries. Of several sets the last decides, by the first `eval_metric`, when
             to stop early; `evals_result_` has all.
         eval_names : list of str or None
@@ -123,7 +123,7 @@ class RankFusion(RankingParameters, Ranker):
         """
         sets = named_sets(eval_set, eval_names)
         read = ranked_lists(lists)
-        grades = grades_in(read, judgements)
+        grades = grades_in(read, judgments)
         if self.warm_start and self.__sklearn_is_fitted__():
             read = _with_names(read, self.list_names_, "lists")
             learners = [self.fitted_.learner or self.learner]
@@ -227,10 +227,10 @@ class RankFusion(RankingParameters, Ranker):
         read = self._read(lists)
         return self._ranks(self.predict(read), read.qid)
 
-    def score(self, lists: Any, judgements: Any) -> float:
+    def score(self, lists: Any, judgments: Any) -> float:
         """Return `eval_metric` of the fused lists."""
         read = self._read(lists)
-        return self._measured(self.predict(read), grades_in(read, judgements), read.qid)
+        return self._measured(self.predict(read), grades_in(read, judgments), read.qid)
 
     def fuse(self, lists: Any, tag: str = "edgewise") -> Run:
         """Return the fused lists as a TREC run, the best document of each query first.
@@ -250,7 +250,7 @@ class RankFusion(RankingParameters, Ranker):
         return Run(queries[order], docs[order], ranks[order], scores[order], tags)
 
     def report(
-        self, lists: Any, judgements: Any = None, path: Any = None, *, title: str | None = None
+        self, lists: Any, judgments: Any = None, path: Any = None, *, title: str | None = None
     ) -> "Report":
         """Make a page that shows what the model learned and how well it fuses lists.
 
@@ -258,7 +258,7 @@ class RankFusion(RankingParameters, Ranker):
         ----------
         lists : RankedLists, mapping of names to runs or frames, or data frame
             The lists, best of queries that training has not seen.
-        judgements : array of shape (n_rows,), Qrels, data frame or None
+        judgments : array of shape (n_rows,), Qrels, data frame or None
             The grades of their documents; None leaves out what needs them.
         path : str or path-like, default None
             Write the page here.
@@ -268,7 +268,7 @@ class RankFusion(RankingParameters, Ranker):
         from edgewise.report import ranker_report, reported
 
         read = self._read(lists)
-        grades = None if judgements is None else grades_in(read, judgements)
+        grades = None if judgments is None else grades_in(read, judgments)
         features = _features(read, self._fitted_values)
         given = features, grades, read.qid, title or "Rank fusion report", self, read.docs
         return reported(path, lambda: ranker_report(self.ranker_, *given))
@@ -326,7 +326,7 @@ def _reciprocals(lists: RankedLists) -> Reals:
 def _normal_scores(lists: RankedLists) -> Reals:
     if lists.scores is None:
         raise ValueError("values='score' needs lists with scores, and these have positions alone")
-    return np.where(lists.returned, normalised_scores(lists), np.nan)
+    return np.where(lists.returned, normalized_scores(lists), np.nan)
 
 
 _VALUES: dict[str, Callable[[RankedLists], Reals]] = dict(
@@ -350,19 +350,19 @@ def _features(lists: RankedLists, values: Values) -> ArrayTable:
 def _documents(
     eval_set: EvalSet, names: tuple[str, ...], values: Values
 ) -> tuple[ArrayTable, Reals, NDArray]:
-    """Return lists and judgements to validate on as documents with grades and query ids."""
+    """Return lists and judgments to validate on as documents with grades and query ids."""
     _, given, argument = eval_set
     if not isinstance(given, tuple) or len(given) != 2:
-        raise ValueError(f"{argument} must be a tuple (lists, judgements)")
+        raise ValueError(f"{argument} must be a tuple (lists, judgments)")
     aside = _with_names(ranked_lists(given[0]), names, argument)
     return _features(aside, values), grades_in(aside, given[1]), aside.qid
 
 
-def grades_in(lists: RankedLists, judgements: Any) -> Reals:
-    """Return the grades of the rows of lists; judgements may be the path of qrels."""
-    if isinstance(judgements, (str, PathLike)):
-        judgements = read_qrels(judgements)
-    return grades_of(lists, judgements)
+def grades_in(lists: RankedLists, judgments: Any) -> Reals:
+    """Return the grades of the rows of lists; judgments may be the path of qrels."""
+    if isinstance(judgments, (str, PathLike)):
+        judgments = read_qrels(judgments)
+    return grades_of(lists, judgments)
 
 
 def _with_names(lists: RankedLists, names: tuple[str, ...], argument: str) -> RankedLists:

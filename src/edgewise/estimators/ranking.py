@@ -27,7 +27,7 @@ from edgewise.estimators.fitting import (
     check_kinds,
     read_validation,
 )
-from edgewise.estimators.judgements import LARGEST_GRADE, JudgedPairs, JudgedRows, whole_lists
+from edgewise.estimators.judgments import LARGEST_GRADE, JudgedPairs, JudgedRows, whole_lists
 from edgewise.estimators.targets import bin_mass
 from edgewise.learners import Best, Goal, Learner, Tree, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES

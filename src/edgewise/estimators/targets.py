@@ -95,7 +95,7 @@ def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None) ->
 
 
 @dataclass(frozen=True)
-class LabelledRows:
+class LabeledRows:
     """Training rows with their targets."""
 
     table: Table
@@ -117,10 +117,10 @@ class LabelledRows:
         narrow = self.labels.codes.astype(np.int8 if len(self.labels.classes) < 128 else np.int32)
         return Labels(self.labels.classes, self.partition.whole(narrow).astype(np.int64))
 
-    def take(self, rows: NDArray[np.intp]) -> "LabelledRows":
+    def take(self, rows: NDArray[np.intp]) -> "LabeledRows":
         """Return some of the rows, by their numbers among all."""
         own = self.partition.here(rows)
-        return LabelledRows(
+        return LabeledRows(
             self.table.take(rows),
             Labels(self.labels.classes, self.labels.codes[own]),
             None if self.weights is None else self.weights[own],
@@ -136,7 +136,7 @@ def read_rows(
     init_weights: Any,
     loss: str,
     class_weight: Any = None,
-) -> LabelledRows:
+) -> LabeledRows:
     """Return the training rows, without rows of weight 0, once all weights are checked."""
     try:
         shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
@@ -157,16 +157,16 @@ def read_rows(
         given_class_weights(class_weight, labels)
     by_label, by_entry = read_init_weights(init_weights, labels, X.n_rows, loss)
     if keep is None or weights is None:
-        return LabelledRows(X, labels, weights, by_label, by_entry)
+        return LabeledRows(X, labels, weights, by_label, by_entry)
     if by_entry is not None:
         by_entry = by_entry[keep]
         if not partition.any((by_entry > 0).any()):
             raise ValueError("init_weights are all 0 on the rows of positive sample_weight")
     rows = X.take(np.flatnonzero(partition.whole(keep)))
-    return LabelledRows(rows, labels, weights[keep], by_label, by_entry)
+    return LabeledRows(rows, labels, weights[keep], by_label, by_entry)
 
 
-def split_rows(rows: LabelledRows, fraction: float, seed: int) -> tuple[LabelledRows, LabelledRows]:
+def split_rows(rows: LabeledRows, fraction: float, seed: int) -> tuple[LabeledRows, LabeledRows]:
     """Set a random share of the rows aside for validation, class by class."""
     n, labels = rows.partition.n_rows, rows.all_labels
     rng = np.random.default_rng(seed)
@@ -276,14 +276,14 @@ def bin_mass(weights: Reals | None, partition: Partition) -> Exacts | None:
     return np.rint(np.ldexp(weights, shift)).astype(np.int64)
 
 
-def make_targets(labelled: LabelledRows, class_weight: Any) -> Targets:
+def make_targets(labeled: LabeledRows, class_weight: Any) -> Targets:
     """Return labels and initial weights for the objective."""
-    labels, label_weights = labelled.labels, labelled.label_weights
-    partition = labelled.partition
-    rows = np.ones(len(labels.codes)) if labelled.weights is None else labelled.weights
+    labels, label_weights = labeled.labels, labeled.label_weights
+    partition = labeled.partition
+    rows = np.ones(len(labels.codes)) if labeled.weights is None else labeled.weights
     given = None
-    if labelled.entry_weights is not None:
-        given = np.ascontiguousarray(labelled.entry_weights.T)
+    if labeled.entry_weights is not None:
+        given = np.ascontiguousarray(labeled.entry_weights.T)
     if class_weight is not None:
         factors = class_weights(class_weight, labels, rows, partition)
         if labels.multilabel:
@@ -380,7 +380,7 @@ def read_init_weights(
     return np.ones((2, k)), matrix
 
 
-def score_offsets(rows: LabelledRows) -> Reals:
+def score_offsets(rows: LabeledRows) -> Reals:
     """Return ln(w+ / w-) of each score column: what the initial weights add to twice the score.
 
     Under the initial weights an entry's label is +1 with odds w+ p / (w- (1 - p)), and the score

@@ -457,17 +457,17 @@ def _names(names: Sequence[str] | None, columns: tuple[str, ...], n_lists: int) 
     return found
 
 
-def grades_of(lists: RankedLists, judgements: Any) -> Reals:
+def grades_of(lists: RankedLists, judgments: Any) -> Reals:
     """Return the grade of each row of lists.
 
     Parameters
     ----------
     lists : RankedLists
         The lists.
-    judgements : array-like of shape (n_rows,), Qrels or data frame
+    judgments : array-like of shape (n_rows,), Qrels or data frame
         A grade for each row; or an object with arrays queries, docs and grades
         (``io.read_qrels``); or a data frame with the columns query, doc and grade. Documents
-        without a judgement get grade 0.
+        without a judgment get grade 0.
 
     Examples
     --------
@@ -477,20 +477,20 @@ def grades_of(lists: RankedLists, judgements: Any) -> Reals:
     >>> grades_of(lists, SimpleNamespace(queries=["q", "q"], docs=["y", "z"], grades=[2, 1]))
     array([0., 2.])
     """
-    if is_frame(judgements):
-        table = _read_frame(judgements, "judgements", "query", "doc", "grade")
+    if is_frame(judgments):
+        table = _read_frame(judgments, "judgments", "query", "doc", "grade")
         return _looked_up(lists, *(table[name].to_numpy() for name in ("query", "doc", "grade")))
-    if all(hasattr(judgements, name) for name in ("queries", "docs", "grades")):
+    if all(hasattr(judgments, name) for name in ("queries", "docs", "grades")):
         # In qrels a grade below 0 means not judged.
-        grades = np.maximum(np.asarray(judgements.grades, dtype=np.float64), 0.0)
-        return _looked_up(lists, judgements.queries, judgements.docs, grades)
+        grades = np.maximum(np.asarray(judgments.grades, dtype=np.float64), 0.0)
+        return _looked_up(lists, judgments.queries, judgments.docs, grades)
     try:
-        grades = np.asarray(judgements, dtype=np.float64)
+        grades = np.asarray(judgments, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"judgements must be grades, qrels or a data frame: {error}") from error
+        raise ValueError(f"judgments must be grades, qrels or a data frame: {error}") from error
     if grades.shape != (len(lists),):
         raise ValueError(
-            f"judgements must have one grade for each of the {len(lists)} rows of the lists, got "
+            f"judgments must have one grade for each of the {len(lists)} rows of the lists, got "
             f"an array of shape {grades.shape}"
         )
     return grades
@@ -498,15 +498,15 @@ def grades_of(lists: RankedLists, judgements: Any) -> Reals:
 
 def _looked_up(lists: RankedLists, queries: Any, docs: Any, grades: Any) -> Reals:
     if lists.docs is None:
-        raise ValueError("lists must have docs, to look up their judgements")
+        raise ValueError("lists must have docs, to look up their judgments")
     known: dict[tuple[str, str], float] = {}
     for query, doc, grade in zip(queries, docs, grades, strict=True):
         key = (id_text(query), id_text(doc))
         if key in known:
-            raise ValueError(f"judgements name the document {key[1]!r} of query {key[0]!r} twice")
+            raise ValueError(f"judgments name the document {key[1]!r} of query {key[0]!r} twice")
         known[key] = float(grade)
     pairs = zip(lists.qid.tolist(), lists.docs.tolist(), strict=True)
     keys = [(id_text(query), id_text(doc)) for query, doc in pairs]
     if not any(key in known for key in keys):
-        raise ValueError("judgements name none of the documents of the lists")
+        raise ValueError("judgments name none of the documents of the lists")
     return np.array([known.get(key, 0.0) for key in keys])

@@ -251,7 +251,7 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max", weights: Weights 
     ----------
     lists : RankedLists
     norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
-        The scale of each list within each query; see :func:`normalised_scores`.
+        The scale of each list within each query; see :func:`normalized_scores`.
     weights : sequence of float, mapping of str to float, or None, default None
         What each list counts, as in :func:`reciprocal_rank_fusion`; learned ones are the `coef_` of
         ``RankFusion("feature", values="score", missing="low")``.
@@ -264,7 +264,7 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max", weights: Weights 
     array([2. , 0.5, 0. ])
     """
     # Sorted, so that two documents with the same scores on different lists are exactly tied.
-    return np.sort(normalised_scores(lists, norm) * _weights(lists, weights), axis=1).sum(axis=1)
+    return np.sort(normalized_scores(lists, norm) * _weights(lists, weights), axis=1).sum(axis=1)
 
 
 def comb_mnz(lists: RankedLists, norm: str | None = "min-max", weights: Weights = None) -> Reals:
@@ -283,7 +283,7 @@ def comb_mnz(lists: RankedLists, norm: str | None = "min-max", weights: Weights 
     return comb_sum(lists, norm, weights) * lists.returned.sum(axis=1)
 
 
-def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals:
+def normalized_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals:
     """Bring the scores of each list to a common scale within each query, 0 where there is none.
 
     Lists without scores start from the scores of norm "rank".
@@ -306,11 +306,11 @@ def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, normalised_scores
+    >>> from edgewise.fusion import RankedLists, normalized_scores
     >>> lists = RankedLists.from_scores([[8.0], [6.0], [4.0], [None]], qid=[1, 1, 1, 1])
-    >>> normalised_scores(lists).T
+    >>> normalized_scores(lists).T
     array([[1. , 0.5, 0. , 0. ]])
-    >>> normalised_scores(lists, "rank").round(2).T
+    >>> normalized_scores(lists, "rank").round(2).T
     array([[1.  , 0.67, 0.33, 0.  ]])
     """
     if norm is not None:
@@ -353,10 +353,10 @@ def _zmuv(lists: RankedLists, scores: Reals) -> Reals:
     codes = lists.queries.codes
     low, high = _extremes(lists, scores)
     counts = np.maximum(lists.n_returned(), 1)
-    centred = scores - (lists.queries.sums(scores) / counts)[codes]
-    deviation = np.sqrt(lists.queries.sums(centred**2) / counts)[codes]
+    centered = scores - (lists.queries.sums(scores) / counts)[codes]
+    deviation = np.sqrt(lists.queries.sums(centered**2) / counts)[codes]
     # The mean of equal numbers may be off in the last digit, so compare the extremes.
-    return _ratio(centred, np.where(high > low, deviation, 0.0), otherwise=0.0)
+    return _ratio(centered, np.where(high > low, deviation, 0.0), otherwise=0.0)
 
 
 _SCALES: dict[str, Callable[[RankedLists, Reals], Reals]] = {

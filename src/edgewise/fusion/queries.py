@@ -10,7 +10,7 @@ from edgewise.common.checks import one_of
 from edgewise.common.dtypes import REAL, Columns, Reals
 from edgewise.common.ids import as_ids
 
-NORMALISATIONS = ("minmax", "standard", "rank")
+NORMALIzATIONS = ("minmax", "standard", "rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Queries:
         return np.where(np.isnan(values), np.nan, result)
 
 
-def normalise_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
+def normalize_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
     """Bring the columns of documents to one scale within each query.
 
     Scores of different queries are rarely comparable; LETOR's data sets come in this form too.
@@ -86,11 +86,11 @@ def normalise_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
 
     Examples
     --------
-    >>> from edgewise import normalise_by_query
-    >>> normalise_by_query([[1.0], [5.0], [2.0], [30.0], [20.0]], [1, 1, 1, 2, 2]).ravel()
+    >>> from edgewise import normalize_by_query
+    >>> normalize_by_query([[1.0], [5.0], [2.0], [30.0], [20.0]], [1, 1, 1, 2, 2]).ravel()
     array([0.  , 1.  , 0.25, 1.  , 0.  ])
     """
-    one_of("method", method, NORMALISATIONS)
+    one_of("method", method, NORMALIzATIONS)
     values = np.asarray(X, dtype=REAL)
     if values.ndim != 2:
         raise ValueError(f"X must have rows and columns, got {values.ndim} dimension(s)")

@@ -1,4 +1,4 @@
-"""Read and write data: tables and what their columns are, LETOR files, TREC runs, judgements."""
+"""Read and write data: tables and what their columns are, LETOR files, TREC runs, judgments."""
 
 from edgewise.common.lazy import lazy_names
 

@@ -56,10 +56,10 @@ def read_table(
     >>> import pathlib, tempfile
     >>> from edgewise.io import read_table
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
-    >>> _ = path.write_text("query,grade,colour,price\n007,2,red,9.5\n007,0,blue,\n")
+    >>> _ = path.write_text("query,grade,color,price\n007,2,red,9.5\n007,0,blue,\n")
     >>> data = read_table(path, target="grade", query="query")
     >>> data.y, data.qid, list(data.X.columns)
-    (array([2, 0]), array(['007', '007'], dtype='<U3'), ['colour', 'price'])
+    (array([2, 0]), array(['007', '007'], dtype='<U3'), ['color', 'price'])
     """
     kind = _kind(path)
     roles = {"target": target, "query": query, "doc": doc}
@@ -104,9 +104,9 @@ def write_table(path: PathLike, frame: Any) -> None:
     >>> import pandas as pd
     >>> from edgewise.io import write_table
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
-    >>> write_table(path, pd.DataFrame({"colour": ["red"], "price": [0.1]}))
+    >>> write_table(path, pd.DataFrame({"color": ["red"], "price": [0.1]}))
     >>> path.read_text()
-    'colour,price\nred,0.1\n'
+    'color,price\nred,0.1\n'
     """
     kind = _kind(path)
     import narwhals.stable.v1 as nw

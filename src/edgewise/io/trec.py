@@ -1,4 +1,4 @@
-"""TREC files: runs, which are ranked lists, and qrels, which are relevance judgements."""
+"""TREC files: runs, which are ranked lists, and qrels, which are relevance judgments."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class Run(_QueryDocuments):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Qrels(_QueryDocuments):
-    """Relevance judgements: one row per query and document, in file order.
+    """Relevance judgments: one row per query and document, in file order.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ def write_run(
 
 
 def read_qrels(path: PathLike) -> Qrels:
-    r"""Read judgements: lines of ``query 0 document grade``, by the rules of :func:`read_run`.
+    r"""Read judgments: lines of ``query 0 document grade``, by the rules of :func:`read_run`.
 
     Parameters
     ----------
@@ -179,11 +179,11 @@ def read_qrels(path: PathLike) -> Qrels:
     >>> read_qrels(path).grades
     array([2, 0])
     """
-    return Qrels(*_read(path, _QRELS, "judgement"))
+    return Qrels(*_read(path, _QRELS, "judgment"))
 
 
 def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLike) -> None:
-    r"""Write judgements, row by row.
+    r"""Write judgments, row by row.
 
     Parameters
     ----------

@@ -69,10 +69,10 @@ class Indicator(ColumnLearner):
     --------
     >>> import pandas
     >>> from edgewise import AdaBoostMH, Indicator
-    >>> X = pandas.DataFrame({"colour": ["red", "blue", "green", "pink"]})
+    >>> X = pandas.DataFrame({"color": ["red", "blue", "green", "pink"]})
     >>> model = AdaBoostMH(learner=Indicator(), n_rounds=1).fit(X, [1, 0, 0, 1])
     >>> print(model.rules()[0])
-    +3.45 * (colour in {pink, red}) -> votes for 1, against 0
+    +3.45 * (color in {pink, red}) -> votes for 1, against 0
     """
 
     kind = "categorical"
@@ -347,7 +347,7 @@ def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: C
 
     The real-valued alternative in Kégl and Busa-Fekete 2009a, figure 2, takes u and v in turn as
     half logarithms of odds, as if the other were signs; their product is far too short a step. Here
-    each half-step minimises the energy, sum of g+ exp(-u v) + g- exp(u v), which is convex in u and
+    each half-step minimizes the energy, sum of g+ exp(-u v) + g- exp(u v), which is convex in u and
     in v. `signed` are the sums of S, shape (values, K), and `group` maps each value to its group.
     """
     sizes = round.problem.absolute()
@@ -383,7 +383,7 @@ def pooled(sums: NDArray[Any], group: Columns) -> NDArray[Any]:
 
 
 def _best_factors(start: Reals, others: Reals, right: Reals, wrong: Reals) -> Reals:
-    """Return for each row the x that minimises sum of right exp(-x o) + wrong exp(x o)."""
+    """Return for each row the x that minimizes sum of right exp(-x o) + wrong exp(x o)."""
     x = start
     for _ in range(_NEWTON_STEPS):
         lose, gain = right * np.exp(-x[:, None] * others), wrong * np.exp(x[:, None] * others)

@@ -39,7 +39,7 @@ from edgewise.metrics.ratings import (
 )
 from edgewise.metrics.recommendations import (
     average_popularity as average_popularity,
-    catalogue_coverage as catalogue_coverage,
+    catalog_coverage as catalog_coverage,
     diversity as diversity,
     gini as gini,
     novelty as novelty,
@@ -59,7 +59,7 @@ from edgewise.metrics.runs import (
 )
 from edgewise.metrics.significance import (
     RandomisationResult as RandomisationResult,
-    randomisation_test as randomisation_test,
+    randomization_test as randomization_test,
 )
 
 __all__: list[str]

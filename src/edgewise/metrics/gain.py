@@ -1,4 +1,4 @@
-"""Normalised discounted cumulative gain: the standard definition and the LETOR script's."""
+"""Normalized discounted cumulative gain: the standard definition and the LETOR script's."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -25,7 +25,7 @@ Rule = Literal["standard", "letor"]
 def ndcg(
     ranked: Ranked, *, k: Cutoffs | None = None, gain: Gain = "exponential", rule: Rule = "standard"
 ) -> PerQuery:
-    """Normalised discounted cumulative gain: the discounted gain of a list over the best possible.
+    """Return NDCG: the discounted gain of a list, divided by that of the ideal order.
 
     With the standard rule DCG@k is the sum of gain_i / log2(1 + i) over the top k positions i, and
     is divided by the DCG@k of the list sorted by grade.

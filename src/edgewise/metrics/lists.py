@@ -369,7 +369,7 @@ def over_queries(values: Reals, defined: np.ndarray, fill: float, per_query: boo
 def running_sums(values: Reals, position: Exacts) -> Reals:
     """Return the running sums of each list; `position` numbers its places from 1.
 
-    Sums of 1, 2, 4, ... neighbours are doubled up: unlike differences of one running sum over all
+    Sums of 1, 2, 4, ... neighbors are doubled up: unlike differences of one running sum over all
     lists, these lose no digits to earlier lists.
     """
     sums = values.copy()

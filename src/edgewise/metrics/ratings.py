@@ -72,7 +72,7 @@ def nmae(
     levels: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Normalised mean absolute error: 1 is as good as random guessing.
+    """Return the normalized mean absolute error: 1 is as good as random guessing.
 
     The error is divided by its expectation where guess and rating are drawn uniformly and
     independently from the K levels l_1, ..., l_K,

@@ -1,4 +1,4 @@
-"""Recommended lists beyond accuracy: coverage of the catalogue, evenness, novelty and diversity."""
+"""Recommended lists beyond accuracy: coverage of the catalog, evenness, novelty and diversity."""
 
 import math
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ class _FlatLists:
         return np.bincount(owner, values[self.items], len(self.sizes)).astype(REAL, copy=False)
 
 
-def catalogue_coverage(lists: ItemLists, n_items: int) -> float:
-    """Catalogue coverage: the share of all items that are on at least one list.
+def catalog_coverage(lists: ItemLists, n_items: int) -> float:
+    """Catalog coverage: the share of all items that are on at least one list.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def catalogue_coverage(lists: ItemLists, n_items: int) -> float:
 
     Examples
     --------
-    >>> catalogue_coverage([[0, 1], [0, 2], [0]], n_items=4)
+    >>> catalog_coverage([[0, 1], [0, 2], [0]], n_items=4)
     0.75
     """
     n_items = integer("n_items", n_items, 1)
@@ -57,7 +57,7 @@ def gini(lists: ItemLists, n_items: int) -> float:
     sum_i (2 i - n - 1) c_i / (n sum_i c_i): 0 where all counts are equal, 1 - 1/n where one item is
     the only recommendation.
 
-    Takes the parameters of :func:`catalogue_coverage`.
+    Takes the parameters of :func:`catalog_coverage`.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def novelty(
     Parameters
     ----------
     lists
-        As for :func:`catalogue_coverage`.
+        As for :func:`catalog_coverage`.
     counts : array-like of shape (n_items,)
         The number of users who know (have rated) each item.
     n_users : int
@@ -103,7 +103,7 @@ def average_popularity(
 ) -> float | Reals:
     """Average popularity: the mean share of all users who know (have rated) a recommended item.
 
-    Lists that favour what is popular have more than other lists; the mean is over the items of a
+    Lists that favor what is popular have more than other lists; the mean is over the items of a
     list, then over the lists that are not empty. Takes the parameters of :func:`novelty`.
 
     Examples
@@ -141,7 +141,7 @@ def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> floa
     Parameters
     ----------
     lists
-        As for :func:`catalogue_coverage`.
+        As for :func:`catalog_coverage`.
     vectors : array-like or SciPy sparse matrix of shape (n_items, n_components)
         A vector for each item: features, factors or its column of ratings.
     per_list : bool, default False

@@ -32,7 +32,7 @@ from edgewise.metrics.ranks import (
 from edgewise.metrics.ratings import mae, nmae, one_zero_error, rmse
 from edgewise.metrics.recommendations import (
     average_popularity,
-    catalogue_coverage,
+    catalog_coverage,
     diversity,
     gini,
     novelty,
@@ -142,7 +142,7 @@ _NAME = re.compile(r"([A-Za-z_]+?)(?:\(([^()]*)\))?(?:@([^()@]*)|[_.]([0-9]+))?"
 _DIRECTIONS: dict[Callable[..., Any], bool] = {
     **dict.fromkeys((average_rank, rmse, mae, nmae, one_zero_error), False),
     **dict.fromkeys((gini, average_popularity), False),
-    **dict.fromkeys((catalogue_coverage, novelty, diversity), True),
+    **dict.fromkeys((catalog_coverage, novelty, diversity), True),
     **{metric.function: metric.larger_is_better for metric in CLASSIFICATION_METRICS.values()},
     **{metric.function: metric.larger_is_better for metric in RANKING_METRICS.values()},
 }

@@ -41,10 +41,10 @@ def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
     mass = None if sample_weight is None else _mass(sample_weight, len(y))
     n_scores = scores.shape[1]
     if n_scores == 1:
-        return _area(_labelled(y.reshape(len(y))), scores[:, 0], mass, 0)
+        return _area(_labeled(y.reshape(len(y))), scores[:, 0], mass, 0)
     areas = []
     for k in range(n_scores):
-        positive = _labelled(y[:, k]) if y.ndim == 2 else y == k
+        positive = _labeled(y[:, k]) if y.ndim == 2 else y == k
         areas.append(_area(positive, scores[:, k], mass, k))
     return float(np.mean(areas))
 
@@ -68,7 +68,7 @@ def _fitting(y: NDArray, scores: Reals) -> tuple[NDArray, Reals]:
     return y, scores
 
 
-def _labelled(y: NDArray) -> NDArray[np.bool_]:
+def _labeled(y: NDArray) -> NDArray[np.bool_]:
     """Return which rows have the label."""
     if y.dtype == bool:
         return y
@@ -126,7 +126,7 @@ def _area_of_rows(positive: NDArray[np.bool_], scores: Reals, largest: float) ->
     np.bitwise_and(keys, 1, out=spare)
     below = np.cumsum(spare, out=spare)
     n_rows, n_positive = len(keys), int(below[-1])
-    # Ordered pairs, ties included: labelled rows come last among equal scores.
+    # Ordered pairs, ties included: labeled rows come last among equal scores.
     places = n_rows * n_positive - int(below.sum())
     twice = 2 * (places - n_positive * (n_positive - 1) // 2) - _tied_pairs(keys, spare)
     return twice / (2 * n_positive * (n_rows - n_positive))

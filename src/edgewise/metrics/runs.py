@@ -1,4 +1,4 @@
-"""TREC runs against relevance judgements, by the conventions of trec_eval."""
+"""TREC runs against relevance judgments, by the conventions of trec_eval."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metrics
 from edgewise.metrics.significance import (
     RandomisationResult,
-    randomisation_test,
+    randomization_test,
     share_interval,
 )
 
@@ -47,7 +47,7 @@ class RunEvaluation:
     n_unanswered : int
         Number of judged queries for which the run returns nothing; they count 0.
     n_unjudged : int
-        Number of queries of the run without a judgement; they are ignored.
+        Number of queries of the run without a judgment; they are ignored.
     n_without_relevant : int
         Number of judged queries without a relevant document; they count 0.
     """
@@ -77,7 +77,7 @@ def evaluate_run(
     gain: str | None = None,
     ties: str = "expected",
 ) -> RunEvaluation:
-    """Evaluate a run against judgements, as ``trec_eval -c`` does.
+    """Evaluate a run against judgments, as ``trec_eval -c`` does.
 
     - Every judged query counts, with 0 where the run returns nothing or no document is relevant.
     - A document is relevant if its grade is above 0. Unjudged documents are not relevant.
@@ -90,7 +90,7 @@ def evaluate_run(
     Parameters
     ----------
     qrels : Qrels
-        The judgements; a grade below 0 counts as 0.
+        The judgments; a grade below 0 counts as 0.
     run : Run
         The documents that a system returns, with their scores.
     metrics : str or sequence of str, default ("map", "ndcg@10")
@@ -175,11 +175,11 @@ class Evaluation:
 
     @cached_property
     def tests(self) -> dict[str, dict[str, RandomisationResult]]:
-        """Paired randomisation tests of the other runs against `baseline`, by run and metric."""
+        """Paired randomization tests of the other runs against `baseline`, by run and metric."""
         base = self.runs[self.baseline].values
         return {
             name: {
-                metric: randomisation_test(values, base[metric], random_state=self.random_state)
+                metric: randomization_test(values, base[metric], random_state=self.random_state)
                 for metric, values in one.values.items()
             }
             for name, one in self.runs.items()
@@ -252,14 +252,14 @@ def evaluate(
     baseline: str | None = None,
     random_state: Any = 0,
 ) -> Evaluation:
-    """Evaluate runs against judgements: means, 95% intervals, and tests against one of them.
+    """Evaluate runs against judgments: means, 95% intervals, and tests against one of them.
 
     It counts as :func:`evaluate_run` does, and prints what ``edgewise evaluate`` prints.
 
     Parameters
     ----------
     qrels : Qrels, path, dict or data frame
-        The judgements: an object, the path of a file, a dict of grades by query and document, or a
+        The judgments: an object, the path of a file, a dict of grades by query and document, or a
         data frame with the columns query, doc and grade.
     runs : dict of str to run, or a run
         The runs by name. A run is an object, the path of a file, a dict of scores by query and
@@ -316,7 +316,7 @@ def _is_nested(given: Mapping[Any, Any]) -> bool:
 
 
 def as_qrels(given: Any) -> "Qrels":
-    """Return judgements, in any form that users have them in, as `Qrels`."""
+    """Return judgments, in any form that users have them in, as `Qrels`."""
     from edgewise.io import Qrels, read_qrels
 
     if isinstance(given, (str, PathLike)):

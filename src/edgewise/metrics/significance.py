@@ -1,4 +1,4 @@
-"""The interval of a mean over queries, and the paired randomisation test of two rankers."""
+"""The interval of a mean over queries, and the paired randomization test of two rankers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ def share_interval(values: Reals) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class RandomisationResult:
-    """The result of a paired randomisation test.
+    """The result of a paired randomization test.
 
     Attributes
     ----------
@@ -57,10 +57,10 @@ class RandomisationResult:
     exact: bool
 
 
-def randomisation_test(
+def randomization_test(
     a: ArrayLike, b: ArrayLike, n_draws: int = 10_000, random_state: Any = None
 ) -> RandomisationResult:
-    """Test whether two rankers have the same mean, by a paired two-sided randomisation test.
+    """Test whether two rankers have the same mean, by a paired two-sided randomization test.
 
     Under the null hypothesis, swapping a query's two values, which changes the sign of its
     difference, is as likely as not. The p-value is the share of sign assignments whose mean is at
@@ -79,7 +79,7 @@ def randomisation_test(
 
     Examples
     --------
-    >>> randomisation_test([0.9, 0.8, 0.7], [0.5, 0.6, 0.6])  # 2 of the 8 assignments
+    >>> randomization_test([0.9, 0.8, 0.7], [0.5, 0.6, 0.6])  # 2 of the 8 assignments
     RandomisationResult(mean_difference=0.2333..., p_value=0.25, n_queries=3, exact=True)
     """
     n_draws = integer("n_draws", n_draws, 1)

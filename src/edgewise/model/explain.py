@@ -253,7 +253,7 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
     >>> model.explain()
     Explanation: 1 column in use, 2 classes
-      100.0%  x0: 1 threshold, low values favour 'a', high values favour 'b'
+      100.0%  x0: 1 threshold, low values favor 'a', high values favor 'b'
     >>> model.explain().to_frame()[["name", "importance"]]
       name  importance
     0   x0         1.0
@@ -319,7 +319,7 @@ class ModelExplanation(Explanation, Sequence[Curve]):
             course = _course(curve)
         else:
             low, high = (repr(self.classes[self._best(curve.scores[end])]) for end in (0, -1))
-            course = f"low values favour {low}, high values favour {high}"
+            course = f"low values favor {low}, high values favor {high}"
         return f"{counted(len(curve.thresholds), 'thresholds')}, {course}"
 
     def _best(self, scores: Reals) -> int:

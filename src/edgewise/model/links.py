@@ -34,7 +34,7 @@ def probabilities(
     `offsets` are the log-odds that the initial weights add to each column; the log-odds without
     them are divided by the temperature. Classes sum to 1; labels of a multi-label problem do not.
     The softmax loss of several classes has the softmax of scores. With other losses, a temperature
-    of 1 is none and normalises the probability of each class (Iyer 1999, eq. 3.6). Any other stands
+    of 1 is none and normalizes the probability of each class (Iyer 1999, eq. 3.6). Any other stands
     for the softmax of log-odds, which calibrates better.
 
     Examples

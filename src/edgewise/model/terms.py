@@ -216,7 +216,7 @@ class Terms:
 
     @property
     def total_vote(self) -> float:
-        """The largest score that any row could reach: what margins are normalised by."""
+        """The largest score that any row could reach: what margins are normalized by."""
         if len(self) == 0:
             return 0.0
         # Where a child is a node and no leaf, the side 0 stands in.

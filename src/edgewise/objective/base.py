@@ -35,7 +35,7 @@ class Leapt(NamedTuple):
 
 
 class Objective(Protocol):
-    """A loss that boosting minimises round by round."""
+    """A loss that boosting minimizes round by round."""
 
     @property
     def is_fitted(self) -> bool:

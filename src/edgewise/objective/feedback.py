@@ -196,7 +196,7 @@ class PairList(Feedback):
 
 
 def best_step(moments: Callable[[float], Moments], largest: float) -> float:
-    """Return the c in [-largest, largest] that minimises the energy Z(c) (Iyer 1999, first method).
+    """Return the c in [-largest, largest] that minimizes the energy Z(c) (Iyer 1999, first method).
 
     `moments` returns Z, Z' and Z'' at c. Z is a sum of terms a exp(c d) with a > 0, hence convex,
     and strictly convex unless it is constant (then 0 is returned). A Newton step is accepted if it

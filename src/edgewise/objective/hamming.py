@@ -386,7 +386,7 @@ class Hamming(Objective):
         return HammingProgress(error, hamming_loss, pseudo, weight, bound)
 
     def _recompute(self, rule: Rule, vote: Vote) -> Tally:
-        """Move the scores, recompute the weights from them and normalise."""
+        """Move the scores, recompute the weights from them and normalize."""
         # Weights with a limit decrease with the loss; their sum hardly ever grows.
         limited = self.loss != "exponential"
         unit = EXACT_SCALE / HEAD_ROOM * 2.0 ** -math.frexp(self._weight if limited else 1.0)[1]

@@ -52,7 +52,7 @@ class RankSettings:
     """Settings of `RankBoost` that shape its loss.
 
     `criterion` "edge" and "energy" are the thesis's third and second methods. `step` "bound"
-    minimises sqrt(1 - r^2) (eq. 4.6); "exact" minimises Z, in closed form for rules of two values
+    minimizes sqrt(1 - r^2) (eq. 4.6); "exact" minimizes Z, in closed form for rules of two values
     (eq. 4.2) and by Newton's method for others.
     """
 
@@ -217,7 +217,7 @@ class Ranking(Objective):
         return self._partition.fsum(self.weighed.potentials / self.weighed.energy * phi)
 
     def _step(self, phi: NDArray, edge: float) -> float:
-        """Return the coefficient of phi that minimises Z, or its bound."""
+        """Return the coefficient of phi that minimizes Z, or its bound."""
         if phi.dtype == np.int8:
             if self.settings.step == "bound":
                 return 0.5 * half_log_odds((1 + edge) / 2, (1 - edge) / 2, SMOOTHING)
@@ -241,7 +241,7 @@ class Ranking(Objective):
         return Vote(abs(step), votes, edge, weighed.energy / self.weighed.energy)
 
     def _adopt(self, scores: Reals, weighed: PairWeights) -> None:
-        """Make scores and weights the current ones; quantise the potentials for the search."""
+        """Make scores and weights the current ones; quantize the potentials for the search."""
         self.scores, self.weighed, self._trial = scores, weighed, None
         shares = weighed.potentials / max(weighed.energy, 1e-300)
         quanta = np.rint(shares * SEARCH_SCALE).astype(np.int64)

@@ -193,7 +193,7 @@ class Top(Objective, PairSearch):
             squares = np.rint(units * units / _LINE_SCALE)
             self._lines = ([id(rule) for rule in rules], units, squares)
         _, units, squares = self._lines
-        quanta, masses = (part.astype(np.float64) for part in self._quantised())
+        quanta, masses = (part.astype(np.float64) for part in self._quantized())
         sums = np.stack([units @ quanta, squares @ masses]).astype(np.int64)
         return self._partition.sum(sums).T / (_LINE_SCALE * SEARCH_SCALE)
 
@@ -245,7 +245,7 @@ class Top(Objective, PairSearch):
         return Vote(abs(step), votes, slope, math.exp(-decrease))
 
     def _move(self, scores: Reals) -> None:
-        """Take scores, weigh the pairs and quantise them for the search."""
+        """Take scores, weigh the pairs and quantize them for the search."""
         self.scores = scores
         sums: TopSums = self.backend.weigh_top(self.lists, scores)
         fsum = self.lists.queries.fsum
@@ -255,11 +255,11 @@ class Top(Objective, PairSearch):
         # In the memory of the sums, which nobody else has: documents may be many.
         self._pulls = np.multiply(sums.potentials, scale, out=sums.potentials)
         self._curvatures = np.multiply(sums.curvatures, scale, out=sums.curvatures)
-        quanta, masses = self._quantised()
+        quanta, masses = self._quantized()
         self._curvature = float(self._partition.sum(int(masses.sum())))
         self._problem = self.backend.potentials(self._rows, quanta, self._mass_column, masses)
 
-    def _quantised(self) -> tuple[Exacts, Exacts]:
+    def _quantized(self) -> tuple[Exacts, Exacts]:
         """Return the pulls and curvatures of documents as integers for the search."""
         quanta = np.rint(self._pulls * SEARCH_SCALE).astype(np.int64)
         masses = np.rint(self._curvatures * SEARCH_SCALE).astype(np.int64)

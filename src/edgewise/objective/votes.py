@@ -22,7 +22,7 @@ class Vote(NamedTuple):
     alpha: float  # the base coefficient
     votes: Reals  # v, (K,): -1 or +1; 0 for a class that abstains; any number for real votes
     edge: float  # as a share of the total weight
-    energy: float  # Z, the sum of the weights after the step, before normalisation
+    energy: float  # Z, the sum of the weights after the step, before normalization
 
     @property
     def coefficients(self) -> Reals:
@@ -45,7 +45,7 @@ class VoteRule(ABC):
         """Return the least energy for each row of `plus` and `minus`, shape (candidates, K)."""
 
     def vote(self, edges: Edges, floor: float, damping: float = 0.0) -> Vote:
-        """Return the votes that minimise the energy, given a cut's edges in fixed point.
+        """Return the votes that minimize the energy, given a cut's edges in fixed point.
 
         In the logarithms a side weighs at least `floor`, so that a perfect cut gets a finite step;
         `damping` adds to both.
@@ -107,7 +107,7 @@ class RealVotes(VoteRule):
 
 
 class Abstaining(VoteRule):
-    """Votes of -1, 0 or +1 that minimise W0 + 2 sqrt(W+ W-).
+    """Votes of -1, 0 or +1 that minimize W0 + 2 sqrt(W+ W-).
 
     The voters are always the columns with the highest ratios of right to wrong weight: 2 sqrt(ab)
     is the least of t a + b / t over t > 0, so the weight gained by a set of voters is the maximum

@@ -47,7 +47,7 @@ class Hedge(Pool):
     Attributes
     ----------
     weights_, log_weights_ : ndarray of shape (n_experts,)
-        The weights of the next round, which sum to 1, and their logarithms, not normalised.
+        The weights of the next round, which sum to 1, and their logarithms, not normalized.
     loss_, expert_losses_ : float, and ndarray of shape (n_experts,)
         The total loss of the mixture, and of each expert.
     n_rounds_, n_experts_ : int
@@ -128,7 +128,7 @@ class Hedge(Pool):
 
     @property
     def log_weights_(self) -> Reals:
-        """The logarithms of prior times beta^loss, not normalised; they never underflow."""
+        """The logarithms of prior times beta^loss, not normalized; they never underflow."""
         self._require_start()
         return np.log(self.prior_) - self.learning_rate_ * self.expert_losses_
 
@@ -138,8 +138,8 @@ class Hedge(Pool):
         Parameters
         ----------
         kind : {"best", "pool", "weights", "horizon"}, default "best"
-            "best": (L ln(1 / beta) + ln(1 / prior)) / (1 - beta), minimised over the experts.
-            "pool": the same with the largest loss and the prior of a subpool, minimised over
+            "best": (L ln(1 / beta) + ln(1 / prior)) / (1 - beta), minimized over the experts.
+            "pool": the same with the largest loss and the prior of a subpool, minimized over
             subpools. "weights": -ln(sum of prior beta^loss) / (1 - beta), which implies the others.
             "horizon": L + sqrt(2 horizon R) + R with R = ln N, only with a `horizon` that the best
             expert's loss has not exceeded. Each of the first three is at most the one before, and

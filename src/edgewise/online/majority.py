@@ -14,7 +14,7 @@ from edgewise.online.pool import Pool
 
 Codes = NDArray[np.intp]
 
-_PENALISE = ("mistakes", "always")
+_PENALIzE = ("mistakes", "always")
 _BOUNDS = ("best", "each", "total", "weights")
 
 
@@ -38,7 +38,7 @@ class WeightedMajority(Pool):
         first mistake all but removes an expert.
     labels : sequence, default (-1, 1)
         The labels: two or more different numbers, or strings.
-    penalise : {"mistakes", "always"}, default "mistakes"
+    penalize : {"mistakes", "always"}, default "mistakes"
         When experts that were wrong lose weight: only in rounds where the majority was wrong too,
         or in all rounds. The bounds hold for both.
     random_state : int, RandomState, Generator or None, default None
@@ -48,7 +48,7 @@ class WeightedMajority(Pool):
     Attributes
     ----------
     weights_, log_weights_ : ndarray of shape (n_experts,)
-        The weights of the next round, divided by their sum, and their logarithms, not normalised.
+        The weights of the next round, divided by their sum, and their logarithms, not normalized.
     mistakes_, expert_mistakes_ : int, and ndarray of shape (n_experts,)
         Mistakes of the majority, and of each expert.
     penalties_ : ndarray of shape (n_experts,)
@@ -73,7 +73,7 @@ class WeightedMajority(Pool):
 
     beta: float = field(default=0.5, kw_only=False)
     labels: Any = (-1, 1)
-    penalise: str = "mistakes"
+    penalize: str = "mistakes"
     random_state: Any = None
 
     def start(self, n_experts: int) -> Self:
@@ -81,7 +81,7 @@ class WeightedMajority(Pool):
         n_experts = integer("n_experts", n_experts, 1)
         beta = positive("beta", self.beta, below=1.0)
         labels = _checked_labels(self.labels)
-        always = one_of("penalise", self.penalise, _PENALISE) == "always"
+        always = one_of("penalize", self.penalize, _PENALIzE) == "always"
         self._rng = generator(self.random_state)
         self._draw, self._always = self._rng.random(), always
         self.beta_, self.labels_, self.n_experts_ = beta, labels, n_experts
@@ -136,7 +136,7 @@ class WeightedMajority(Pool):
 
     @property
     def log_weights_(self) -> Reals:
-        """The logarithms of the weights, which start at 1, not normalised; they never underflow."""
+        """The logarithms of the weights, which start at 1, not normalized; they never underflow."""
         self._require_start()
         return np.asarray(self.penalties_ * math.log(self.beta_), dtype=REAL)
 

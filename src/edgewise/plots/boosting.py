@@ -12,8 +12,8 @@ from edgewise.common.dtypes import Reals
 from edgewise.metrics.registry import larger_is_better, metric_name
 from edgewise.plots.drawing import (
     BLUE,
+    GRAY,
     GREEN,
-    GREY,
     ORANGE,
     PINK,
     RED,
@@ -43,8 +43,8 @@ _WORDS = {
     "balanced_accuracy": "balanced accuracy",
     "roc_auc": "ROC AUC",
 }
-# Colours of the validation sets, the last set first, and line styles of their losses.
-_SET_COLOURS, _LOSS_STYLES = (RED, SKY, PINK, ORANGE), ("-", "-.", ":")
+# Colors of the validation sets, the last set first, and line styles of their losses.
+_SET_COLORS, _LOSS_STYLES = (RED, SKY, PINK, ORANGE), ("-", "-.", ":")
 
 Evaluations: TypeAlias = Mapping[str, Mapping[str, Reals]]
 
@@ -171,7 +171,7 @@ class BoostingCurveDisplay(Display):
         history = self.history
         # With the logistic loss, the bound is a sum of steps, not a product.
         name = "bound" if "weight" in history else "bound (product of Z)"
-        _draw_rounds(axes, history["bound"], name, GREY, linestyle="--")
+        _draw_rounds(axes, history["bound"], name, GRAY, linestyle="--")
         if "ranking_loss" in history:
             losses = [("ranking loss", history["ranking_loss"], BLUE, 1.6, "-")]
         else:
@@ -180,31 +180,31 @@ class BoostingCurveDisplay(Display):
                 ("Hamming loss", history["hamming_loss"], GREEN, 2.8, "-"),
                 ("training error", history["train_error"], BLUE, 1.6, "-"),
             ]
-        for name, colour, metrics in self._sets():
+        for name, color, metrics in self._sets():
             found = [metric for metric in metrics if metric not in self.apart]
             for metric, style in zip(found, cycle(_LOSS_STYLES), strict=False):
-                losses.append((_named(name, metric), metrics[metric], colour, 1.6, style))
-        for name, values, colour, width, style in losses:
-            _draw_rounds(axes, values, name, colour, linestyle=style, linewidth=width)
+                losses.append((_named(name, metric), metrics[metric], color, 1.6, style))
+        for name, values, color, width, style in losses:
+            _draw_rounds(axes, values, name, color, linestyle=style, linewidth=width)
         _scale_losses(axes, history["bound"], np.concatenate([values for _, values, *_ in losses]))
         axes.set_ylabel("loss")
 
     def _sets(self) -> list[tuple[str, str, Mapping[str, Reals]]]:
-        """Return the sets of validation rows: name, colour and metrics."""
-        backwards = zip(reversed([*self.evaluations.items()]), cycle(_SET_COLOURS), strict=False)
-        return [(name, colour, metrics) for (name, metrics), colour in backwards][::-1]
+        """Return the sets of validation rows: name, color and metrics."""
+        backwards = zip(reversed([*self.evaluations.items()]), cycle(_SET_COLORS), strict=False)
+        return [(name, color, metrics) for (name, metrics), color in backwards][::-1]
 
     def _draw_apart(self, axes: "Axes", metric: str) -> None:
         """Draw a metric of the validation rows, with a dot at its best round if it decides."""
         sets = self._sets()
-        for name, colour, metrics in sets:
+        for name, color, metrics in sets:
             label = escaped(name) if len(sets) > 1 else None
-            _draw_rounds(axes, metrics[metric], label, colour)
+            _draw_rounds(axes, metrics[metric], label, color)
         if metric == self.apart[0] and self.best_iteration:
-            _, colour, metrics = sets[-1]
+            _, color, metrics = sets[-1]
             best, value = self.best_iteration, float(metrics[metric][self.best_iteration - 1])
             axes.plot(
-                [best], [value], "o", color=colour, markersize=6, clip_on=False, zorder=3,
+                [best], [value], "o", color=color, markersize=6, clip_on=False, zorder=3,
                 label=f"best: {value:.4g} (round {best:,})",
             )  # fmt: skip
         name = _named(sets[0][0], metric) if len(sets) == 1 else _WORDS.get(metric, metric)
@@ -238,7 +238,7 @@ def _draw_signed(axes: "Axes", values: Reals) -> None:
     size = 3.5 if len(rounds) > _MANY_ROUNDS else 5.0
     axes.plot(rounds, values, ".", color=ORANGE, markersize=size, clip_on=False, zorder=3)
     if (values < 0).any():
-        axes.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
+        axes.axhline(0.0, color=GRAY, linewidth=0.8, zorder=0.8)
     else:
         axes.set_ylim(0.0, None)
 
@@ -247,13 +247,13 @@ def _draw_rounds(
     axes: "Axes",
     values: Reals,
     name: str | None,
-    colour: str,
+    color: str,
     linestyle: str = "-",
     linewidth: float = 1.6,
 ) -> None:
     rounds, few = np.arange(1, len(values) + 1), len(values) <= 2
     axes.plot(
-        rounds, values, color=colour, linestyle=linestyle, linewidth=linewidth, label=name,
+        rounds, values, color=color, linestyle=linestyle, linewidth=linewidth, label=name,
         marker="o" if few else None, markersize=2 + 2 * linewidth, clip_on=not few,
     )  # fmt: skip
 
@@ -298,7 +298,7 @@ def _mark_kept(axes: "Axes", kept: int, n_rounds: int) -> None:
     if 0 < kept < n_rounds:
         # Named where there is a legend anyway.
         name = f"kept: {kept:,}" if axes.get_legend_handles_labels()[1] else None
-        axes.axvline(kept, color=GREY, linewidth=1.0, linestyle=":", label=name)
+        axes.axvline(kept, color=GRAY, linewidth=1.0, linestyle=":", label=name)
 
 
 def _named(rows: str, metric: str) -> str:

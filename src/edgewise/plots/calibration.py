@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import integer, reals
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import GREY, Display, colour_of, escaped, n_named, tidy
+from edgewise.plots.drawing import GRAY, Display, color_of, escaped, n_named, tidy
 from edgewise.report.blocks import reliability
 
 if TYPE_CHECKING:
@@ -174,16 +174,16 @@ class ReliabilityDisplay(Display):
         """
         axes = self._begin(ax, 5.4, 5.2)
         if not n_named(axes):
-            axes.plot([0, 1], [0, 1], ":", color=GREY, linewidth=1.2, label="as predicted")
+            axes.plot([0, 1], [0, 1], ":", color=GRAY, linewidth=1.2, label="as predicted")
         for curve in self.curves:
-            colour = colour_of(n_named(axes) - 1)
+            color = color_of(n_named(axes) - 1)
             shares = curve.counts / curve.counts.sum()
             seen = (curve.counts >= _LEAST) | (shares >= _LEAST_SHARE)
             x, y, sizes = curve.predicted[seen], curve.observed[seen], 8.0 + 150.0 * shares[seen]
             name = curve.name if self.name is None else f"{self.name}: {curve.name}"
             label = f"{escaped(name)} (off by {curve.gap:.1%})"
-            axes.plot(x, y, "o-", color=colour, linewidth=1.5, markersize=3, label=label)
-            axes.scatter(x, y, s=sizes, color=colour, linewidths=0, zorder=3)
+            axes.plot(x, y, "o-", color=color, linewidth=1.5, markersize=3, label=label)
+            axes.scatter(x, y, s=sizes, color=color, linewidths=0, zorder=3)
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         axes.set(xlabel="mean predicted probability", ylabel="share of rows where it came true")
         tidy(axes)

@@ -8,8 +8,8 @@ import numpy as np
 
 from edgewise.common.dtypes import Reals
 from edgewise.plots.drawing import (
-    COLOURS,
-    GREY,
+    COLORS,
+    GRAY,
     PALE,
     Display,
     escaped,
@@ -32,7 +32,7 @@ class VoteCurveDisplay(Display):
     """What the values of one column add to the scores: a step function for each class.
 
     A categorical column has a step for each of its values, in the order of what they add. With more
-    than six classes, the six that the column changes most have names and the others are grey. For
+    than six classes, the six that the column changes most have names and the others are gray. For
     a list of `RankFusion`, the j-th document is at -j. Dots at the right are the scores of a
     missing value, or of documents that a list does not return, unless they are 0.
 
@@ -40,7 +40,7 @@ class VoteCurveDisplay(Display):
     ----------
     curve : Curve
         One curve of ``model.explain()``; or, of a categorical column, with a threshold between any
-        two neighbours of 0, 1, 2 and so on.
+        two neighbors of 0, 1, 2 and so on.
     classes : sequence
         The class labels: ``model.explain().classes``.
     values : sequence of str, default None
@@ -114,12 +114,12 @@ class VoteCurveDisplay(Display):
         axes = self._begin(ax, 6.6, 4.0)
         edges, scores = _steps(curve) if self.values is None else _equal_steps(curve)
         groups = _alike(np.vstack([scores, curve.missing]))
-        named, rest = groups[: len(COLOURS)], groups[len(COLOURS) :]
+        named, rest = groups[: len(COLORS)], groups[len(COLORS) :]
         # Where lines coincide, the wider one shows behind the narrower one.
         widths = np.linspace(3.6, 1.6, len(named)) if len(named) > 1 else [1.9]
-        for group, colour, width in zip(named, COLOURS, widths, strict=False):
+        for group, color, width in zip(named, COLORS, widths, strict=False):
             axes.stairs(
-                scores[:, group[0]], edges, baseline=None, color=colour, linewidth=width,
+                scores[:, group[0]], edges, baseline=None, color=color, linewidth=width,
                 label=", ".join(names[k] for k in group),
             )  # fmt: skip
         for place, group in enumerate(rest):
@@ -127,7 +127,7 @@ class VoteCurveDisplay(Display):
                 scores[:, group[0]], edges, baseline=None, color=PALE, linewidth=1.0, zorder=0.9,
                 label=f"{sum(map(len, rest))} others" if place == 0 else None,
             )  # fmt: skip
-        axes.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
+        axes.axhline(0.0, color=GRAY, linewidth=0.8, zorder=0.8)
         axes.set_xlim(edges[0], edges[-1])
         if curve.missing.any():
             _draw_missing(axes, curve.missing, groups, edges)
@@ -216,14 +216,14 @@ def _draw_missing(axes: "Axes", missing: Reals, groups: list[list[int]], edges: 
     """Draw the scores of a missing value as dots in a strip at the right."""
     width = 0.1 * (edges[-1] - edges[0])
     place = edges[-1] + width / 2
-    axes.axvspan(edges[-1], edges[-1] + width, color=GREY, alpha=0.08, linewidth=0, zorder=0)
+    axes.axvspan(edges[-1], edges[-1] + width, color=GRAY, alpha=0.08, linewidth=0, zorder=0)
     for rank in reversed(range(len(groups))):
-        colour = COLOURS[rank] if rank < len(COLOURS) else PALE
-        axes.plot([place], [missing[groups[rank][0]]], "o", color=colour, markersize=5)
+        color = COLORS[rank] if rank < len(COLORS) else PALE
+        axes.plot([place], [missing[groups[rank][0]]], "o", color=color, markersize=5)
     axes.set_xlim(edges[0], edges[-1] + width)
     # The strip is not part of the scale, so it has no tick.
     axes.set_xticks([tick for tick in axes.get_xticks() if edges[0] <= tick <= edges[-1]])
     axes.annotate(
         "missing", (place, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 3),
-        textcoords="offset points", ha="center", va="bottom", fontsize=8, color=GREY,
+        textcoords="offset points", ha="center", va="bottom", fontsize=8, color=GRAY,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Shared by all plots: the base of the displays, colours, axes and files."""
+"""Shared by all plots: the base of the displays, colors, axes and files."""
 
 import io
 from pathlib import Path
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colour-blind safe colours, without the pale yellow.
+# Okabe and Ito's color-blind safe colors, without the pale yellow.
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
 RED, PINK, SKY = "#D55E00", "#CC79A7", "#56B4E9"
-COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY)
-INK, GREY, PALE = "#222222", "#777777", "#C8C8C8"
+COLORS = (BLUE, RED, GREEN, PINK, ORANGE, SKY)
+INK, GRAY, PALE = "#222222", "#777777", "#C8C8C8"
 _DPI = 150
 
 BESIDE: dict[str, Any] = {
@@ -99,13 +99,13 @@ def finished(figure: "Figure", path: PathLike | None) -> "Figure":
 
 def tidy(axes: "Axes") -> None:
     """Style the frame, grid and ticks of axes."""
-    axes.grid(True, color=GREY, alpha=0.2, linewidth=0.7)
+    axes.grid(True, color=GRAY, alpha=0.2, linewidth=0.7)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
-        axes.spines[side].set_color(GREY)
-    axes.tick_params(which="both", color=GREY, labelsize=9)
+        axes.spines[side].set_color(GRAY)
+    axes.tick_params(which="both", color=GRAY, labelsize=9)
 
 
 def n_named(axes: "Axes") -> int:
@@ -113,9 +113,9 @@ def n_named(axes: "Axes") -> int:
     return len(axes.get_legend_handles_labels()[1])
 
 
-def colour_of(k: int) -> str:
-    """Return the colour of the k-th line, from 0."""
-    return COLOURS[k % len(COLOURS)]
+def color_of(k: int) -> str:
+    """Return the color of the k-th line, from 0."""
+    return COLORS[k % len(COLORS)]
 
 
 def escaped(name: Any) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer
 from edgewise.common.text import counted
-from edgewise.plots.drawing import BLUE, GREY, RED, Display, escaped, shortened, tidy, trained
+from edgewise.plots.drawing import BLUE, GRAY, RED, Display, escaped, shortened, tidy, trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -194,28 +194,28 @@ class ContributionDisplay(Display):
         low, high = ends.min(), ends.max()
         room = 0.13 * (high - low or 1.0)
         if low - room < 0 < high + room:
-            axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
+            axes.axvline(0.0, color=GRAY, linewidth=0.8, zorder=1)
         # From each line to the next.
         heights = [place + below for place in range(len(ends) - 1) for below in (0, 1)]
-        axes.plot(np.repeat(ends[:-1], 2), heights, color=GREY, linewidth=0.9, zorder=2)
-        axes.plot(ends[[0, -1]], [0, len(ends) - 1], "D", color=GREY, markersize=5, zorder=4)
-        colours = [RED if amount < 0 else BLUE for amount in amounts]
+        axes.plot(np.repeat(ends[:-1], 2), heights, color=GRAY, linewidth=0.9, zorder=2)
+        axes.plot(ends[[0, -1]], [0, len(ends) - 1], "D", color=GRAY, markersize=5, zorder=4)
+        colors = [RED if amount < 0 else BLUE for amount in amounts]
         axes.barh(
-            range(1, len(ends) - 1), amounts, left=ends[:-2], color=colours, height=0.64, zorder=3
+            range(1, len(ends) - 1), amounts, left=ends[:-2], color=colors, height=0.64, zorder=3
         )
-        text_colour = axes.yaxis.label.get_color()
+        text_color = axes.yaxis.label.get_color()
         told = [
-            (ends[0], 1, text_colour),
-            *zip(amounts, amounts, colours, strict=True),
-            (ends[-1], 1, text_colour),
+            (ends[0], 1, text_color),
+            *zip(amounts, amounts, colors, strict=True),
+            (ends[-1], 1, text_color),
         ]
-        for place, (end, (amount, direction, colour)) in enumerate(zip(ends, told, strict=True)):
+        for place, (end, (amount, direction, color)) in enumerate(zip(ends, told, strict=True)):
             side = 1 if direction >= 0 else -1
             text = format(round(float(amount), 2) + 0.0, explanation.amount_format)
             axes.annotate(
                 text.replace("-", "\N{MINUS SIGN}"), (end, place), (side * 6, 0),
                 textcoords="offset points", ha="left" if side > 0 else "right",
-                va="center_baseline", fontsize=9, color=colour, zorder=5,
+                va="center_baseline", fontsize=9, color=color, zorder=5,
                 bbox={"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 0.8,
                       "alpha": 0.85},
             )  # fmt: skip
@@ -246,9 +246,9 @@ def _beginning(explanation: "Explanation") -> tuple[tuple[str, float], list["Con
 def _draw_bars(axes: "Axes", names: Sequence[str], amounts: ArrayLike) -> None:
     """Draw bars from 0, each with its name, from top to bottom."""
     values = np.asarray(amounts, dtype=np.float64)
-    colours = [RED if amount < 0 else BLUE for amount in values.tolist()]
-    axes.barh(range(len(names)), values, color=colours, height=0.7)
-    axes.axvline(0.0, color=GREY, linewidth=0.8)
+    colors = [RED if amount < 0 else BLUE for amount in values.tolist()]
+    axes.barh(range(len(names)), values, color=colors, height=0.7)
+    axes.axvline(0.0, color=GRAY, linewidth=0.8)
     axes.set_yticks(range(len(names)), [shortened(name, _LONGEST) for name in names])
     axes.invert_yaxis()
     tidy(axes)

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import BLUE, GREY, PALE, Display, shortened
+from edgewise.plots.drawing import BLUE, GRAY, PALE, Display, shortened
 from edgewise.report.recommender import item_positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FONT_SIZE = 8.0
-# Places to try for a name beside its dot: offsets of its centre in widths and heights.
+# Places to try for a name beside its dot: offsets of its center in widths and heights.
 _PLACES = (
     *((0.5, 0.0), (-0.5, 0.0), (0.0, 0.5), (0.0, -0.5)),
     *((0.5, 0.5), (-0.5, 0.5), (0.5, -0.5), (-0.5, -0.5)),
@@ -30,7 +30,7 @@ class ItemMapDisplay(Display):
     """The most rated items along the two directions in which they differ most.
 
     Items that are close are liked by the same users. Names are written where there is room,
-    farthest items first; the other items are grey dots.
+    farthest items first; the other items are gray dots.
 
     Parameters
     ----------
@@ -121,15 +121,15 @@ class ItemMapDisplay(Display):
         # The layout decides where points are.
         self.figure_.draw_without_rendering()
         written = _write_names(axes, self.positions, words)
-        for mask, colour, size in ((written, BLUE, 14), (~written, PALE, 9)):
+        for mask, color, size in ((written, BLUE, 14), (~written, PALE, 9)):
             x, y = self.positions[mask].T
-            axes.scatter(x, y, s=size, color=colour, linewidths=0, zorder=2)
+            axes.scatter(x, y, s=size, color=color, linewidths=0, zorder=2)
         return self
 
     def _frame(self, axes: "Axes") -> None:
         """Set limits and labels, and draw a cross at the average item."""
-        axes.axhline(0.0, color=GREY, alpha=0.25, linewidth=0.8, zorder=0)
-        axes.axvline(0.0, color=GREY, alpha=0.25, linewidth=0.8, zorder=0)
+        axes.axhline(0.0, color=GRAY, alpha=0.25, linewidth=0.8, zorder=0)
+        axes.axvline(0.0, color=GRAY, alpha=0.25, linewidth=0.8, zorder=0)
         # Room for names, which are wide.
         low, high = self.positions.min(axis=0), self.positions.max(axis=0)
         room = np.array([0.12, 0.05]) * (high - low)

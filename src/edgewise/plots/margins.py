@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.plots.drawing import GREY, Display, colour_of, escaped, n_named, tidy, trained
+from edgewise.plots.drawing import GRAY, Display, color_of, escaped, n_named, tidy, trained
 from edgewise.report.blocks import spaced
 from edgewise.theory import margin_distribution
 
@@ -27,7 +27,7 @@ class MarginDisplay(Display):
     Parameters
     ----------
     margins : array-like
-        Normalised margins, such as ``model.margins(X, y)``, of any shape.
+        Normalized margins, such as ``model.margins(X, y)``, of any shape.
     name : str, default None
         The name of the rows, for the legend.
 
@@ -42,7 +42,7 @@ class MarginDisplay(Display):
     --------
     >>> from edgewise.plots import MarginDisplay
     >>> MarginDisplay([-0.1, 0.2, 0.3, 0.4]).plot().ax_.get_xlabel()
-    'normalised margin'
+    'normalized margin'
     """
 
     margins: ArrayLike
@@ -87,22 +87,22 @@ class MarginDisplay(Display):
         room = 0.05 * (high - low) or 0.05
         low, high = max(low - room, -1.0), min(high + room, 1.0)
         before = n_named(axes)
-        colour = colour_of(before)
+        color = color_of(before)
         if before:
             low, high = min(low, axes.get_xlim()[0]), max(high, axes.get_xlim()[1])
         else:
-            axes.axvline(0.0, color=GREY, linewidth=1.0, linestyle="--")
+            axes.axvline(0.0, color=GRAY, linewidth=1.0, linestyle="--")
         told = f"{wrong:.1%} at or below 0"
         axes.plot(
             np.concatenate([[-1.0], values, [1.0]]),
             np.concatenate([[0.0], shares, [1.0]]),
             drawstyle="steps-post",
-            color=colour,
+            color=color,
             linewidth=1.8,
             label=told if self.name is None else f"{escaped(self.name)}: {told}",
         )
-        axes.plot([0.0], [wrong], "o", color=colour, markersize=5)
-        axes.set(xlim=(low, high), xlabel="normalised margin")
+        axes.plot([0.0], [wrong], "o", color=color, markersize=5)
+        axes.set(xlim=(low, high), xlabel="normalized margin")
         axes.set(ylim=(0.0, 1.02), ylabel="share of margins at or below")
         tidy(axes)
         axes.legend(loc="upper left", fontsize=9)

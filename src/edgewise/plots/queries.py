@@ -11,7 +11,7 @@ from edgewise.fusion import grades_of
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import ranking_metric
 from edgewise.metrics.significance import mean_interval
-from edgewise.plots.drawing import Display, colour_of, escaped, n_named, shortened, tidy
+from edgewise.plots.drawing import Display, color_of, escaped, n_named, shortened, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,7 +84,7 @@ class QueryMetricDisplay(Display):
         X : array or data frame of shape (n_samples, n_features)
             The documents; for `RankFusion`, the lists.
         y : array of shape (n_samples,)
-            Their grades; for `RankFusion`, any judgements that ``fit`` takes.
+            Their grades; for `RankFusion`, any judgments that ``fit`` takes.
         qid : array of shape (n_samples,), default None
             Their query ids; lists have their own.
         metric : str, default "ndcg@10"
@@ -161,15 +161,15 @@ class QueryMetricDisplay(Display):
         from matplotlib.ticker import MaxNLocator
 
         before = n_named(axes)
-        colour = colour_of(before)
+        color = color_of(before)
         told = f"mean {self.mean_:.3f}"
         if n > 1:
             told += f" ± {(high - low) / 2:.3f}"
-            axes.axhspan(low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.axhline(self.mean_, color=colour, linewidth=1.2, linestyle="--")
+            axes.axhspan(low, high, color=color, alpha=0.15, linewidth=0)
+        axes.axhline(self.mean_, color=color, linewidth=1.2, linestyle="--")
         axes.plot(
             np.arange(n + 1), np.append(values, values[-1]), drawstyle="steps-post",
-            color=colour, linewidth=1.8,
+            color=color, linewidth=1.8,
             label=told if self.name is None else f"{escaped(self.name)}: {told}",
         )  # fmt: skip
         if n <= _NAMED and not before:

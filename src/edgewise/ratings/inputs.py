@@ -236,7 +236,7 @@ def _dense(matrix: Any) -> Reals:
 
 
 def build_dict(ratings: Any) -> Ratings:
-    """Return the ratings in a mapping of mappings; users without ratings join the catalogue."""
+    """Return the ratings in a mapping of mappings; users without ratings join the catalog."""
     if not isinstance(ratings, Mapping):
         raise TypeError(
             f"ratings must be a mapping of users to mappings, got {type(ratings).__name__}"

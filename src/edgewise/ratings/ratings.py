@@ -22,7 +22,7 @@ from edgewise.ratings.splits import LEFT_OUT, fold_numbers, held_out, some_each,
 
 
 class Split(NamedTuple):
-    """A training part and a test part of ratings, with the same catalogue."""
+    """A training part and a test part of ratings, with the same catalog."""
 
     train: "Ratings"
     test: "Ratings"
@@ -38,7 +38,7 @@ class Ratings:
     Attributes
     ----------
     user_ids, item_ids : Ids
-        The catalogue: ids in the order of their indices. Subsets of the ratings share it.
+        The catalog: ids in the order of their indices. Subsets of the ratings share it.
     users, items : int32 arrays
         The indices of each rating's user and item.
     values : float64 array
@@ -101,7 +101,7 @@ class Ratings:
             When each rating was given.
         user_features, item_features : data frame or pair, default None
             A frame with a column "user" or "item" of ids, or a pair ``(ids, X)``. Ids without
-            ratings join the catalogue.
+            ratings join the catalog.
         duplicates : {"raise", "last", "mean", "sum"}, default "raise"
             How to combine several ratings of one pair; "last" goes by time if there are times,
             else by the order of the input.
@@ -218,12 +218,12 @@ class Ratings:
 
     @property
     def n_users(self) -> int:
-        """The number of users in the catalogue, with or without ratings."""
+        """The number of users in the catalog, with or without ratings."""
         return len(self.user_ids)
 
     @property
     def n_items(self) -> int:
-        """The number of items in the catalogue, with or without ratings."""
+        """The number of items in the catalog, with or without ratings."""
         return len(self.item_ids)
 
     @property
@@ -296,7 +296,7 @@ class Ratings:
         return frame_library(library).DataFrame(columns)
 
     def take(self, rows: ArrayLike) -> "Ratings":
-        """Return a subset of the ratings, by mask or position, with the same catalogue."""
+        """Return a subset of the ratings, by mask or position, with the same catalog."""
         return self._at(self._chosen(np.asarray(rows)))
 
     def _at(self, rows: NDArray[np.integer]) -> "Ratings":

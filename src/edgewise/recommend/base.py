@@ -79,7 +79,7 @@ class Recommender(Storable, ABC):
     ratings_ : Ratings
         The training ratings.
     known_users_, known_items_ : bool arrays
-        The part of the catalogue that the model can score.
+        The part of the catalog that the model can score.
     low_, high_, mean_ : float
         The lowest, the highest and the mean rating in training.
 
@@ -185,7 +185,7 @@ class Recommender(Storable, ABC):
 
     def _vectors(self, side: str) -> Any:
         """Return one row per user or item, whose cosines are the similarities."""
-        return centred(self._rating_rows(side), self.mean_)
+        return centered(self._rating_rows(side), self.mean_)
 
     def _similarities(self, side: str, places: Indices) -> Reals:
         """Return the similarity of some users or items to all; minus infinity excludes one."""
@@ -209,12 +209,12 @@ class Recommender(Storable, ABC):
 
     @property
     def n_users_(self) -> int:
-        """The number of users in the catalogue."""
+        """The number of users in the catalog."""
         return self._trained().n_users
 
     @property
     def n_items_(self) -> int:
-        """The number of items in the catalogue."""
+        """The number of items in the catalog."""
         return self._trained().n_items
 
     def fit(self, ratings: Ratings) -> Self:
@@ -252,7 +252,7 @@ class Recommender(Storable, ABC):
             The pairs; a single id is paired with every id of the other side.
         unknown : {"raise", "mean", "nan"}, default "raise"
             For users and items that training does not know: raise a ValueError, predict the mean
-            rating of the known side, shrunken towards that of all ratings by three ratings, or
+            rating of the known side, shrunken toward that of all ratings by three ratings, or
             NaN. Scores, which are not ratings, have their mean in training.
 
         Returns
@@ -372,10 +372,10 @@ class Recommender(Storable, ABC):
 
         Users with new ratings, new or known, are learned again from all their ratings, as
         :meth:`fold_in` does, while the items stay as the fit left them. Items that the fit did not
-        know are then learned from their ratings, by neighbourhoods and models with factors for
+        know are then learned from their ratings, by neighborhoods and models with factors for
         users and items (``adds_items``); other models raise an error, and learn new items by
         :meth:`fit`. The result depends on the fit and on the ratings since, not on the number of
-        calls; only neighbours of users are those at the time of a call. Models that fit at once
+        calls; only neighbors of users are those at the time of a call. Models that fit at once
         (``fits_at_once``: baselines, and models that train each user on first use) fit anew on all
         ratings. Fit again from time to time: what new ratings say about old items is not learned.
 
@@ -464,7 +464,7 @@ class Recommender(Storable, ABC):
                 few = Evaluator(self, ratings.take(np.isin(ratings.users, drawn)), "mean")
             errors = metrics_named(["rmse", "mae", "one_zero_best", "disagreement"], 10)
             values = judged.measured(errors, None)
-            lists = ["ndcg", "precision", "recall", "hit_rate", "catalogue_coverage"]
+            lists = ["ndcg", "precision", "recall", "hit_rate", "catalog_coverage"]
             values |= few.measured(metrics_named(lists, 10), None)
             spans = {name: (one.value, one.half_interval) for name, one in values.items()}
             there = few.user_places[np.unique(few.test.users)]
@@ -512,7 +512,7 @@ class Recommender(Storable, ABC):
 
     # Ids and unknown ids.
 
-    def _catalogue(self, side: str) -> tuple[Ids, Mask]:
+    def _catalog(self, side: str) -> tuple[Ids, Mask]:
         """Return the ids of users or items, and which of them the model knows."""
         ratings = self._trained()
         if side == "users":
@@ -521,7 +521,7 @@ class Recommender(Storable, ABC):
 
     def _places(self, side: str, ids: Any) -> Indices:
         """Return the index of each user or item, -1 for ids that are not there."""
-        return self._catalogue(side)[0].find(side, ids)
+        return self._catalog(side)[0].find(side, ids)
 
     def _known(self, users: Indices | None, items: Indices | None) -> Mask:
         """Return which pairs are known on both sides; None leaves a side out."""
@@ -534,10 +534,10 @@ class Recommender(Storable, ABC):
 
     def _require_known(self, side: str, ids: Any, places: Indices) -> None:
         """Raise if the model does not know some of the ids."""
-        catalogue, known = self._catalogue(side)
+        catalog, known = self._catalog(side)
         cold = ~((places >= 0) & known[places])
         if cold.any():
-            lost = catalogue.some_of(ids, np.where(cold, -1, 0))
+            lost = catalog.some_of(ids, np.where(cold, -1, 0))
             raise ValueError(
                 f"{side} must be ids that training knows, got {lost}; unknown='mean' or 'nan' "
                 "predicts for others too"
@@ -664,8 +664,8 @@ class Recommender(Storable, ABC):
 
     def _similar(self, side: str, ids: Any, n: int) -> Any:
         integer("n", n, 1)
-        catalogue, known = self._catalogue(side)
-        places, left_out = catalogue.find(side, ids), np.flatnonzero(~known)
+        catalog, known = self._catalog(side)
+        places, left_out = catalog.find(side, ids), np.flatnonzero(~known)
         self._require_known(side, ids, places)
 
         def run(lists: Indices) -> "Found":
@@ -680,8 +680,8 @@ class Recommender(Storable, ABC):
             rows, others, near = ranked(rows, others, near, n)
             return Found(lists[rows], others, near)
 
-        parts = list(_blocks(np.arange(len(places)), len(catalogue)))
-        return _as_lists(ids, as_ids(side, ids), Found.all_of(map(run, parts)), catalogue)
+        parts = list(_blocks(np.arange(len(places)), len(catalog)))
+        return _as_lists(ids, as_ids(side, ids), Found.all_of(map(run, parts)), catalog)
 
     def _near_similarities(self, side: str, places: Indices) -> Near:
         """Return similarities to make lists of, as `_near_scores` does scores."""
@@ -691,7 +691,7 @@ class Recommender(Storable, ABC):
 
 
 class Found(NamedTuple):
-    """Entries of lists: the number of the list, the place in the catalogue, and the score.
+    """Entries of lists: the number of the list, the place in the catalog, and the score.
 
     The entries of a list stand together, best first.
     """
@@ -709,10 +709,10 @@ class Found(NamedTuple):
         return cls(lists[order], places[order], scores[order])
 
 
-def _as_lists(given: Any, keys: NDArray, found: Found, catalogue: Ids) -> Any:
+def _as_lists(given: Any, keys: NDArray, found: Found, catalog: Ids) -> Any:
     """Return the lists of `keys`; the only one if one id was given."""
     ends = np.searchsorted(found.lists, np.arange(len(keys)), side="right")
-    lists = RecommendedLists(keys, catalogue.values[found.places], found.scores, ends)
+    lists = RecommendedLists(keys, catalog.values[found.places], found.scores, ends)
     return lists[0] if _is_one(given) else lists
 
 
@@ -744,7 +744,7 @@ def damped_means(
     return np.divide(sums, mass + damping, out=np.zeros(len(mass)), where=mass > 0)
 
 
-def centred(matrix: Any, mean: float) -> Any:
+def centered(matrix: Any, mean: float) -> Any:
     """Return a sparse matrix less `mean`; as it is if all are equal, as in implicit feedback."""
     if len(matrix.data) == 0 or (matrix.data == matrix.data[0]).all():
         return matrix

@@ -115,12 +115,12 @@ class BiasedRecommender(Recommender):
         """Fit the biases as :class:`BiasBaseline` describes; after 0 epochs they are 0."""
         users, items, weights = ratings.users, ratings.items, ratings.weights
         user_mass, item_mass = ratings.by_user.mass, ratings.by_item.mass
-        centred = ratings.values - ratings.mean
+        centered = ratings.values - ratings.mean
         user_biases, item_biases = np.zeros(ratings.n_users), np.zeros(ratings.n_items)
         for _ in range(n_epochs):
-            left = centred - user_biases[users]
+            left = centered - user_biases[users]
             item_biases = damped_means(left, items, weights, item_mass, item_damping)
-            left = centred - item_biases[items]
+            left = centered - item_biases[items]
             user_biases = damped_means(left, users, weights, user_mass, user_damping)
         self.user_biases_, self.item_biases_ = user_biases, item_biases
 
@@ -142,7 +142,7 @@ class BiasedRecommender(Recommender):
 class BiasBaseline(BiasedRecommender):
     """The mean of all ratings plus a bias for each user and each item.
 
-    A rating is predicted as ``mean + b_i + c_j``. The biases minimise, by alternation::
+    A rating is predicted as ``mean + b_i + c_j``. The biases minimize, by alternation::
 
         sum of w (R_ij - mean - b_i - c_j)^2 + user_damping |b|^2 + item_damping |c|^2
 

@@ -232,7 +232,7 @@ def encoded(table: Table) -> tuple[Reals, list[str]]:
     """Return a table as numbers, and the names of their columns.
 
     Numeric columns get mean 0 and variance 1, or range 1 if they have two values; a category
-    becomes a centred one-hot column. Missing values are 0.
+    becomes a centered one-hot column. Missing values are 0.
     """
     columns: list[Reals] = []
     names: list[str] = []
@@ -241,13 +241,13 @@ def encoded(table: Table) -> tuple[Reals, list[str]]:
             present = column.codes != column.missing_code
             for code, category in enumerate(column.categories):
                 chosen = (column.codes == code).astype(np.float64)
-                columns.append(_centred(chosen, present))
+                columns.append(_centered(chosen, present))
                 names.append(f"{table.name(j)}={category}")
         else:
             values = column.reals()
             present = ~np.isnan(values)
             scale = _scale(values[present])
-            columns.append(_centred(np.where(present, values, 0.0), present) / scale)
+            columns.append(_centered(np.where(present, values, 0.0), present) / scale)
             names.append(table.name(j))
     return np.stack(columns, axis=1), names
 
@@ -260,14 +260,14 @@ def _scale(values: Reals) -> float:
     return float(np.ptp(different) if len(different) == 2 else values.std())
 
 
-def _centred(values: Reals, present: NDArray[np.bool_]) -> Reals:
+def _centered(values: Reals, present: NDArray[np.bool_]) -> Reals:
     """Return the values less their mean, and 0 for missing ones."""
     mean = values[present].mean() if present.any() else 0.0
     return np.where(present, values - mean, 0.0)
 
 
 def _ridge(features: Reals, masses: Reals, totals: Reals, regularization: float) -> Reals:
-    """Return the w that minimises ``sum of m (y - x w)^2 + regularization |w|^2``.
+    """Return the w that minimizes ``sum of m (y - x w)^2 + regularization |w|^2``.
 
     `totals` are the sums of m y. The smaller of the primal and the dual system is solved.
     """

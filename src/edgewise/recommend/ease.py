@@ -37,7 +37,7 @@ class EASE(Recommender):
     The score of an item is the sum of its weights for what the user chose. With X the choices, 1 or
     0, the weights B have the closed form::
 
-        minimise |D (X - X B)|^2 + lambda |B|^2 so that B has no diagonal
+        minimize |D (X - X B)|^2 + lambda |B|^2 so that B has no diagonal
         B_ij = -P_ij / P_jj, with P the inverse of X' D^2 X + lambda
 
     A choice is a positive rating; its size does not matter, its weight does. A user with n choices
@@ -205,7 +205,7 @@ def _gram(chosen: Any, sizes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _inverse(gram: NDArray[Any], penalty: float) -> NDArray[Any]:
-    """Return the inverse of the products, penalised; their array is overwritten."""
+    """Return the inverse of the products, penalized; their array is overwritten."""
     gram[np.diag_indices(len(gram))] += penalty
     potrf, potri = linalg.get_lapack_funcs(("potrf", "potri"), (gram,))
     # The transpose of a symmetric array is in the order that LAPACK overwrites.

@@ -69,7 +69,7 @@ class Filters:
 def owned(name: str, given: Mapping[Any, Any], users: list[Any], ids: Ids, known: bool) -> Owned:
     """Return the items of each user's list, or raise.
 
-    With `known`, every user must have some, perhaps none, and all must be items of the catalogue.
+    With `known`, every user must have some, perhaps none, and all must be items of the catalog.
     """
     lost = next((user for user in users if user not in given), None) if known else None
     if lost is not None:

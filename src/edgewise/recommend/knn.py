@@ -1,4 +1,4 @@
-"""k nearest neighbours among users or items, with similarities that count common ratings only."""
+"""k nearest neighbors among users or items, with similarities that count common ratings only."""
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -26,7 +26,7 @@ SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
 _BIAS_EPOCHS = 10
 
 # The time of SciPy for a product of two entries, and of NumPy for the similarity of two rows or
-# for a neighbour looked up, in entries of an array visited.
+# for a neighbor looked up, in entries of an array visited.
 _VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
 
 
@@ -37,7 +37,7 @@ class Neighbors(NamedTuple):
     similarities: Reals
 
     def entries(self) -> tuple[NDArray[np.int64], Rows, Reals]:
-        """Return the neighbours in compressed rows: starts, numbers and similarities."""
+        """Return the neighbors in compressed rows: starts, numbers and similarities."""
         there = self.others >= 0
         starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         return starts, self.others[there], self.similarities[there]
@@ -59,7 +59,7 @@ def nearest_rows(
     `rows` and `columns` are the ratings by either side, and `values` has a number for each rating
     in their original order. A similarity from m common columns is multiplied by
     ``m / (m + shrinkage)``, and is 0 if m is below `min_support`; only rows below `limit` count.
-    Memory grows with the neighbours, never with all pairs.
+    Memory grows with the neighbors, never with all pairs.
     """
     by_row = values[rows.rows]
     norms = np.sqrt(np.bincount(rows.row_numbers, by_row**2, rows.n_rows))
@@ -88,7 +88,7 @@ def neighbor_sums(
     n_threads: int = 1,
     visits: float = 0.0,
 ) -> tuple[Reals, Reals]:
-    """Return sums over the `k` nearest neighbours of a row that have a value in a column.
+    """Return sums over the `k` nearest neighbors of a row that have a value in a column.
 
     `view` has the ratings by column, `values` a number for each of them. The first sum is of
     similarity times weight times value, the second of similarity times weight, for each pair of a
@@ -125,7 +125,7 @@ def _starts(starts: NDArray[np.int64], rows: Indices) -> NDArray[np.int64]:
 
 
 class Shared(NamedTuple):
-    """What a user's sources add to the items: rated items by similarity, or neighbours' ratings.
+    """What a user's sources add to the items: rated items by similarity, or neighbors' ratings.
 
     The entries of a source are in compressed rows, each with a value and a weight.
     """
@@ -150,7 +150,7 @@ def _spread(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
 
 @dataclass(eq=False, repr=False)
 class KNNRecommender(BiasedRecommender):
-    """Base of user and item neighbourhoods: rows are compared, columns hold the ratings."""
+    """Base of user and item neighborhoods: rows are compared, columns hold the ratings."""
 
     adds_items = True
     stored: ClassVar = {"deviations_": None}
@@ -243,7 +243,7 @@ class KNNRecommender(BiasedRecommender):
         shared: Shared = self._once("shared", self._shared)
         starts, sources, amounts, shares = self._sources(users)
         totals = np.zeros((len(users), self.n_items_))
-        # Implicit feedback takes all neighbours that the fit kept, and no average.
+        # Implicit feedback takes all neighbors that the fit kept, and no average.
         takes_all = self.implicit and self.neighbors_.shape[1] <= self.n_neighbors
         shape = (len(users), 0) if takes_all else totals.shape
         masses, counts = np.zeros(shape), np.zeros(shape, dtype=ROW)
@@ -296,7 +296,7 @@ class KNNRecommender(BiasedRecommender):
             return super()._similarities(side, places)
         size = len(self.neighbors_)
         similar = np.full((len(places), size + 1), -np.inf)
-        # Neighbour -1, none, falls into the extra column, which is cut off.
+        # Neighbor -1, none, falls into the extra column, which is cut off.
         rows = np.arange(len(places))[:, None]
         similar[rows, self.neighbors_[places]] = self.similarities_[places]
         return similar[:, :size]
@@ -320,7 +320,7 @@ class KNNRecommender(BiasedRecommender):
             self.item_biases_[items] = biases[items]
 
     def _replace_neighbors(self, ratings: Ratings, rows: Indices) -> None:
-        """Search the neighbours of some rows again, among all rows."""
+        """Search the neighbors of some rows again, among all rows."""
         n_rows = self._views(ratings)[0].n_rows
         near = self._nearest(ratings, rows, n_rows, ratings.n_users)
         extra = np.empty((n_rows - len(self.neighbors_), near.others.shape[1]))
@@ -336,7 +336,7 @@ class KNNRecommender(BiasedRecommender):
             raise ValueError("neighbors_ must have at least one column")
 
     def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
-        """Explain a score by the baseline and the `n` neighbours that add most.
+        """Explain a score by the baseline and the `n` neighbors that add most.
 
         Examples
         --------
@@ -376,7 +376,7 @@ class KNNRecommender(BiasedRecommender):
 
 
 class ItemKNN(KNNRecommender):
-    r"""Item neighbourhoods: predicts a rating from the user's ratings of the most similar items.
+    r"""Item neighborhoods: predicts a rating from the user's ratings of the most similar items.
 
     The prediction is a baseline, mean plus biases, plus the average of the user's deviations from
     it on the `n_neighbors` nearest items that the user rated:
@@ -388,7 +388,7 @@ class ItemKNN(KNNRecommender):
     Parameters
     ----------
     n_neighbors : int, default 40
-        The most neighbours that a prediction averages.
+        The most neighbors that a prediction averages.
     similarity : {"cosine", "pearson", "adjusted", "residual"} or None, default None
         The cosine of the ratings; of their deviations from the item's mean; from the user's mean
         (the adjusted cosine); or from the baseline. Missing ratings count as 0. None is
@@ -398,12 +398,12 @@ class ItemKNN(KNNRecommender):
     min_support : int, default 1
         The fewest common users.
     n_candidates : int, default 200
-        How many neighbours of each item to store, of which a prediction takes the first
+        How many neighbors of each item to store, of which a prediction takes the first
         `n_neighbors` that the user rated. Memory grows with it.
     damping : float or None, default None
-        delta: pulls predictions from few or weak similarities towards the baseline. None is 0.1.
+        delta: pulls predictions from few or weak similarities toward the baseline. None is 0.1.
     bias_damping : float, default 5
-        Pseudo-ratings at the mean that pull the biases of the baseline towards 0.
+        Pseudo-ratings at the mean that pull the biases of the baseline toward 0.
     implicit : bool, default False
         For implicit feedback: scores are sums of similarities times ratings over the nearest
         items, without a baseline.
@@ -435,7 +435,7 @@ class ItemKNN(KNNRecommender):
             self._replace_neighbors(ratings, added)
 
     def _shared(self) -> Shared:
-        # An item adds to those that it is a neighbour of.
+        # An item adds to those that it is a neighbor of.
         starts, others, similarities = Neighbors(self.neighbors_, self.similarities_).entries()
         shape = len(self.neighbors_), self.n_items_
         turned = sparse.csr_array((similarities, others, starts), shape=shape).tocsc()
@@ -451,7 +451,7 @@ class ItemKNN(KNNRecommender):
 
 
 class UserKNN(KNNRecommender):
-    """User neighbourhoods: predicts a rating from the ratings of the most similar users.
+    """User neighborhoods: predicts a rating from the ratings of the most similar users.
 
     The prediction is the baseline plus the average deviation from it of the `n_neighbors` nearest
     users who rated the item. Parameters and attributes are as for :class:`ItemKNN` with the roles
@@ -495,7 +495,7 @@ class UserKNN(KNNRecommender):
         self.similarities_ = _stacked(self.similarities_, near.similarities, 0)
 
     def _settle(self, ratings: Ratings, users: Indices) -> None:
-        # Folded in, known users had their former selves among their neighbours.
+        # Folded in, known users had their former selves among their neighbors.
         self._replace_neighbors(ratings, users)
 
 

@@ -1,4 +1,4 @@
-"""The nearest neighbours of Iyer 1999: users who order a user's items the same way."""
+"""The nearest neighbors of Iyer 1999: users who order a user's items the same way."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -32,9 +32,9 @@ class RankingNeighbor(ViewerRecommender):
     The distance of a viewer, Iyer's word for another user, is the ranking loss of its ratings:
     the share of the user's pairs of differently rated items that the viewer orders the other way,
     ties counting half (Eq. 5.1). Items that the viewer did not rate get a default score, the level
-    that minimises the loss, or the viewer's mean if it rated all the user's items. Among viewers
+    that minimizes the loss, or the viewer's mean if it rated all the user's items. Among viewers
     with equal loss the nearer has more items in common with the user, then the lower index; among
-    default scores the lowest wins. Weights of viewers' ratings do not count. Neighbours of a user
+    default scores the lowest wins. Weights of viewers' ratings do not count. Neighbors of a user
     are found on first use.
 
     Fitted: `levels_`, the distinct ratings in training, tried as default scores; `viewers_`, the
@@ -46,7 +46,7 @@ class RankingNeighbor(ViewerRecommender):
         The number of nearest viewers to average: 1 in Iyer's experiments, more as the discussion
         proposes.
     viewers : int, sequence of ids or None, default None
-        Who can be a neighbour: a number of users drawn at random, the users with these ids, or
+        Who can be a neighbor: a number of users drawn at random, the users with these ids, or
         all users (None).
     random_state, n_jobs
         See :class:`Recommender`.

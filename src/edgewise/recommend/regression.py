@@ -26,15 +26,15 @@ class UserRegression(ViewerRecommender):
     """Predicts a user's ratings by linear regression on other users' (Iyer 1999, 5.2.3).
 
     With the user's ratings a and the ratings C of the same items by other users (Iyer's viewers),
-    the weights w minimise ``|| w C - a ||``; among the minimisers they are the shortest. A
+    the weights w minimize ``|| w C - a ||``; among the minimizers they are the shortest. A
     viewer's mean stands in for its missing ratings. A user's weights are found on first use.
 
     Fitted: `viewers_`, the indices of the viewers, `viewer_means_`, their mean ratings, and
-    `viewer_scales_`, their standard deviations (1 if not normalised).
+    `viewer_scales_`, their standard deviations (1 if not normalized).
 
     Parameters
     ----------
-    normalise : bool, default False
+    normalize : bool, default False
         Scale the ratings of each viewer and of the user to mean 0 and variance 1 first, as Iyer
         (5.2.6) proposes; predictions are scaled back.
     viewers : int, sequence of ids or None, default None
@@ -56,7 +56,7 @@ class UserRegression(ViewerRecommender):
 
     stored: ClassVar = {"viewer_scales_": "viewers"}
 
-    normalise: bool = parameter(False, flag)
+    normalize: bool = parameter(False, flag)
     viewers: Any = parameter(None, check_viewers)
     random_state: Any = None
     n_jobs: int | None = parameter(None, threads)
@@ -64,7 +64,7 @@ class UserRegression(ViewerRecommender):
     def _fit(self, ratings: Ratings) -> None:
         super()._fit(ratings)
         self.viewer_scales_ = np.ones(len(self.viewers_))
-        if self.normalise:
+        if self.normalize:
             view = ratings.by_user
             spreads = [_spread(view.values[view.span(v)]) for v in self.viewers_.tolist()]
             self.viewer_scales_ = np.array(spreads)
@@ -82,7 +82,7 @@ class UserRegression(ViewerRecommender):
         view = ratings.by_user
         span = view.span(user)
         values, items = view.values[span], view.others[span].astype(np.intp)
-        mean, scale = (float(values.mean()), _spread(values)) if self.normalise else (0.0, 1.0)
+        mean, scale = (float(values.mean()), _spread(values)) if self.normalize else (0.0, 1.0)
         opinions = self._opinions(items)
         opinions[:, self.viewers_ == user] = 0.0
         wanted = (values - mean) / scale
@@ -94,9 +94,9 @@ class UserRegression(ViewerRecommender):
     def _opinions(self, items: Indices) -> Reals:
         """Return the viewers' ratings of some items, shape (items, viewers), with gaps filled."""
         columns, rows, values = self._viewer_ratings(items)
-        fills = np.zeros(len(self.viewers_)) if self.normalise else self.viewer_means_
+        fills = np.zeros(len(self.viewers_)) if self.normalize else self.viewer_means_
         opinions = np.tile(fills, (len(items), 1))
-        if self.normalise:
+        if self.normalize:
             values = (values - self.viewer_means_[columns]) / self.viewer_scales_[columns]
         opinions[rows, columns] = values
         return opinions
@@ -118,13 +118,13 @@ class UserRegression(ViewerRecommender):
 
     def _scores(self, learned: _Learned, total: NDArray) -> Reals:
         """Return scores from the weighted sums of the viewers' deviations from their means."""
-        if self.normalise:
+        if self.normalize:
             return np.asarray(learned.mean + learned.scale * total)
         return np.asarray(total + float(learned.weights @ self.viewer_means_))
 
 
 def least_length(matrix: Reals, wanted: Reals) -> Reals:
-    """Return the shortest vector w that minimises ``|| matrix w - wanted ||``."""
+    """Return the shortest vector w that minimizes ``|| matrix w - wanted ||``."""
     return np.asarray(np.linalg.lstsq(matrix, wanted, rcond=None)[0])
 
 

@@ -29,7 +29,7 @@ class SLIM(EASE):
     """Sparse least squares of each item on others, with weights of at least 0.
 
     The score of an item is the sum of its weights for what the user chose (Ning and Karypis 2011).
-    The weights w of an item, whose choices are the column x of X, minimise::
+    The weights w of an item, whose choices are the column x of X, minimize::
 
         1/2 |D (x - X w)|^2 + lambda / 2 |w|^2 + mu |w|_1, with w >= 0 and 0 for the item itself
 

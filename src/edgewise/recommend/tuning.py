@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from edgewise.common.checks import flag, generator, integer, one_of, positive
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
-from edgewise.recommend.evaluation.catalogue import defined_mean
+from edgewise.recommend.evaluation.catalog import defined_mean
 from edgewise.recommend.evaluation.comparison import (
     Run,
     check_models,

@@ -320,7 +320,7 @@ class _ClassifierReport(BoostedReport):
             return "", []
         values, shares = margin_distribution(self._margin_values())
         at = spaced(len(values), _MARGIN_POINTS)
-        x, y = axis("normalised margin"), axis("share at or below", percent=True, low=0, high=1)
+        x, y = axis("normalized margin"), axis("share at or below", percent=True, low=0, high=1)
         wrong = float((values <= 0).mean())
         lines = [series("share at or below", values[at], shares[at], "steps")]
         edges, heights = histogram(values)

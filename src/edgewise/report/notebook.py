@@ -1,6 +1,6 @@
 """What notebooks show of a fitted model, below scikit-learn's diagram: facts, curve and rules.
 
-The text takes the notebook's colour, and the lines show on light and on dark. Names from the data
+The text takes the notebook's color, and the lines show on light and on dark. Names from the data
 are escaped.
 """
 
@@ -22,7 +22,7 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 340, 170, 44, 34, 8
 _MOST_POINTS = 200
 # Ratio of the largest to the smallest loss from which the axis is logarithmic.
 _LOG_SPAN = 30
-_BLUE, _ORANGE, _GREY = "#2b8cc4", "#d9730d", "#8a8a8a"
+_BLUE, _ORANGE, _GRAY = "#2b8cc4", "#d9730d", "#8a8a8a"
 
 _STYLE = """
 .edgewise-model {font-size: 0.9em; margin: 0.4em 0;}
@@ -39,7 +39,7 @@ _STYLE = """
 """
 
 Line = tuple[str, Reals, str, bool]
-"""The name, values and colour of a line, and whether it is dashed."""
+"""The name, values and color of a line, and whether it is dashed."""
 
 
 def boosted_summary(model: Any) -> str:
@@ -62,7 +62,7 @@ def boosted_summary(model: Any) -> str:
     # With the softmax loss the bound is on the error, else on the Hamming or ranking loss.
     facts.append(("bound", number(float(history["bound"][last]))))
     lines: list[Line] = [
-        ("bound", history["bound"], _GREY, True),
+        ("bound", history["bound"], _GRAY, True),
         (name, history[key], _BLUE, False),
     ]
     for rows, metrics in model.evals_result_.items():
@@ -112,15 +112,15 @@ def _losses(fitted: Mapping[str, Any]) -> tuple[list[Line], str]:
         return [("loss", np.asarray(epochs), _BLUE, False)], "epoch"
     history = fitted.get("history_", {})
     kinds = (
-        ("bound", _GREY, True),
+        ("bound", _GRAY, True),
         ("train_error", _BLUE, False),
         ("train_rmse", _BLUE, False),
         ("validation_rmse", _ORANGE, False),
     )
     found = [
         (name.replace("_", " ").replace("rmse", "RMSE").replace("train ", "training "),
-         np.asarray(history[name]), colour, dashed)
-        for name, colour, dashed in kinds
+         np.asarray(history[name]), color, dashed)
+        for name, color, dashed in kinds
         if name in history and len(history[name])
     ]  # fmt: skip
     return found, "boosting round"
@@ -198,7 +198,7 @@ def _curve(lines: Sequence[Line], step: str, kept: int = 0) -> str:
         return _LEFT + (right - _LEFT) * (place - 1) / (n - 1)
 
     drawn = []
-    for _, values, colour, dashed in lines:
+    for _, values, color, dashed in lines:
         points = " ".join(
             f"{x(place + 1):.1f},{scale.place(float(values[place])):.1f}"
             for place in at.tolist()
@@ -206,19 +206,19 @@ def _curve(lines: Sequence[Line], step: str, kept: int = 0) -> str:
         )
         style = ' stroke-dasharray="5 3"' if dashed else ""
         drawn.append(
-            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.8"{style}/>'
+            f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.8"{style}/>'
         )
     if 0 < kept < n:
         drawn.append(
             f'<line x1="{x(kept):.1f}" y1="{_TOP}" x2="{x(kept):.1f}" y2="{bottom}" '
-            f'stroke="{_GREY}" stroke-dasharray="2 3"/>'
+            f'stroke="{_GRAY}" stroke-dasharray="2 3"/>'
         )
     ticks = "".join(
         f'<text x="{_LEFT - 6}" y="{scale.place(tick) + 4:.1f}" text-anchor="end">{tick:.4g}</text>'
         for tick in scale.ticks()
     )
     axes = (
-        f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="{_GREY}"/>'
+        f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="{_GRAY}"/>'
         f'<g fill="currentColor" font-size="11">{ticks}'
         f'<text x="{_LEFT}" y="{bottom + 14}" text-anchor="middle">1</text>'
         f'<text x="{right}" y="{bottom + 14}" text-anchor="end">{n:,}</text>'
@@ -226,9 +226,9 @@ def _curve(lines: Sequence[Line], step: str, kept: int = 0) -> str:
     )
     told = ", ".join(f"{name} {number(float(values[-1]))}" for name, values, *_ in lines)
     legend = " ".join(
-        f'<span style="white-space: nowrap"><span style="color: {colour}">'
+        f'<span style="white-space: nowrap"><span style="color: {color}">'
         f"{'╌╌' if dashed else '━━'}</span> {escape(name)}</span>"
-        for name, _, colour, dashed in lines
+        for name, _, color, dashed in lines
     )
     return (
         f'<div style="max-width: {_WIDTH}px"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" '

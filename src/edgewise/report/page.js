@@ -130,10 +130,10 @@
     const figure = el("figure", { class: "chart" });
     const name = `chart${(unique += 1)}`;
     figure.append(el("figcaption", { id: name }, block.title));
-    let colour = 0;
+    let color = 0;
     const series = block.series.map((one) => ({
       ...one, hidden: false,
-      tone: one.style === "dash" || one.style === "guide" ? one.style : `s${colour++ % 6}`,
+      tone: one.style === "dash" || one.style === "guide" ? one.style : `s${color++ % 6}`,
     }));
     const named = series.filter((one) => one.style !== "guide");
     const y = { ...block.y };
@@ -626,7 +626,7 @@
 
   const theme = el("button", { type: "button", class: "theme" });
   const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; theme.setAttribute("aria-label", `Change to ${dark() ? "light" : "dark"} colours`); };
+  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; theme.setAttribute("aria-label", `Change to ${dark() ? "light" : "dark"} colors`); };
   theme.addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; label(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
   label();

@@ -54,13 +54,13 @@ _METRIC_WORDS = {
     "precision@10": "Precision at 10",
     "recall@10": "Recall at 10",
     "hit_rate@10": "Hit rate at 10",
-    "catalogue_coverage@10": "Items on lists",
+    "catalog_coverage@10": "Items on lists",
 }
 
 _SHARES = {
     "one_zero_best": "of rounded predictions",
     "disagreement": "of a user's items",
-    "catalogue_coverage@10": "of all items, on a list of ten",
+    "catalog_coverage@10": "of all items, on a list of ten",
 }
 
 
@@ -574,9 +574,9 @@ def _principal(vectors: Any) -> tuple[Reals, Reals]:
     # There are few items, but a row of ratings may be long.
     products = vectors @ vectors.T
     products = np.asarray(products.todense() if hasattr(products, "todense") else products)
-    centred = products - products.mean(axis=0)
-    centred -= centred.mean(axis=1, keepdims=True)
-    sizes, directions = np.linalg.eigh((centred + centred.T) / 2.0)
+    centered = products - products.mean(axis=0)
+    centered -= centered.mean(axis=1, keepdims=True)
+    sizes, directions = np.linalg.eigh((centered + centered.T) / 2.0)
     sizes, directions = np.maximum(sizes[::-1], 0.0), directions[:, ::-1]
     if sizes[0] <= 1e-12 * max(float(np.abs(products).max()), 1e-300):
         raise ValueError("model must have items that differ: all have the same vector")

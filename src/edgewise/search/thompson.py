@@ -25,11 +25,11 @@ class ThompsonSampling(Bandit):
     """Search the `k` columns with the largest rewards in a random draw from their posteriors.
 
     Rewards of column j are normal around an unknown mean, and the means normal around a common
-    centre (Thompson 1933; Agrawal and Goyal 2013). The centre and the variance of the means
+    center (Thompson 1933; Agrawal and Goyal 2013). The center and the variance of the means
     (between) are estimated from the average rewards of all columns tried, the variance of the
     rewards (within) from their distances to their column's average. With n_j rewards that sum to
     s_j, the mean of column j has precision 1/between + n_j/within and expectation
-    (centre/between + s_j/within) over that. A reward seen in a node of a tree counts by the node's
+    (center/between + s_j/within) over that. A reward seen in a node of a tree counts by the node's
     share of the weight, and so tells less. Rewards are discounted as in Raj and Kalyani 2017. Every
     column is searched once, in random order, before any is searched twice.
 
@@ -110,7 +110,7 @@ class ThompsonSampling(Bandit):
         return means + self.exploration * deviations * draws + _UNTRIED * (counts == 0.0)
 
     def _common(self) -> tuple[float, float, float]:
-        """Return the centre and the variance of the means, and the variance of the rewards."""
+        """Return the center and the variance of the means, and the variance of the rewards."""
         counts, sums = self.memory_["counts"], self.memory_["sums"]
         if not counts.all():
             tried = counts > 0.0
@@ -125,9 +125,9 @@ class ThompsonSampling(Bandit):
 
     def _beliefs(self, counts: Reals, sums: Reals) -> tuple[Reals, Reals]:
         """Return the means and the standard deviations of posteriors."""
-        centre, between, within = self.memory_["prior"].tolist()
+        center, between, within = self.memory_["prior"].tolist()
         precision = 1.0 / between + counts / within
-        return (centre / between + sums / within) / precision, 1.0 / np.sqrt(precision)
+        return (center / between + sums / within) / precision, 1.0 / np.sqrt(precision)
 
     def _learn(self, places: Columns, rewards: Reals, weight: float) -> None:
         if not self._faded:

@@ -1,4 +1,4 @@
-"""Theory on arrays: training bounds, margins, generalisation and ranking bounds, pseudo-weights.
+"""Theory on arrays: training bounds, margins, generalization and ranking bounds, pseudo-weights.
 
 Every function is pure and takes numbers from a fitted model or its history.
 """
@@ -11,7 +11,7 @@ from edgewise.theory.bounds import (
     rounds_to_zero_error,
     step,
 )
-from edgewise.theory.generalisation import (
+from edgewise.theory.generalization import (
     MarginBound,
     finite_margin_bound,
     margin_bound,

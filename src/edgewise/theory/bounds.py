@@ -41,7 +41,7 @@ def step(edge: float, total: float = 1.0) -> float: ...
 @overload
 def step(edge: Values, total: float | Values = 1.0) -> NDArray[np.float64]: ...
 def step(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[np.float64]:
-    """Step alpha that minimises the energy of a base classifier with votes of +-1.
+    """Step alpha that minimizes the energy of a base classifier with votes of +-1.
 
     alpha = 1/2 ln((W + edge) / (W - edge)) (Kégl 2014b eq. 11). It is infinite for a perfect
     classifier (edge = W) and odd in the edge.

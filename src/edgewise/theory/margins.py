@@ -1,4 +1,4 @@
-"""Normalised margins, their distribution, and a bound on its lower end."""
+"""Normalized margins, their distribution, and a bound on its lower end."""
 
 from typing import overload
 
@@ -13,7 +13,7 @@ _ROUNDING = 1e-9
 
 
 def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.float64]:
-    """Normalised margin of each example, in [-1, 1] (Iyer 1999 section 3.4.2).
+    """Return the normalized margin of each example, in [-1, 1] (Iyer 1999 section 3.4.2).
 
     The shapes decide which margin; it is positive where the example (or entry) is right, no tie:
 

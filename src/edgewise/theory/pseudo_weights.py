@@ -1,4 +1,4 @@
-"""The binary problem inside a factorised multi-class round, and the sum of its weights.
+"""The binary problem inside a factorized multi-class round, and the sum of its weights.
 
 For given votes v the multi-class edge is a two-class edge, sum_i phi(x_i) * s_i with
 s_i = sum_l w_il v_l y_il. The sign of s_i is the pseudo-label of example i and its absolute value

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import between, integer, one_of, positive, up_to_one
 from edgewise.theory.bounds import exponential_loss_bound
-from edgewise.theory.generalisation import largest_shattered, vapnik_deviation, vote_vc_dimension
+from edgewise.theory.generalization import largest_shattered, vapnik_deviation, vote_vc_dimension
 
 
 def ranking_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:

@@ -167,8 +167,8 @@ def test_rules_on_features_of_users_judge_new_users(tmp_path):
 
 
 def test_unknown_features_are_named(ratings):
-    model = BoostedFactorization(factors="signs", features=["user", "colour"], n_rounds=1)
-    with pytest.raises(ValueError, match=r"features must be among 'user', 'item', got 'colour'"):
+    model = BoostedFactorization(factors="signs", features=["user", "color"], n_rounds=1)
+    with pytest.raises(ValueError, match=r"features must be among 'user', 'item', got 'color'"):
         model.fit(ratings)
 
 
@@ -300,7 +300,7 @@ def test_tastes_are_found_where_users_and_items_have_no_offsets():
 
 
 @pytest.mark.slow
-def test_few_ratings_are_regularised_less():
+def test_few_ratings_are_regularized_less():
     train, test = drawn(60, 40, 0.5, seed=2).split(0.2, random_state=0)
     users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
 
@@ -322,14 +322,14 @@ def test_few_ratings_are_regularised_less():
 
 
 @pytest.mark.real_data
-def test_movies_are_rated_better_than_by_a_tuned_factorisation():
+def test_movies_are_rated_better_than_by_a_tuned_factorization():
     if not datasets.available("ml-100k"):
         pytest.skip("no copy of ml-100k: set EDGEWISE_DATA to a folder that has it")
     train, test = datasets.load("ml-100k", download=False).split("u1")
     model = BoostedFactorization(500, random_state=0).fit(train)
     users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
     wrong = model.predict(users, items, unknown="mean") - test.values
-    # The best tuned biased factorisation has 0.916 here.
+    # The best tuned biased factorization has 0.916 here.
     assert np.sqrt((wrong**2).mean()) < 0.9
 
 
@@ -405,7 +405,7 @@ def test_the_scale_of_ratings_without_levels_is_chosen_with_any_settings():
     assert BoostedFactorization(tuned=True, **given).fit(train).regularization_scale_ == 1
 
 
-def test_a_few_ratings_without_levels_are_hardly_regularised():
+def test_a_few_ratings_without_levels_are_hardly_regularized():
     rng = np.random.default_rng(0)
     users, items = np.divmod(rng.permutation(56), 7)
     values = 2 * rng.normal(size=8)[users] + 2 * rng.normal(size=7)[items]

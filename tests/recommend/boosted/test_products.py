@@ -44,13 +44,13 @@ def test_values_of_users_alone_are_the_best_for_their_votes(ratings):
     found = best_single(scored, "users", ValueStep(counts(ratings, "users"), None, 3.0, 1.0), True)
     ones = np.ones(ratings.n_items)
 
-    def penalised(values):
+    def penalized(values):
         return model_change(scored, values, ones, found.votes) + 1.5 * (values**2).sum()
 
-    best = penalised(found.user_values)
+    best = penalized(found.user_values)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        assert penalised(found.user_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
+        assert penalized(found.user_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
 
 
 def test_values_of_users_in_a_product_are_the_best_for_its_items_and_votes(ratings):
@@ -59,14 +59,14 @@ def test_values_of_users_in_a_product_are_the_best_for_its_items_and_votes(ratin
     start = np.random.default_rng(1).normal(size=(ratings.n_users, 3))
     found = best_products(scored, *sides, start, 2)[1]
 
-    def penalised(values):
+    def penalized(values):
         change = model_change(scored, values, found.item_values, found.votes)
         return change + 2.5 * (values**2).sum()
 
-    best = penalised(found.user_values)
+    best = penalized(found.user_values)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        assert penalised(found.user_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
+        assert penalized(found.user_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
     assert found.gain == pytest.approx(-2 * best, rel=1e-5)
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 from edgewise import Ratings, Recommender, metrics
 from edgewise.recommend import evaluate
-from edgewise.recommend.evaluation import catalogue
+from edgewise.recommend.evaluation import catalog
 
 
 class Drawn(Recommender):
@@ -100,7 +100,7 @@ def test_whole_lists_give_what_positions_give(seed, n_values, monkeypatch):
     model = Drawn(seed, n_values).fit(train)
     names = ["ndcg@4", "precision@4", "recall@4", "success@4", "map", "mrr"]
     by_position = evaluate(model, test, names)
-    monkeypatch.setattr(catalogue, "_BY_POSITION", ())
+    monkeypatch.setattr(catalog, "_BY_POSITION", ())
     whole = evaluate(model, test, names)
     for name in names:
         assert whole[name] == pytest.approx(by_position[name], rel=1e-12), name
@@ -131,7 +131,7 @@ def test_blocks_of_users_change_nothing(monkeypatch, entries):
     train, test = split(2)
     model = Drawn(5, n_values=4).fit(train)
     whole = evaluate(model, test)
-    monkeypatch.setattr(catalogue, "_ENTRIES", entries)
+    monkeypatch.setattr(catalog, "_ENTRIES", entries)
     parts = evaluate(model, test)
     for name, value in whole.items():
         np.testing.assert_allclose(parts[name], value, rtol=1e-12, err_msg=name)
@@ -142,11 +142,11 @@ def test_lists_are_those_that_are_recommended():
     model = Drawn(2, n_values=3).fit(train)
     users = np.unique(test.users)
     lists = [one.ids for one in model.recommend(users, n=7)]
-    names = ["catalogue_coverage", "novelty", "diversity", "average_popularity", "gini"]
+    names = ["catalog_coverage", "novelty", "diversity", "average_popularity", "gini"]
     found = evaluate(model, test, names, k=7)
     counts, vectors = train.by_item.sizes, train.csr().T.toarray()
     expected = {
-        "catalogue_coverage@7": metrics.catalogue_coverage(lists, train.n_items),
+        "catalog_coverage@7": metrics.catalog_coverage(lists, train.n_items),
         "novelty@7": metrics.novelty(lists, counts, train.n_users),
         "diversity@7": metrics.diversity(lists, vectors),
         "average_popularity@7": np.mean([counts[one].mean() / train.n_users for one in lists]),
@@ -155,7 +155,7 @@ def test_lists_are_those_that_are_recommended():
     assert found == pytest.approx(expected)
 
 
-def test_another_catalogue_gives_the_same_values():
+def test_another_catalog_gives_the_same_values():
     train, test = split(6)
     model = Drawn(3).fit(train)
     users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]

@@ -43,7 +43,7 @@ class Scored(Told):
     predicts = "score"
 
 
-class Levelled(Told):
+class Leveled(Told):
     """Has levels of its own."""
 
     predicts_levels = True
@@ -79,7 +79,7 @@ def test_errors_of_predicted_ratings():
 
 def test_the_best_of_level_and_expectation():
     names = [stem + end for stem in ("mae", "nmae", "one_zero") for end in ("", "_level", "_best")]
-    for kind in (Told, Levelled):
+    for kind in (Told, Leveled):
         found = evaluate(model(kind), held_out(), names)
         for stem in ("mae", "nmae", "one_zero"):
             assert found[f"{stem}_best"] == min(found[stem], found[f"{stem}_level"])
@@ -104,7 +104,7 @@ def test_the_order_of_test_items():
     assert found["coverage"] == pytest.approx((1 + 1 / 2) / 2)
 
 
-def test_lists_out_of_the_catalogue():
+def test_lists_out_of_the_catalog():
     names = ["ndcg", "precision", "recall", "map", "auc"]
     found = evaluate(model(), held_out(), names, k=1)
     # Lists: a y z, b w z, c x w, d x y; relevant (4 and more): a y, b z, c w x, d none.
@@ -121,10 +121,10 @@ def test_lists_out_of_the_catalogue():
 
 
 def test_beyond_being_right():
-    names = ["catalogue_coverage", "novelty", "diversity"]
+    names = ["catalog_coverage", "novelty", "diversity"]
     found = evaluate(model(), held_out(), names, k=1)
     # The lists of one are y, w, x, x: three of four items.
-    assert found["catalogue_coverage@1"] == 3 / 4
+    assert found["catalog_coverage@1"] == 3 / 4
     # All items were rated by two of the four users.
     assert found["novelty@1"] == pytest.approx(1.0)
     assert np.isnan(found["diversity@1"])

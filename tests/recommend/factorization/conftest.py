@@ -1,4 +1,4 @@
-"""Random ratings that the tests of factorisation share."""
+"""Random ratings that the tests of factorization share."""
 
 import numpy as np
 import pytest

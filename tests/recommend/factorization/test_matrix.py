@@ -1,4 +1,4 @@
-"""Matrix factorisation: three solvers of one function."""
+"""Matrix factorization: three solvers of one function."""
 
 import numpy as np
 import pytest

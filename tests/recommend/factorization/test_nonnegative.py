@@ -1,4 +1,4 @@
-"""Non-negative factorisation: the loss never rises, and nothing is ever below 0."""
+"""Non-negative factorization: the loss never rises, and nothing is ever below 0."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The function that all solvers minimise: by hand, and its gradient by finite differences."""
+"""The function that all solvers minimize: by hand, and its gradient by finite differences."""
 
 from dataclasses import replace
 

@@ -41,7 +41,7 @@ def test_each_method_is_as_good_as_it_should_be(movielens):
             MatrixFactorization(random_state=0),
         )
     }
-    # A tuned biased factorisation is known to reach 0.928 on this split.
+    # A tuned biased factorization is known to reach 0.928 on this split.
     assert errors["MatrixFactorization"] < 0.925
     assert errors["NonNegativeFactorization"] < 0.94
     assert errors["SVDRecommender"] < 0.945

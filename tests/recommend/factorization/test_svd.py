@@ -12,7 +12,7 @@ def full_matrix(seed=0, shape=(8, 6)):
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_least_squares_and_decomposition_give_the_same_product(k):
-    # Shi 2025: with R fully observed and no regularisation, the best product UV' is the same.
+    # Shi 2025: with R fully observed and no regularization, the best product UV' is the same.
     R = full_matrix()
     ratings = Ratings.from_matrix(R)
     svd = SVDRecommender(k, fill="zero").fit(ratings)

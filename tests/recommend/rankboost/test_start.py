@@ -36,7 +36,7 @@ def test_of_one_user_nothing_is_left():
 
 
 @pytest.mark.parametrize("pair_weight", ["equal", "difference"])
-def test_the_weight_minimises_the_loss_of_all_pairs(pair_weight):
+def test_the_weight_minimizes_the_loss_of_all_pairs(pair_weight):
     ratings = world(2)
     means_of_items = ItemMeans.of(ratings)
 

@@ -70,7 +70,7 @@ class DeviceState(State):
 
     @property
     def start(self) -> tuple[Any, Any, Any]:
-        """The initial weights, as kernels take them, not yet normalised."""
+        """The initial weights, as kernels take them, not yet normalized."""
         return self.rows, self.by_label, self.matrix
 
 

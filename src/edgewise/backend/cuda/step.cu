@@ -55,7 +55,7 @@ extern "C" __global__ void sum_edges(i64 n, int n_scores, const i8* labels, cons
     flush_sums(held, sums, 3 * n_scores, fits);
 }
 
-// Multiply the weights and move the scores, then quantise. IN step (4, K): the factors where rule
+// Multiply the weights and move the scores, then quantize. IN step (4, K): the factors where rule
 // and label agree and where not, what scores change by, and the votes; target (the row's class, -1
 // where there is none). OUT sums (4 K + 2): of S, of |S|, the mass of wrong entries of label -1 and
 // of +1, then | sum over l of w y v | before the step and the mass of wrong rows.
@@ -134,7 +134,7 @@ __device__ inline f64 initial_weight(const Initial& initial, i64 n, int n_scores
 #define SOFTMAX 2
 
 // Move the scores and compute the weights from them. IN step (2, K): what scores change by, and the
-// votes. OUT weights, not normalised, scores, and sums (2): of the weights in units, and of
+// votes. OUT weights, not normalized, scores, and sums (2): of the weights in units, and of
 // | sum over l of w y v | before the step.
 extern "C" __global__ void reweigh(i64 n, int n_scores, const i8* labels, const i8* signs, const f64* reals, int n_outputs,
                                    const f64* step, const f64* start_rows, const f64* start_labels,

@@ -1,4 +1,4 @@
-"""The loops of matrix factorisation, compiled; `backend.reference.factorization` says what they do.
+"""The loops of matrix factorization, compiled; `backend.reference.factorization` says what they do.
 
 Arguments are read (IN) or written (OUT). No row depends on another row of the same call, so threads
 can share rows in any way.
@@ -219,7 +219,7 @@ def _solve(matrix, right, tiny):  # type: ignore[no-untyped-def]
 def ridge_rows(  # type: ignore[no-untyped-def]
     start, stop, starts, others, weights, targets, design, base, scales, penalties, tiny, solutions
 ):
-    """Solve the regularised least squares of the rows from start to stop; OUT solutions."""
+    """Solve the regularized least squares of the rows from start to stop; OUT solutions."""
     k = design.shape[1]
     matrix, right = np.empty((k, k)), np.empty(k)
     for i in range(start, stop):

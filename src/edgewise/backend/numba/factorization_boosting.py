@@ -1,4 +1,4 @@
-"""The passes of boosted factorisation over the ratings from start to stop.
+"""The passes of boosted factorization over the ratings from start to stop.
 
 Its reference has the same functions in NumPy and gives the same bits.
 """

@@ -1,4 +1,4 @@
-"""Nearest neighbours, compiled: the same bits as `backend.reference.neighbors`.
+"""Nearest neighbors, compiled: the same bits as `backend.reference.neighbors`.
 
 Each function notes which arguments it reads (IN) and writes (OUT).
 """
@@ -12,7 +12,7 @@ RELEASES_GIL = True
 
 @inner
 def _sift(similarities, rows, place, size):  # type: ignore[no-untyped-def]
-    """Restore a heap below `place`, with the worst neighbour on top."""
+    """Restore a heap below `place`, with the worst neighbor on top."""
     similarity, row = similarities[place], rows[place]
     child = 2 * place + 1
     while child < size:
@@ -115,7 +115,7 @@ def nearest(  # type: ignore[no-untyped-def]
 def averages(  # type: ignore[no-untyped-def]
     near, similarities, starts, others, values, weights, targets, columns, k, totals, masses
 ):
-    """Sum over the neighbours with a value in a column: see the reference. OUT totals, masses."""
+    """Sum over the neighbors with a value in a column: see the reference. OUT totals, masses."""
     n_rows = len(near)
     if len(others) > 0:
         n_rows = max(n_rows, others.max() + 1)

@@ -185,7 +185,7 @@ def reweigh(  # type: ignore[no-untyped-def]
     """Move the scores of the rows from start to stop and compute their weights from the scores.
 
     IN the arguments up to unit, the fixed point of the sums; an entry's initial weight is its
-    row's, or its entry of matrix (K, n), times its label's. OUT weights, not normalised, scores.
+    row's, or its entry of matrix (K, n), times its label's. OUT weights, not normalized, scores.
     Return the sums of the weights and of ``| sum over l of w y v |`` before the step.
     """
     total, pseudo = np.int64(0), np.int64(0)

@@ -15,7 +15,7 @@ from edgewise.common.compiled import cached
 inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # The same for loops of divisions, which a check for 0 would keep from vector instructions.
 in_lanes = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy")
-# A long function that has a single caller: as an inner one it would be optimised twice.
+# A long function that has a single caller: as an inner one it would be optimized twice.
 inlined = njit(nogil=True, inline="always")
 kernel = cached(nogil=True, no_cfunc_wrapper=True)
 

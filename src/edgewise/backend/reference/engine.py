@@ -76,7 +76,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         scale: float | None = None,
         n_all: int | None = None,
     ) -> HostState:
-        """Return the state before the first round; `scale` normalises a part of `n_all` rows."""
+        """Return the state before the first round; `scale` normalizes a part of `n_all` rows."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         row_mass = fixed(targets.row_weights)
         if scale is not None:
@@ -287,7 +287,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         factors[agreement == 0] = step.rest
         state.weights *= factors
         state.scores += signs * step.coefficients[:, None]
-        _quantise(state)
+        _quantize(state)
         wrong = (state.scores > 0) != (state.labels > 0)
         by_label = [(wrong & (state.labels == y)) @ state.row_mass for y in (-1, 1)]
         wrong_rows = state.row_mass[_wrong_rows(state, wrong)].sum()
@@ -313,7 +313,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def refresh(self, state: HostState) -> None:
         largest = self.restore_weights(state, self.least_margin(state))
         shift = exact_shift(state.weights.size, largest)
-        self.normalise(state, math.ldexp(self.total_weight(state, shift), -shift))
+        self.normalize(state, math.ldexp(self.total_weight(state, shift), -shift))
 
     def least_margin(self, state: HostState) -> float:
         """Return the least margin y f of an entry that has any weight."""
@@ -323,7 +323,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         )
 
     def restore_weights(self, state: HostState, least: float) -> float:
-        """Compute the weights from the scores, not yet normalised; return the largest.
+        """Compute the weights from the scores, not yet normalized; return the largest.
 
         The largest exponent is 0.
         """
@@ -337,8 +337,8 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         rows = (np.rint(np.ldexp(row, shift)).astype(np.int64).sum() for row in state.weights)
         return sum(int(total) for total in rows)
 
-    def normalise(self, state: HostState, total: float) -> None:
-        """Divide the weights by their total, and quantise them."""
+    def normalize(self, state: HostState, total: float) -> None:
+        """Divide the weights by their total, and quantize them."""
         state.weights /= total
         self.advance(state, None, Step.scaling(state.n_scores))
 
@@ -491,7 +491,7 @@ def softmax_residuals(labels: Signs, scores: Reals) -> Reals:
     return np.where(labels > 0, others, grown) / total
 
 
-def _quantise(state: HostState) -> None:
+def _quantize(state: HostState) -> None:
     whole = state.whole
     signed = np.rint(state.weights * SEARCH_SCALE).astype(np.int64) * state.labels
     whole.signed_totals = signed.sum(axis=1)

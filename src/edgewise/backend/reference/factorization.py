@@ -1,4 +1,4 @@
-"""The loops of matrix factorisation in NumPy: what `backend.numba.factorization` computes.
+"""The loops of matrix factorization in NumPy: what `backend.numba.factorization` computes.
 
 Both agree within rounding errors. Arguments are read (IN) or written (OUT).
 """
@@ -105,7 +105,7 @@ def sparse_rows(
 ) -> None:  # fmt: skip
     """Regress the items from start to stop on all others by coordinate descent; OUT weights.
 
-    Row i of the weights minimises ``w' G w / 2 - G_i w + ridge |w|^2 / 2 + lasso |w|_1`` with all
+    Row i of the weights minimizes ``w' G w / 2 - G_i w + ridge |w|^2 / 2 + lasso |w|_1`` with all
     weights at least 0 and that of the item itself 0.
     """
     rows = np.arange(start, stop)
@@ -138,7 +138,7 @@ def ridge_rows(
     start: int, stop: int, starts: Starts, others: Rows, weights: Reals, targets: Reals,
     design: Reals, base: Reals, scales: Reals, penalties: Reals, tiny: float, solutions: Reals,
 ) -> None:  # fmt: skip
-    """Solve the regularised least squares of the rows from start to stop; OUT solutions.
+    """Solve the regularized least squares of the rows from start to stop; OUT solutions.
 
     Row i has the matrix ``base + sum of w y y' + scales[i] diag(penalties)`` over its entries and
     the right side ``sum of targets y``, where y is the row of the design at the entry's other end.
@@ -160,7 +160,7 @@ def ridge_rows(
 def solved(matrices: Reals, right: Reals, tiny: float) -> Reals:
     """Return the solutions of many symmetric systems by Cholesky decomposition.
 
-    Systems may be singular, as without regularisation: where less than `tiny` of a diagonal entry
+    Systems may be singular, as without regularization: where less than `tiny` of a diagonal entry
     is left, its equation is redundant and its unknown is 0. LAPACK would raise instead.
     """
     upper, x = matrices.copy(), right.copy()

@@ -1,4 +1,4 @@
-"""The passes of boosted factorisation over the ratings from start to stop, in NumPy.
+"""The passes of boosted factorization over the ratings from start to stop, in NumPy.
 
 Sums are taken in the order of the ratings, as in the compiled kernels, so that the bits agree.
 """
@@ -13,8 +13,8 @@ FARTHEST = np.float32(7.9)
 WIDTH = 8
 """Products at a time: their values fill one vector register."""
 
-# The curvature of the squared error of standardised ratings, which makes a rating weigh as much as
-# the columns of five levels do together: one regularisation suits both.
+# The curvature of the squared error of standardized ratings, which makes a rating weigh as much as
+# the columns of five levels do together: one regularization suits both.
 CURVATURE = np.float32(0.5)
 
 # The least sum that chances of one-hot columns are divided by: in single precision all may be 0.
@@ -94,7 +94,7 @@ def slopes(
     """Return the negative gradient and the hessian of a column, and the chance of a yes.
 
     A level above one and up to another is a yes. With `squared` the score is the rating itself,
-    standardised, in place of a chance.
+    standardized, in place of a chance.
     """
     f = scores[part]
     if squared:

@@ -1,4 +1,4 @@
-"""Nearest neighbours in NumPy and SciPy: the same bits as `backend.numba.neighbors`."""
+"""Nearest neighbors in NumPy and SciPy: the same bits as `backend.numba.neighbors`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +80,10 @@ def averages(
     weights: Reals, targets: NDArray[np.intp], columns: NDArray[np.intp], k: int, totals: Reals,
     masses: Reals,
 ) -> None:  # fmt: skip
-    """Sum over the neighbours of a row that have a value in a column, for pairs of the two.
+    """Sum over the neighbors of a row that have a value in a column, for pairs of the two.
 
-    IN near, similarities: the neighbours of each row; a matrix by columns, with weights; targets,
-    columns: the pairs, best ordered by column; k: the most neighbours that count. OUT totals: the
+    IN near, similarities: the neighbors of each row; a matrix by columns, with weights; targets,
+    columns: the pairs, best ordered by column; k: the most neighbors that count. OUT totals: the
     sums of similarity times weight times value; masses: of similarity times weight.
     """
     n_rows = int(max(len(near), others.max(initial=0) + 1))
@@ -94,7 +94,7 @@ def averages(
         sizes = np.diff(starts)[present]
         first = np.cumsum(sizes) - sizes
         entries = np.arange(sizes.sum()) + np.repeat(starts[present] - first, sizes)
-        # The last column is where neighbour -1, none, is looked up.
+        # The last column is where neighbor -1, none, is looked up.
         held = np.full((len(present), n_rows + 1), -1, dtype=np.int64)
         held[np.repeat(np.arange(len(present)), sizes), others[entries]] = entries
         at = held[place[:, None], near[targets[part]]]

@@ -1,4 +1,4 @@
-"""Boosted factorisation: products of user values and item values, learned round by round."""
+"""Boosted factorization: products of user values and item values, learned round by round."""
 
 from edgewise.recommend.boosted.model import BoostedFactorization
 

@@ -34,7 +34,7 @@ _MOST_DIRECTIONS, _LEAST_SIZE = 100, 1e-6
 class UserSystem:
     """How the ratings of a user follow from its values in rounds that have any.
 
-    A standardised rating is `base` plus the product of `design` and values, and noise of some
+    A standardized rating is `base` plus the product of `design` and values, and noise of some
     variance. Values vary by 1.
     """
 
@@ -46,7 +46,7 @@ class UserSystem:
         self.design = np.column_stack([parts[t] for t in self.solved]).astype(np.float64)
 
     def left(self, items: Rows, values: Reals) -> Reals:
-        """Return how far standardised ratings are above the base."""
+        """Return how far standardized ratings are above the base."""
         return (values - self.levels.low) / self.levels.gaps()[0] - self.base[items]
 
     def values(self, view: Grouped, weights: Reals, n_threads: int) -> Reals:
@@ -74,15 +74,15 @@ def joint_rounds(
 ) -> list[FactorRound]:
     """Return what rounds found as values of items alone, of users alone, and few products.
 
-    `noise` is the variance of standardised ratings about what a user thinks.
+    `noise` is the variance of standardized ratings about what a user thinks.
     """
     at = (found.votes != 0.0).any(axis=1)
     users, items = found.users[:, at] * found.votes[at, 0], found.items[:, at].astype(np.float64)
     rated = ratings.by_user.sizes > 0, ratings.by_item.sizes > 0
     # The mean over items is an offset of the user: taste is what a user likes more than others.
-    centre = items[rated[1]].mean(axis=0)
-    items -= centre
-    offsets = found.user_offsets[:, 0] + users @ centre
+    center = items[rated[1]].mean(axis=0)
+    items -= center
+    offsets = found.user_offsets[:, 0] + users @ center
     mean, offset = users[rated[0]].mean(axis=0), float(offsets[rated[0]].mean())
     apart = users - mean
     spread, axes = np.linalg.eigh(apart[rated[0]].T @ apart[rated[0]] / rated[0].sum())

@@ -9,7 +9,7 @@ from edgewise.common.dtypes import Reals, Rows
 
 TARGETS = ("auto", "ordered", "one_hot", "binary", "value")
 
-# With more distinct ratings than this, neighbouring ones share a level.
+# With more distinct ratings than this, neighboring ones share a level.
 MOST_LEVELS = 20
 
 # Scores become chances this many at a time, which stay in the cache.

@@ -1,4 +1,4 @@
-"""Boosted factorisation: ratings as a sum of products of user values and item values."""
+"""Boosted factorization: ratings as a sum of products of user values and item values."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -44,7 +44,7 @@ _ROUNDS, _SIGN_ROUNDS = 1000, 500
 _RATE, _SIGN_RATE = 0.1, 0.05
 _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
 
-# The same for ratings without levels, and the variance of standardised ratings about what a user
+# The same for ratings without levels, and the variance of standardized ratings about what a user
 # thinks. Chosen on generated sets of few and many items, rated by most users or by few.
 _VALUE_ROUNDS, _VALUE_REGULARIZATION, _NOISE = 400, 50.0, 1 / 6
 _VALUE_SCALES = (1.0, 4.0, 16.0, 64.0)
@@ -61,7 +61,7 @@ _ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-6
 
 @dataclass(eq=False, repr=False)
 class BoostedFactorization(Recommender):
-    """Boosting with products of user values and item values: a factorisation learned by rounds.
+    """Boosting with products of user values and item values: a factorization learned by rounds.
 
     The score of a user and an item in each score column is the sum over rounds of a user's value
     times an item's value times votes (Kégl and Busa-Fekete 2009a, remark 2). The columns ask "is
@@ -83,7 +83,7 @@ class BoostedFactorization(Recommender):
         found, which the model keeps in their place. "auto" is "ordered" up to 20 distinct ratings
         and for signs, and "value" beyond.
     factors : {"real", "signs"}, default "real"
-        The kind of values: Newton steps on the logistic loss, regularised and shared among similar
+        The kind of values: Newton steps on the logistic loss, regularized and shared among similar
         users and items, made for low error; or -1 and +1, and AdaBoost.MH as in the paper.
     votes : {"real", "discrete"}, default "real"
         Whether votes for the score columns have sizes, or only signs. With real factors, values of
@@ -141,7 +141,7 @@ class BoostedFactorization(Recommender):
         The factors: the score of column l is the sum over terms of user, item and vote. Rounds
         that repeat each other are one term. With one score column votes are all 1.
     regularization_scale_ : float
-        The factor on the usual regularisation; 1 if not tuned.
+        The factor on the usual regularization; 1 if not tuned.
     levels_ : array
         The rating of each level.
     n_rounds_ : int
@@ -422,7 +422,7 @@ class BoostedFactorization(Recommender):
             self.history_["validation_rmse"] = np.array(held_out.errors[1:])
 
     def _best_scale(self, ratings: Ratings, seed: int) -> float:
-        """Return the factor on the usual regularisation with the least error on a tenth."""
+        """Return the factor on the usual regularization with the least error on a tenth."""
         usual = (
             ("regularization", _VALUE_REGULARIZATION),
             ("bias_regularization", _BIAS_REGULARIZATION),
@@ -445,7 +445,7 @@ class BoostedFactorization(Recommender):
         return _VALUE_SCALES[int(np.argmin(errors))]
 
     def _noise(self, settings: training.FactorSettings) -> float:
-        """Return the variance of standardised ratings about what a user thinks."""
+        """Return the variance of standardized ratings about what a user thinks."""
         return _NOISE * settings.regularization / _VALUE_REGULARIZATION
 
     def _fit_real(
@@ -515,7 +515,7 @@ class BoostedFactorization(Recommender):
         return [one._replace(step=step) for one, step in zip(found, steps, strict=True)]
 
     def _settings(self, seed: int = 0, scale: float | None = None) -> training.FactorSettings:
-        """Return how real values are learned, by a scale of regularisation or the tuned one."""
+        """Return how real values are learned, by a scale of regularization or the tuned one."""
         by = self.regularization_scale_ if scale is None else scale
         own, alone, shared = (
             by * usual if given is None else float(given)

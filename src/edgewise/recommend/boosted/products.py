@@ -1,4 +1,4 @@
-"""The rounds of boosted factorisation: products of user values and item values, and votes on them.
+"""The rounds of boosted factorization: products of user values and item values, and votes on them.
 
 Along a product h = U Z v the loss changes by about ``- sum(gradient h) + sum(hessian h^2) / 2``,
 where gradients are negative ones. With two of U, Z and v fixed, the best of the third is a division
@@ -8,7 +8,7 @@ are found at a time, from different starts along the same gradients.
 
 A user with few ratings tells little alone, but others who rated the same items tell something about
 it. So a value has two parts: a sum of weights of the user's indicator features (the items it rated,
-and its own features), and a Newton step of the user's own, regularised towards that sum. Items are
+and its own features), and a Newton step of the user's own, regularized toward that sum. Items are
 treated in the same way.
 """
 
@@ -158,7 +158,7 @@ class ValueStep:
     """How the values of users, or of items, follow from gradients and hessians.
 
     `counts` has the weight of each row's ratings. `indicators` is None or a sparse matrix, with
-    weights regularised by `share_regularization`, whose rows `threads` multiply side by side.
+    weights regularized by `share_regularization`, whose rows `threads` multiply side by side.
     Gradients, hessians and values have a column for each product.
     """
 
@@ -213,7 +213,7 @@ class ValueStep:
 def newton_step(
     gradients: Reals, hessians: Reals, regularization: float, prior: Reals | None
 ) -> Reals:
-    """Return Newton steps, regularised towards a prior (None: 0)."""
+    """Return Newton steps, regularized toward a prior (None: 0)."""
     total = hessians + regularization
     safe = np.where(total > 0, total, 1.0)
     if prior is None:

@@ -1,4 +1,4 @@
-"""The rounds of a boosted factorisation, and the few factors that they come down to."""
+"""The rounds of a boosted factorization, and the few factors that they come down to."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Boosted factorisation with subset indicators: AdaBoost.MH on users, items and features.
+"""Boosted factorization with subset indicators: AdaBoost.MH on users, items and features.
 
 The rows are the ratings, and the columns are the user, the item, and the features of both. A rule
 tests users and items, so its output is the product of a sign for each user and a sign for each

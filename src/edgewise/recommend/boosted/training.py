@@ -1,4 +1,4 @@
-"""The rounds of boosted factorisation with real values: training, tuning, and new users."""
+"""The rounds of boosted factorization with real values: training, tuning, and new users."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -33,30 +33,30 @@ _LEAST_MASS = 1e-6
 # values of one side alone; turns within a round. Chosen on ratings held out of MovieLens 100K.
 _BIAS_ROUNDS, _BIAS_RATE, _SWEEPS = 30, 0.3, 2
 
-# With fewer ratings than this there are too few to hold out: then regularise by the least scale.
+# With fewer ratings than this there are too few to hold out: then regularize by the least scale.
 FEWEST, LEAST_SCALE = 30, 1 / 64
 
 # The share of the ratings that settings are chosen on.
 HELD_OUT = 0.1
 
-# Factors on the usual regularisation. What suits many ratings leaves nothing to learn from few, and
-# then neighbouring factors look the same: try all. Many ratings cost more, and differ less.
+# Factors on the usual regularization. What suits many ratings leaves nothing to learn from few, and
+# then neighboring factors look the same: try all. Many ratings cost more, and differ less.
 _SCALES_OF_FEW = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 1024)
 _SCALES_OF_MANY = (4.0, 1.0, 1 / 4)
 MANY = 50_000
-"""With fewer ratings than this, the best regularisation differs most from one set to another."""
+"""With fewer ratings than this, the best regularization differs most from one set to another."""
 
 # Products follow after the rounds of users alone and items alone, which must not end the search.
 _TUNING_PATIENCE = 160
 
-# More ratings allow for more rounds, and want values regularised more, since each round then takes
+# More ratings allow for more rounds, and want values regularized more, since each round then takes
 # less of what is particular to a user: both grow with the root of their number from here on, up to
 # a factor. Chosen on ratings held out of MovieLens 100K and of parts of 1M.
 _USUAL, _MOST = 80_000, 4.0
 
 
 def growth(n_ratings: int) -> float:
-    """Return the factor on the usual rounds and regularisation for this many ratings."""
+    """Return the factor on the usual rounds and regularization for this many ratings."""
     return float(np.clip((n_ratings / _USUAL) ** 0.5, 1.0, _MOST))
 
 
@@ -222,7 +222,7 @@ class _RoundSearch:
 def tune(
     ratings: Ratings, levels: Levels, scaled: Callable[[float], FactorSettings]
 ) -> tuple[float, int]:
-    """Return the factor on the usual regularisation, and the number of rounds.
+    """Return the factor on the usual regularization, and the number of rounds.
 
     They have the least error on a tenth of the ratings held out; `scaled` has the settings.
     """

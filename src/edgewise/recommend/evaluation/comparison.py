@@ -20,7 +20,7 @@ from edgewise.common.text import counted, text_table
 from edgewise.metrics.significance import Z95
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender
-from edgewise.recommend.evaluation.catalogue import defined_mean
+from edgewise.recommend.evaluation.catalog import defined_mean
 from edgewise.recommend.evaluation.evaluator import (
     BEST,
     DEFAULT_METRICS,
@@ -105,9 +105,9 @@ def compare(
     check_relevant(relevant)
     one_of("unknown", unknown, UNKNOWN)
     one_of("by", by, COMPARE_BY)
-    labelled = [(repr(name), model) for name, model in named.items()]
+    labeled = [(repr(name), model) for name, model in named.items()]
     splits = splits_of(ratings, n_folds, random_state, by=by)
-    runs = evaluate_on_splits("models", labelled, splits, needed, relevant, unknown, verbose)
+    runs = evaluate_on_splits("models", labeled, splits, needed, relevant, unknown, verbose)
     names = tuple(metric.name for metric in chosen)
     return RecommenderComparison(tuple(named), names, *_gathered(named, runs, chosen))
 
@@ -159,7 +159,7 @@ class RecommenderComparison:
         For each model and metric such as "mae_best", the output in use: "expected" or "level".
     users_ : dict of str to dict of str to UserSums
         For each model and metric, its sums over users, from which intervals come. Metrics of all
-        lists together, "catalogue_coverage" and "gini", have none.
+        lists together, "catalog_coverage" and "gini", have none.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from edgewise.metrics import RANKING_METRICS, Lists, mean_average_precision
 from edgewise.metrics import ratings as errors
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
-from edgewise.recommend.evaluation.catalogue import list_values, mean_of
+from edgewise.recommend.evaluation.catalog import list_values, mean_of
 from edgewise.recommend.evaluation.users import Measured, UserSums, UserValues
 
 _ORDER_METRICS: dict[str, Callable[..., Any]] = {
@@ -31,7 +31,7 @@ class RecommenderMetric:
     """A metric by name: what it evaluates, its direction, and its cut-off if it takes one.
 
     `evaluates` is "ratings" (predictions of test pairs), "order" (of each user's test items) or
-    "lists" (recommended out of the whole catalogue).
+    "lists" (recommended out of the whole catalog).
     """
 
     base: str
@@ -67,7 +67,7 @@ METRICS: dict[str, RecommenderMetric] = {
     **_metrics("order", "ap", "prot", "coverage"),
     **_metrics("lists", "ndcg", "precision", "recall", "hit_rate", cut=True),
     **_metrics("lists", "map", "mrr", "auc"),
-    **_metrics("lists", "catalogue_coverage", "novelty", "diversity", cut=True),
+    **_metrics("lists", "catalog_coverage", "novelty", "diversity", cut=True),
     **_metrics("lists", "average_popularity", "gini", cut=True, larger_is_better=False),
 }
 DEFAULT_METRICS = tuple(METRICS)
@@ -148,13 +148,13 @@ def evaluate(
       to the prediction or the model's own; with "_best" the smaller.
     - The order of each user's test items (Iyer 1999 section 5.2.4), where the user's highest rating
       is good: "disagreement", "ap", "prot", "coverage". Users with equal ratings are skipped.
-    - Lists out of the whole catalogue, without items that the user rated in training: "ndcg",
+    - Lists out of the whole catalog, without items that the user rated in training: "ndcg",
       "precision", "recall" and "hit_rate" (any relevant item on the list) at k, "map", "mrr" and
       "auc", or any metric of TREC runs, such as "err", in ten times the time. Relevant items that
       training does not know count as missed; users without relevant items are skipped; ties count
       by their expectation.
-    - Lists of k items beyond accuracy: "catalogue_coverage", "novelty" (in bits) and "diversity";
-      "average_popularity" and "gini", which are lower for lists that favour popular items less.
+    - Lists of k items beyond accuracy: "catalog_coverage", "novelty" (in bits) and "diversity";
+      "average_popularity" and "gini", which are lower for lists that favor popular items less.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def evaluate(
         For users and items that training does not know: predict shrunken means and list what is
         popular, skip them, or raise.
     per_user : bool, default False
-        Return the values of each user. "catalogue_coverage" and "gini", which are of all lists
+        Return the values of each user. "catalog_coverage" and "gini", which are of all lists
         together, are left out.
 
     Returns
@@ -218,7 +218,7 @@ class Evaluator:
         self.model, self.test = model, test
         self.unknown = one_of("unknown", unknown, UNKNOWN)
         trained = model._trained()
-        # Where the users and items of the test catalogue are in the training catalogue.
+        # Where the users and items of the test catalog are in the training catalog.
         self.user_places = trained.user_ids.find("users", test.user_ids.values)
         item_places = trained.item_ids.find("items", test.item_ids.values)
         self.users, self.items = self.user_places[test.users], item_places[test.items]

@@ -58,7 +58,7 @@ def exposure(
     users: Any = None,
     k: int = 10,
 ) -> GroupExposure:
-    """Count how often groups of items are recommended, to see whether a model favours some.
+    """Count how often groups of items are recommended, to see whether a model favors some.
 
     Parameters
     ----------

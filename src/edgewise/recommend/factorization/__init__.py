@@ -1,1 +1,1 @@
-"""Factor models: matrix factorisation, truncated SVD, non-negative and implicit factorisation."""
+"""Factor models: matrix factorization, truncated SVD, non-negative and implicit factorization."""

@@ -120,7 +120,7 @@ class FactorModel(Recommender):
     def vectors(self, side: str) -> Vectors:
         """Return a vector for each user or item; the product of two is the score of the pair.
 
-        For an index of nearest neighbours by inner product, which finds good items among millions
+        For an index of nearest neighbors by inner product, which finds good items among millions
         without scoring all. Products equal the scores up to rounding, and predicted ratings before
         these are cut off at the ends of the scale.
 
@@ -146,8 +146,8 @@ class FactorModel(Recommender):
         True
         """
         one_of("side", side, SIDES)
-        catalogue, known = self._catalogue(side)
-        return Vectors(catalogue.values[known], self._factors_of(side)[known])
+        catalog, known = self._catalog(side)
+        return Vectors(catalog.values[known], self._factors_of(side)[known])
 
     def _factors_of(self, side: str) -> Reals:
         """Return a row for each user or item, whose products are the scores."""

@@ -1,4 +1,4 @@
-"""Matrix factorisation for implicit feedback (Hu, Koren and Volinsky 2008)."""
+"""Matrix factorization for implicit feedback (Hu, Koren and Volinsky 2008)."""
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -42,7 +42,7 @@ class ImplicitFactorization(FactorModel):
 
     The preference p of a pair is 1 if its rating r is positive, else 0; the confidence is
     ``c = 1 + alpha |r|``, with r = 0 for pairs without a rating (Hu, Koren and Volinsky 2008).
-    The factors minimise::
+    The factors minimize::
 
         1/2 sum over all pairs of c_ij (p_ij - X_i Y_j')^2 + lambda / 2 (|X|^2 + |Y|^2)
 
@@ -175,7 +175,7 @@ class ConfidenceSide:
         )  # fmt: skip
 
     def improve(self, factors: Singles, others: Singles, n_steps: int, pool: Threads) -> None:
-        """Take conjugate gradient steps towards the solutions, in place."""
+        """Take conjugate gradient steps toward the solutions, in place."""
         gram = others.T @ others
         gram[np.diag_indices(len(gram))] += np.float32(self.penalty)
         # Single precision holds no cubes of large confidences: a power of two makes them smaller

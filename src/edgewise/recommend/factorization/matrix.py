@@ -1,4 +1,4 @@
-"""Matrix factorisation of the observed ratings, with biases and regularisation (Shi 2025)."""
+"""Matrix factorization of the observed ratings, with biases and regularization (Shi 2025)."""
 
 import math
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ _GROWTH, _CUT, _MAX_CUTS = 1.5, 0.5, 60
 class MatrixFactorization(BiasedFactorModel):
     """Factors and biases of users and items, learned from the observed ratings.
 
-    A rating is predicted as ``mean + b_i + c_j + U_i V_j'``. All solvers minimise the same
+    A rating is predicted as ``mean + b_i + c_j + U_i V_j'``. All solvers minimize the same
     function, the sum over the ratings of J_ij (Shi 2025, "Regularized SGD") times the weight::
 
         1/2 sum of w_ij (E_ij^2 + lambda (s |U_i|^2 + s |V_j|^2 + b_i^2 + c_j^2))

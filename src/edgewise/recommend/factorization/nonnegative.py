@@ -1,4 +1,4 @@
-"""Non-negative factorisation by multiplicative updates (Shi 2025; Lee and Seung 2001)."""
+"""Non-negative factorization by multiplicative updates (Shi 2025; Lee and Seung 2001)."""
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -30,7 +30,7 @@ class NonNegativeFactorization(FactorModel):
     """Factors that are never negative (Shi 2025), of ratings that are not.
 
     A rating is predicted as ``U_i V_j'``. Multiplicative updates, none of which increases the loss,
-    minimise over U >= 0 and V >= 0, by the observed entries, or by all::
+    minimize over U >= 0 and V >= 0, by the observed entries, or by all::
 
         1/2 sum of w_ij ((R_ij - U_i V_j')^2 + s lambda (|U_i|^2 + |V_j|^2))
 

@@ -21,7 +21,7 @@ from edgewise.common.progress import muted
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.bins import Bins
-from edgewise.estimators.judgements import graded_layout
+from edgewise.estimators.judgments import graded_layout
 from edgewise.learners import Best, Learner, Stump
 from edgewise.model import StumpTerms, Terms
 from edgewise.objective import Cumulative, Ranking, RankSettings, edge_limit
@@ -284,7 +284,7 @@ class ItemMeans(NamedTuple):
         )
 
     def without(self, own: UserRatings) -> Reals:
-        """Return each item's mean without a user's ratings, damped towards the overall mean."""
+        """Return each item's mean without a user's ratings, damped toward the overall mean."""
         taken = np.ones(len(own.items)) if own.weights is None else own.weights
         sums, counts = self.sums.copy(), self.counts.copy()
         sums[own.items] -= taken * own.values

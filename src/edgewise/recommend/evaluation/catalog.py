@@ -1,4 +1,4 @@
-"""Metrics of lists recommended out of the whole catalogue, in blocks of users.
+"""Metrics of lists recommended out of the whole catalog, in blocks of users.
 
 For the usual metrics only the positions of relevant items are counted. Any other metric of the
 registry ranks every item of every list: the same values in ten times the time.
@@ -16,7 +16,7 @@ from edgewise.common.dtypes import Exacts, Indices, Reals
 from edgewise.metrics import (
     Lists,
     average_popularity,
-    catalogue_coverage,
+    catalog_coverage,
     diversity,
     gini,
     novelty,
@@ -29,7 +29,7 @@ from edgewise.recommend.lists import best_of
 if TYPE_CHECKING:
     from edgewise.recommend.evaluation.evaluator import Evaluator, RecommenderMetric
 
-_LIST_METRICS = ("catalogue_coverage", "gini", "average_popularity", "novelty", "diversity")
+_LIST_METRICS = ("catalog_coverage", "gini", "average_popularity", "novelty", "diversity")
 _BY_POSITION = ("ndcg", "precision", "recall", "hit_rate", "success", "map", "mrr", "auc")
 
 # Blocks of users are sized to at most this many scores.
@@ -265,8 +265,8 @@ def _list_value(
     longest = max(map(len, cut), default=0)
     if longest == 0 or (metric.base == "diversity" and longest < 2):
         return Measured(float("nan"))
-    if metric.base in ("catalogue_coverage", "gini"):
-        of_all = gini if metric.base == "gini" else catalogue_coverage
+    if metric.base in ("catalog_coverage", "gini"):
+        of_all = gini if metric.base == "gini" else catalog_coverage
         return Measured(of_all(cut, ratings.n_items))
     if metric.base == "diversity":
         each = diversity(cut, ratings.csr().T.tocsr(), per_list=True)

@@ -1,4 +1,4 @@
-"""Generalisation bounds: from the training sample to new examples, with every constant explicit.
+"""Generalization bounds: from the training sample to new examples, with every constant explicit.
 
 Each bound holds with probability at least 1 - delta over the draw of n independent examples, for
 two classes (or one column of a label matrix at a time). Bounds are not clipped: a value of 1 or
@@ -177,7 +177,7 @@ def finite_margin_bound(
     P[margin <= theta] on the sample, plus 2 exp(-N theta^2 / 8) +
     sqrt(ln(N (N + 1)^2 H^N / delta) / (2n)) with H the size of the class: the last line but one of
     the proof of theorem 1 of Schapire, Freund, Bartlett and Lee (1998), where N base classifiers
-    drawn from the vote approximate it. It holds for all N and theta at once, so both are optimised
+    drawn from the vote approximate it. It holds for all N and theta at once, so both are optimized
     at no cost.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The catalogue: facts, files and checksums of every data set, read from catalogue.toml."""
+"""The catalog: facts, files and checksums of every data set, read from catalog.toml."""
 
 import math
 import tomllib
@@ -44,7 +44,7 @@ class DatasetInfo:
         The kind of problem.
     description : str
         Rows, columns and splits in a few sentences.
-    licence, citation, source : str
+    license, citation, source : str
         The terms of use as the publisher states them, the paper to cite, and the publisher's page.
     n_features, n_categorical : int
         Number of columns of ``X``, and of categorical ones: with any, ``X`` is a pandas data frame.
@@ -79,7 +79,7 @@ class DatasetInfo:
     kind: str
     title: str
     description: str
-    licence: str
+    license: str
     citation: str
     source: str
     n_features: int = 0
@@ -108,7 +108,7 @@ class DatasetInfo:
 
 @dataclass(frozen=True)
 class Entry:
-    """A data set as the catalogue describes it; `files` are by role, `format` names the reader."""
+    """A data set as the catalog describes it; `files` are by role, `format` names the reader."""
 
     info: DatasetInfo
     files: Mapping[str, tuple[DataFile, ...]]
@@ -129,13 +129,13 @@ class Entry:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Return the entries of the catalogue by name."""
-    text = resources.files("edgewise.datasets").joinpath("catalogue.toml").read_text("utf-8")
+    """Return the entries of the catalog by name."""
+    text = resources.files("edgewise.datasets").joinpath("catalog.toml").read_text("utf-8")
     return parse(text)
 
 
 def parse(text: str) -> dict[str, Entry]:
-    """Read a catalogue in the format of catalogue.toml."""
+    """Read a catalog in the format of catalog.toml."""
     tables = tomllib.loads(text)
     terms, shared = tables.pop("terms", {}), tables.pop("shared", {})
     return {
@@ -169,12 +169,12 @@ def names(kind: str | None = None) -> tuple[str, ...]:
 
 
 def info(name: str) -> DatasetInfo:
-    """Return sizes, licence, citation and source of a data set, without touching its files.
+    """Return sizes, license, citation and source of a data set, without touching its files.
 
     Examples
     --------
     >>> from edgewise import datasets
-    >>> datasets.info("pendigits").licence
+    >>> datasets.info("pendigits").license
     'CC BY 4.0, as stated by the UCI Machine Learning Repository'
     """
     return entry(name).info
@@ -184,7 +184,7 @@ def _entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
     columns = _columns(table.get("columns", ()), table.get("n_features", 0))
     facts = {"name": name, "n_classes": len(table.get("classes", ())), **_given(DatasetInfo, table)}
     if "terms" in table:
-        facts["licence"] = terms[table["terms"]]
+        facts["license"] = terms[table["terms"]]
     if "numeric" in table:
         facts["n_categorical"] = len(columns) - len(table["numeric"])
     if table["kind"] == "ranking":

@@ -1,4 +1,4 @@
-"""Generalisation bounds: hand-worked values, monotonicity, and the shattering of stumps."""
+"""Generalization bounds: hand-worked values, monotonicity, and the shattering of stumps."""
 
 import math
 from functools import reduce
