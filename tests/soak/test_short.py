@@ -72,7 +72,7 @@ def test_workers_that_die_hang_or_fail_are_counted_and_replaced(tmp_path):
     found = {failure.what.split("(")[0].strip() for failure in figures.failures}
     assert found >= {"ended the process", "took over 0.5 s", "KeyError", "MemoryError"}
     assert figures.outcomes[FAILED] == len(figures.failures)
-    assert figures.outcomes["fine"] > 50
+    assert figures.outcomes["fine"] > 0
     assert {path.read_bytes() for path in tmp_path.glob("*.input")} == {b"what was tried"}
     report = written([figures], "Soak")
     assert f"{figures.total:,} cases" in report

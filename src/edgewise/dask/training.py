@@ -266,10 +266,10 @@ class _Watch:
                 self.client.run(ask_to_stop, self.run, workers=self.workers[:1])
 
     def _wait(self, timeout: float, until: str) -> None:
-        from distributed import CanceledError, wait
+        from distributed import CancelledError, wait
 
         pending = [task for task in self.tasks if task.status == "pending"]
-        with suppress(TimeoutError, CanceledError):
+        with suppress(TimeoutError, CancelledError):
             if pending:
                 wait(pending, timeout=timeout, return_when=until)
 
@@ -327,7 +327,7 @@ class _Watch:
 
 def _wait_for_pieces(client: "Client", futures: "Sequence[Future]") -> None:
     """Wait until pieces are computed; raise what went wrong, also if no worker is left."""
-    from distributed import CanceledError, wait
+    from distributed import CancelledError, wait
 
     since = time.monotonic()
     while True:
@@ -341,7 +341,7 @@ def _wait_for_pieces(client: "Client", futures: "Sequence[Future]") -> None:
                     "no worker of the cluster computes the partitions of X, y or the others: there "
                     "are no workers, or the data were pinned to some that are lost"
                 ) from None
-        except CanceledError as error:
+        except CancelledError as error:
             raise RuntimeError(
                 "partitions of X, y or the others were lost with their worker, and Dask does not "
                 "know how to compute them again: scattered data are lost with their worker"
