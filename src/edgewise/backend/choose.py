@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -15,7 +13,6 @@ from edgewise.common.compiled import (
     COMPILE_FROM,
     LOAD_FROM,
     chosen_backend,
-    compiling,
     remember,
     use_compiled,
 )
@@ -58,23 +55,6 @@ def using(factory: "Callable[[BinnedTable, int], Backend]") -> Iterator[None]:
         yield
     finally:
         _factories.remove(factory)
-
-
-def kernels(name: str, visits: float) -> ModuleType:
-    """Return the module of kernels for work that visits this many entries.
-
-    ``backend.reference.NAME`` and ``backend.numba.NAME`` hold the same functions with the same
-    arguments; which one answers changes the time, not the result.
-    """
-    if use_compiled(visits):
-        return compiled(name)
-    return import_module(f"edgewise.backend.reference.{name}")
-
-
-def compiled(name: str) -> ModuleType:
-    """Return a module of Numba's kernels, for work that has no reference of the same form."""
-    with compiling:
-        return import_module(f"edgewise.backend.numba.{name}")
 
 
 def backend_for(

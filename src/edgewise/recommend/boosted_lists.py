@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from edgewise.backend.reference.factorization import pair_products
 from edgewise.common.checks import integer, not_negative, threads, up_to_one, verbosity
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Value, finite
@@ -15,6 +14,7 @@ from edgewise.ratings import Ratings
 from edgewise.recommend.base import Recommender, parameter
 from edgewise.recommend.ease import EASE
 from edgewise.recommend.factorization.implicit import ImplicitFactorization
+from edgewise.recommend.kernels.factorization import pair_products
 
 # Factors of the first round: at most so many, and at most one for so many items.
 _FACTORS, _ITEMS_A_FACTOR = 30, 40

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.backend import choose
 from edgewise.common.checks import flag, integer, not_negative, one_of, threads
 from edgewise.common.dtypes import ROW, Indices, Reals, Rows
 from edgewise.common.fields import Array, Known
@@ -19,6 +18,7 @@ from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.base import LARGEST, Near, damped_means, parameter
 from edgewise.recommend.baselines import BiasedRecommender
+from edgewise.recommend.kernels import load_kernels
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
 
@@ -65,7 +65,7 @@ def nearest_rows(
     norms = np.sqrt(np.bincount(rows.row_numbers, by_row**2, rows.n_rows))
     found, similarities = np.full((len(targets), n), -1, ROW), np.zeros((len(targets), n))
     by_column = values[columns.rows]
-    kernels = choose.kernels("neighbors", _search_visits(rows, columns, len(targets)))
+    kernels = load_kernels("neighbors", _search_visits(rows, columns, len(targets)))
 
     def run(part: tuple[int, int]) -> None:
         here = slice(*part)
@@ -104,7 +104,7 @@ def neighbor_sums(
     totals, masses = np.empty(len(order)), np.empty(len(order))
     tables = float(len(near.others)) * np.count_nonzero(np.diff(twos, prepend=-1))
     visits += float(_VISITS_PER_PAIR) * len(order) * near.others.shape[1] + tables
-    kernels = choose.kernels("neighbors", visits)
+    kernels = load_kernels("neighbors", visits)
 
     def run(part: tuple[int, int]) -> None:
         here = slice(*part)
@@ -250,7 +250,7 @@ class KNNRecommender(BiasedRecommender):
         # Rated items come in no order: too many of them for an item are summed up anew below.
         limit = self.n_neighbors if self._side == "users" else LARGEST
         n_entries = float((shared.starts[sources + 1] - shared.starts[sources]).sum())
-        kernels = choose.kernels("neighbors", _VISITS_PER_PAIR * n_entries + self._fit_visits)
+        kernels = load_kernels("neighbors", _VISITS_PER_PAIR * n_entries + self._fit_visits)
         kernels.spread(
             starts, sources, amounts, shares, *shared, limit, totals, masses, counts
         )  # fmt: skip

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend import choose
 from edgewise.common.checks import integer, not_negative, threads
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Value, finite
@@ -15,6 +14,7 @@ from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import parameter
 from edgewise.recommend.ease import EASE
+from edgewise.recommend.kernels import load_kernels
 
 # The penalty on sizes, as a share of the one on squares; and the share of that of EASE, which has
 # to shrink all weights. Chosen on choices held out of training parts of ml-100k and ml-1m.
@@ -77,7 +77,7 @@ class SLIM(EASE):
         given = self.sparsity
         self.sparsity_ = _SPARSITY * self.penalty_ if given is None else float(given)
         n_items, weights = len(gram), np.zeros_like(gram)
-        kernels = choose.kernels("factorization", float(n_items) ** 2 * self.n_sweeps * 100)
+        kernels = load_kernels("factorization", float(n_items) ** 2 * self.n_sweeps * 100)
         settings = self.penalty_, self.sparsity_, self.n_sweeps, _TOLERANCE
         with Threads(self._threads() if kernels.RELEASES_GIL else 1) as pool:
             spans = pool.shares(np.arange(n_items + 1))

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.recommend.boosted.conftest import drawn
 
-from edgewise.backend.numba import factorization_boosting as compiled
-from edgewise.backend.reference import factorization_boosting as reference
 from edgewise.common.threads import Threads
 from edgewise.recommend.boosted.levels import levels_of
 from edgewise.recommend.boosted.products import ScoredRatings
+from edgewise.recommend.kernels import boosting as reference
+from edgewise.recommend.kernels import boosting_numba as compiled
 
 
 def made(ratings, n_threads=1, target="ordered"):

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise import ImplicitFactorization, MatrixFactorization, NonNegativeFactorization, Ratings
-from edgewise.backend.numba import factorization as compiled
-from edgewise.backend.reference import factorization as reference
 from edgewise.common.threads import Threads
 from edgewise.recommend.factorization.base import ridge_solutions, run_on_rows
 from edgewise.recommend.factorization.implicit import ConfidenceSide, padded
+from edgewise.recommend.kernels import factorization as reference
+from edgewise.recommend.kernels import factorization_numba as compiled
 
 MODELS = [
     MatrixFactorization(5, solver="sgd", n_epochs=4),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from edgewise import PairwiseFactorization, Popularity, Ratings, recommend
-from edgewise.backend.numba import factorization as compiled
-from edgewise.backend.reference import factorization as reference
+from edgewise.recommend.kernels import factorization as reference
+from edgewise.recommend.kernels import factorization_numba as compiled
 
 
 def tastes(seed=0):

@@ -10,8 +10,6 @@ from itertools import groupby
 
 import numpy as np
 
-from edgewise.backend import choose
-from edgewise.backend.reference.factorization_boosting import CURVATURE, WIDTH
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
@@ -26,6 +24,8 @@ from edgewise.recommend.boosted.rounds import (
     stacked,
 )
 from edgewise.recommend.factorization.base import ridge_solutions, ridge_visits
+from edgewise.recommend.kernels import load_kernels
+from edgewise.recommend.kernels.boosting import CURVATURE, WIDTH
 
 # The most directions that are kept, and the least size of one beside the largest.
 _MOST_DIRECTIONS, _LEAST_SIZE = 100, 1e-6
@@ -52,7 +52,7 @@ class UserSystem:
     def values(self, view: Grouped, weights: Reals, n_threads: int) -> Reals:
         """Return the likeliest values of users, a column for each round that has any."""
         visits = ridge_visits(view.n_rows, len(view.values), len(self.solved))
-        kernels = choose.kernels("factorization", visits)
+        kernels = load_kernels("factorization", visits)
         targets = weights * self.left(view.others, view.values)
         with Threads(n_threads if kernels.RELEASES_GIL else 1) as pool:
             return ridge_solutions(

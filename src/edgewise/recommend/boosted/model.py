@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.fields import Array, Count, DictOf, Known, Value, finite
@@ -33,6 +32,7 @@ from edgewise.recommend.boosted.rounds import (
     RoundFactors,
 )
 from edgewise.recommend.content import has_features
+from edgewise.recommend.kernels.boosting import WIDTH
 
 FACTORS = ("real", "signs")
 VOTES = ("real", "discrete")

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.backend.choose import kernels
-from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.common.dtypes import Reals, Rows, Singles
 from edgewise.common.threads import Threads
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound
+from edgewise.recommend.kernels import load_kernels
+from edgewise.recommend.kernels.boosting import WIDTH
 
 # Ratings are cut into parts whose sums are added in order. The number of parts depends on the
 # ratings alone, so that sums are the same on any number of threads.
@@ -77,7 +77,7 @@ class ScoredRatings:
         self._parts = list(pairwise(np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()))
         self.threads = threads
         work = float(n) * n_rounds * (_VISITS + _VISITS_PER_COLUMN * width / WIDTH)
-        self._kernels: Any = kernels("factorization_boosting", work)
+        self._kernels: Any = load_kernels("boosting", work)
 
     def advance(self, user_values: Reals, item_values: Reals, votes: Reals) -> None:
         """Add the sum over products of ``U Z votes`` to the scores, and find the slopes there.

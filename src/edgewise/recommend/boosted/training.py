@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.reference.factorization_boosting import WIDTH
 from edgewise.boosting.callbacks import BestRound
 from edgewise.common.dtypes import Reals
 from edgewise.common.threads import Threads
@@ -18,6 +17,7 @@ from edgewise.recommend.boosted import products
 from edgewise.recommend.boosted.indicators import indicators_of
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound, stacked
+from edgewise.recommend.kernels.boosting import WIDTH
 
 # After the first rounds, values of users alone or of items alone follow on so many steps of
 # products: little is left for them to learn.

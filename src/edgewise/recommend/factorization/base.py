@@ -8,14 +8,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend import choose
-from edgewise.backend.reference.factorization import pair_products
 from edgewise.common.checks import one_of, positive
 from edgewise.common.dtypes import Indices, Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Near, Recommender
 from edgewise.recommend.baselines import BiasedRecommender
+from edgewise.recommend.kernels import load_kernels
+from edgewise.recommend.kernels.factorization import pair_products
 from edgewise.recommend.similarity import SINGLE, SLACK
 
 SIDES = ("users", "items")
@@ -93,7 +93,7 @@ class FactorModel(Recommender):
         The choice depends on the data alone, never on what is loaded already: the two sets of
         kernels agree within rounding errors only, and a seed must always give the same bits.
         """
-        return choose.kernels("factorization", _EAGERNESS * visits)
+        return load_kernels("factorization", _EAGERNESS * visits)
 
     def _pool(self, kernels: ModuleType) -> Threads:
         return Threads(self._threads() if kernels.RELEASES_GIL else 1)

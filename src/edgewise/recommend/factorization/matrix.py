@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from edgewise.backend.reference import factorization as reference
 from edgewise.common.checks import flag, integer, not_negative, one_of, positive, threads, verbosity
 from edgewise.common.dtypes import Indices, Reals, Rows
 from edgewise.common.threads import Threads
@@ -21,6 +20,7 @@ from edgewise.recommend.factorization.base import (
     ridge_solutions,
     ridge_visits,
 )
+from edgewise.recommend.kernels import factorization as reference
 
 # The solvers, with their default numbers of epochs and penalties. Short steps and a small penalty
 # do better than long ones and a large one; least squares have no steps, and need the penalty.

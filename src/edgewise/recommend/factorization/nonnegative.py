@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from edgewise.backend.reference.factorization import pair_products
 from edgewise.common.checks import integer, not_negative, one_of, threads, verbosity
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.base import parameter
 from edgewise.recommend.factorization.base import FactorModel, run_on_rows
+from edgewise.recommend.kernels.factorization import pair_products
 
 ENTRIES = ("observed", "all")
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import splitmix64
 from edgewise.backend.base import LEARN
-from edgewise.backend.choose import compiled
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun
 from edgewise.boosting import boost as run_rounds
@@ -29,6 +28,7 @@ from edgewise.objective.feedback import best_step
 from edgewise.objective.lists import GradedLists, Layout
 from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
 from edgewise.ratings import Ratings
+from edgewise.recommend.kernels import load_compiled
 from edgewise.recommend.rankboost.matrix import MOST_CODES, ItemMatrix, UserMatrix, user_matrix
 from edgewise.search import Search
 
@@ -170,7 +170,7 @@ def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
     matrix, layout, rounds = problem.matrix, problem.layout, settings.n_rounds
     columns, firsts = np.empty(rounds, dtype=np.intp), np.empty(rounds, dtype=np.intp)
     sides, steps = np.empty(rounds, dtype=np.int8), np.empty(rounds)
-    n = compiled("small_rankers").boost(
+    n = load_compiled("rankers").boost(
         matrix.starts, matrix.bins, matrix.first_bins, matrix.gaps, layout.group_starts,
         layout.query_groups, layout.steps, layout.by_difference, layout.weights,
         GradedLists(layout).query_weights, problem.start,

@@ -1,4 +1,4 @@
-"""The loops of matrix factorization, compiled; `backend.reference.factorization` says what they do.
+"""The loops of matrix factorization, compiled; `kernels.factorization` documents them.
 
 Arguments are read (IN) or written (OUT). No row depends on another row of the same call, so threads
 can share rows in any way.

@@ -1,4 +1,4 @@
-"""Nearest neighbors, compiled: the same bits as `backend.reference.neighbors`.
+"""Nearest neighbors, compiled: the same bits as `kernels.neighbors`.
 
 Each function notes which arguments it reads (IN) and writes (OUT).
 """

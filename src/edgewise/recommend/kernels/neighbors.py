@@ -1,4 +1,4 @@
-"""Nearest neighbors in NumPy and SciPy: the same bits as `backend.numba.neighbors`."""
+"""Nearest neighbors in NumPy and SciPy: the same bits as `kernels.neighbors_numba`."""
 
 import numpy as np
 from numpy.typing import NDArray

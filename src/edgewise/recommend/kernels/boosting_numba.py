@@ -6,7 +6,8 @@ Its reference has the same functions in NumPy and gives the same bits.
 import numpy as np
 from numba import njit
 
-from edgewise.backend.reference.factorization_boosting import (
+from edgewise.common.compiled import cached
+from edgewise.recommend.kernels.boosting import (
     CURVATURE,
     EVEN,
     FARTHEST,
@@ -14,7 +15,6 @@ from edgewise.backend.reference.factorization_boosting import (
     ODD,
     WIDTH,
 )
-from edgewise.common.compiled import cached
 
 # Ratings at a time, in buffers that stay in the nearest cache.
 _TILE = 1024

@@ -1,4 +1,4 @@
-"""The loops of matrix factorization in NumPy: what `backend.numba.factorization` computes.
+"""The loops of matrix factorization in NumPy: see `kernels.factorization_numba`.
 
 Both agree within rounding errors. Arguments are read (IN) or written (OUT).
 """
