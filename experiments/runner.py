@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from edgewise import Callback, Checkpoint, __version__, load
-from edgewise.common.files import replacing
-from edgewise.common.text import counted, plain, text_table
+from edgewise.common.files import replace_file
+from edgewise.common.text import pluralize, text_table, to_json_value
 from edgewise.common.threads import n_threads
 from edgewise.model.file import packed
 
@@ -158,7 +158,7 @@ def digest(model: Any) -> str:
     """Return a fingerprint of all that a model learned: two models are the same, or it differs."""
     arrays: dict[str, Any] = {}
     state = packed(model, "", arrays)["state"]
-    found = hashlib.sha256(json.dumps(plain(state), sort_keys=True).encode())
+    found = hashlib.sha256(json.dumps(to_json_value(state), sort_keys=True).encode())
     for name in sorted(arrays):
         found.update(np.ascontiguousarray(arrays[name]).tobytes())
     return found.hexdigest()[:16]
@@ -235,7 +235,7 @@ def run(experiment: Experiment, options: Options, say: Callable[[str], None]) ->
 
     def keep() -> None:
         lines = [head, *done.values()]
-        with replacing(path) as file:
+        with replace_file(path) as file:
             file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
 
     for number, cell in enumerate(cells, 1):
@@ -250,7 +250,7 @@ def run(experiment: Experiment, options: Options, say: Callable[[str], None]) ->
         except OutOfTimeError:
             say(f"out of time at {cell.row}, {cell.column}: --resume goes on from here")
             break
-        result: dict[str, Any] = {"row": cell.row, "column": cell.column, **plain(found)}
+        result: dict[str, Any] = {"row": cell.row, "column": cell.column, **to_json_value(found)}
         if cell.paper is not None:
             result |= {"paper": cell.paper.value, "paper_spread": cell.paper.spread}
         result["models"] = own.digests
@@ -258,7 +258,7 @@ def run(experiment: Experiment, options: Options, say: Callable[[str], None]) ->
         done[cell.row, cell.column] = result
         keep()
         shutil.rmtree(folder / "unfinished" / cell.name, ignore_errors=True)
-        say(f"{number} of {counted(len(cells), 'cells')}: {_line(experiment, result)}")
+        say(f"{number} of {pluralize(len(cells), 'cells')}: {_line(experiment, result)}")
     keep()
     return _report(experiment, folder, head, list(done.values()), len(cells))
 
@@ -282,7 +282,7 @@ def _circumstances() -> dict[str, Any]:
         "date": time.strftime("%Y-%m-%d"),
         "versions": {"edgewise": __version__, "python": platform.python_version()}
         | {name: version(name) for name in packages},
-        "machine": f"{platform.machine()}, {counted(os.cpu_count() or 1, 'cores')}",
+        "machine": f"{platform.machine()}, {pluralize(os.cpu_count() or 1, 'cores')}",
         "threads": n_threads(None),
     }
 
@@ -375,7 +375,7 @@ def _report(
 ) -> Path:
     lines = [f"# {experiment.title}", "", f"{experiment.source}. {experiment.about}".strip(), ""]
     if len(results) < n_cells:
-        lines += [f"**{len(results)} of {counted(n_cells, 'cells')} so far.**", ""]
+        lines += [f"**{len(results)} of {pluralize(n_cells, 'cells')} so far.**", ""]
     lines += [f"{experiment.unit[0].upper()}{experiment.unit[1:]}; spreads in brackets.", ""]
     lines += [markdown_table(table_of(experiment, results)), ""]
     stated = list(_words(experiment, results))
@@ -393,7 +393,7 @@ def _report(
         "",
     ]
     path = folder / "report.md"
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write("\n".join(lines).encode())
     return path
 
@@ -407,7 +407,7 @@ def experiment_png(experiment: Experiment, results: list[dict[str, Any]], path: 
     figure = Figure(figsize=(7.5, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     experiment.draw(results, figure)
-    with replacing(path) as file:
+    with replace_file(path) as file:
         figure.savefig(file, format="png", dpi=130)
 
 
@@ -468,7 +468,7 @@ def publish(folder: Path, docs: Path) -> Path:
         )
     toc = "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```"
     path = docs / "index.md"
-    with replacing(path) as file:
+    with replace_file(path) as file:
         table = markdown_table([("experiment", *HEAD, "command"), *rows])
         why = "\n".join(["## Where ours falls short, and why", "", *dict.fromkeys(reasons)])
         file.write(f"{FRONT}{table}\n\n{why}\n\n{toc}\n".encode())

@@ -21,7 +21,7 @@ from edgewise.common.checks import one_of, positive
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import OrNone, Record, Value
 from edgewise.common.files import PathLike
-from edgewise.data.columns import Column, NumericColumn, from_objects
+from edgewise.data.columns import Column, NumericColumn, column_from_objects
 from edgewise.data.table import (
     INFINITE_CHOICES,
     ColumnTable,
@@ -104,7 +104,9 @@ class SavedModel(Generic[S]):
         # A list of rows with numbers and strings would become strings only.
         objects = np.array(X, dtype=object)
         names = [f"x{j}" for j in range(objects.shape[1])]
-        columns = [from_objects(objects[:, j].tolist(), name) for j, name in enumerate(names)]
+        columns = [
+            column_from_objects(objects[:, j].tolist(), name) for j, name in enumerate(names)
+        ]
         return ColumnTable(columns, None, self._infinite)
 
     def _of_frame(self, X: Any) -> Table:
@@ -272,7 +274,7 @@ def _column(values: Any, name: str) -> Column:
         raise ValueError(f"X must have one value a row in column {name!r}, got {array.ndim}-D")
     if array.dtype.kind in "fiub":
         return NumericColumn(array_table(array[:, None]).values[:, 0])
-    return from_objects(array.tolist(), name)
+    return column_from_objects(array.tolist(), name)
 
 
 def _raw_column(values: Any, name: str) -> Any:

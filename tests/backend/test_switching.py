@@ -102,8 +102,8 @@ def done(compilation, seconds=60.0):
 
 
 def test_another_process_compiles_once(empty_cache):
-    other = Compilation("cubes", lambda: (compiled.remember, "cubes"))
-    waiting = Compilation("cones", lambda: (compiled.remember, "cones"))
+    other = Compilation("cubes", lambda: (compiled.record_compiled, "cubes"))
+    waiting = Compilation("cones", lambda: (compiled.record_compiled, "cones"))
     assert waiting._process is None, "one at a time"
     assert done(other)
     assert done(waiting)
@@ -113,10 +113,10 @@ def test_another_process_compiles_once(empty_cache):
 
 
 def test_a_process_that_fails_is_given_up(empty_cache, monkeypatch):
-    assert not done(Compilation("cubes", lambda: (compiled.remember,)))
+    assert not done(Compilation("cubes", lambda: (compiled.record_compiled,)))
     assert not done(Compilation("cubes", lambda: (lambda: None,))), "cannot be pickled"
     monkeypatch.setattr(switching.sys, "executable", "/usr/bin/spreadsheet")
-    assert not done(Compilation("cubes", lambda: (compiled.remember, "cubes")))
+    assert not done(Compilation("cubes", lambda: (compiled.record_compiled, "cubes")))
     assert list(empty_cache.iterdir()) == []
 
 
@@ -125,7 +125,7 @@ def test_modules_in_the_working_folder_are_not_imported(empty_cache, monkeypatch
     folder.mkdir()
     (folder / "pickle.py").write_text("open('imported', 'w').close()")
     monkeypatch.chdir(folder)
-    assert done(Compilation("cubes", lambda: (compiled.remember, "cubes")))
+    assert done(Compilation("cubes", lambda: (compiled.record_compiled, "cubes")))
     assert not (folder / "imported").exists()
 
 
@@ -133,7 +133,7 @@ def test_the_lock_of_a_killed_process_expires(empty_cache, monkeypatch):
     switching._lock_file().touch()
     assert Compilation("cubes", lambda: pytest.fail("locked"))._process is None
     monkeypatch.setattr(switching, "_LOCK_EXPIRES", -1.0)
-    assert done(Compilation("cubes", lambda: (compiled.remember, "cubes")))
+    assert done(Compilation("cubes", lambda: (compiled.record_compiled, "cubes")))
 
 
 def graded():
@@ -184,7 +184,7 @@ def test_work_of_a_form_adds_up_until_one_process_compiles(empty_cache, monkeypa
     for _ in range(3):
         assert not choose.compiled_when(half, "cubes", list)()
     assert started == [("cubes", list)]
-    compiled.remember("cubes")
+    compiled.record_compiled("cubes")
     assert choose.compiled_when(1, "cubes", list)()
 
 

@@ -14,7 +14,7 @@ from numba.core.caching import IndexDataCacheFile
 from edgewise import AdaBoostMH
 from edgewise.backend import choose
 from edgewise.common import compiled
-from edgewise.common.compiled import cached, version_of
+from edgewise.common.compiled import compile_cached, version_of
 
 SOURCE = """
 def twice(x):
@@ -35,7 +35,7 @@ def twice(tmp_path, monkeypatch):
 
 
 def hits(function, version):
-    compiled = cached(version, nogil=True)(function)
+    compiled = compile_cached(version, nogil=True)(function)
     assert compiled(3) == 6
     return sum(compiled.stats.cache_hits.values())
 
@@ -108,7 +108,7 @@ def test_less_work_is_worth_kernels_that_are_compiled(monkeypatch, tmp_path):
     compiled.forms_file.cache_clear()
     try:
         assert not compiled.use_compiled(compiled.LOAD_FROM, form="trees")
-        compiled.remember("trees")
+        compiled.record_compiled("trees")
         assert compiled.use_compiled(1, form="trees")
         assert not compiled.use_compiled(1, form="products")
         # The next process has to load them.

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.common.files import batches, in_batches, reading, replacing, words
+from edgewise.common.files import (
+    as_words,
+    iter_line_batches,
+    open_input,
+    read_line_batches,
+    replace_file,
+)
 from edgewise.io.lines import LineError, as_integer, as_number, as_text
 
 
@@ -19,11 +25,11 @@ class TestReading:
     def test_gzip_is_told_by_content_not_by_name(self, tmp_path):
         path = tmp_path / "plain.txt"
         path.write_bytes(gzip.compress(b"packed"))
-        with reading(path) as stream:
+        with open_input(path) as stream:
             assert stream.read() == b"packed"
         path = tmp_path / "plain.txt.gz"
         path.write_bytes(b"not packed")
-        with reading(path) as stream:
+        with open_input(path) as stream:
             assert stream.read() == b"not packed"
 
     def test_lines_are_numbered_over_batches(self, tmp_path, monkeypatch):
@@ -31,7 +37,7 @@ class TestReading:
         path = tmp_path / "many.txt"
         lines = [b"line %d\n" % number for number in range(1, 100)]
         path.write_bytes(b"".join(lines))
-        found = list(batches(path))
+        found = list(read_line_batches(path))
         assert len(found) > 10
         assert [line for _, batch in found for line in batch] == lines
         assert all(batch[0] == b"line %d\n" % first for first, batch in found)
@@ -41,7 +47,7 @@ class TestReading:
         path = tmp_path / "short.txt.gz"
         path.write_bytes(gzip.compress(b"line\n" * 1000)[:cut])
         with pytest.raises(ValueError, match=r"short\.txt\.gz is damaged or cut short"):
-            list(batches(path))
+            list(read_line_batches(path))
 
     def test_a_damaged_gzip_file_is_named(self, tmp_path):
         path = tmp_path / "bad.txt.gz"
@@ -49,17 +55,17 @@ class TestReading:
         content[20] ^= 0xFF
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"bad\.txt\.gz is damaged or cut short"):
-            list(batches(path))
+            list(read_line_batches(path))
 
     def test_a_missing_file_is_named(self, tmp_path):
         with pytest.raises(FileNotFoundError, match=r"none\.txt"):
-            list(batches(tmp_path / "none.txt"))
+            list(read_line_batches(tmp_path / "none.txt"))
 
     def test_an_open_stream_is_read_in_batches(self, tmp_path):
         path = tmp_path / "two.txt"
         path.write_bytes(b"a\nb")
         with path.open("rb") as stream:
-            assert list(in_batches(stream)) == [(1, [b"a\n", b"b"])]
+            assert list(iter_line_batches(stream)) == [(1, [b"a\n", b"b"])]
 
 
 class TestReplacing:
@@ -67,7 +73,7 @@ class TestReplacing:
     def test_an_error_leaves_the_old_file_and_nothing_else(self, tmp_path, name):
         path = tmp_path / name
         path.write_bytes(b"old")
-        with pytest.raises(TypeError, match="bytes"), replacing(path) as stream:
+        with pytest.raises(TypeError, match="bytes"), replace_file(path) as stream:
             stream.writelines([b"new", "no bytes"])
         assert path.read_bytes() == b"old"
         assert names_in(tmp_path) == [name]
@@ -75,7 +81,7 @@ class TestReplacing:
     def test_a_rename_that_fails_leaves_nothing(self, tmp_path, full_disk):
         with (
             pytest.raises(OSError, match="no space left"),
-            replacing(tmp_path / "new.txt") as stream,
+            replace_file(tmp_path / "new.txt") as stream,
         ):
             stream.write(b"new")
         assert names_in(tmp_path) == []
@@ -85,7 +91,7 @@ class TestReplacing:
         path = tmp_path / "new.txt"
 
         def write():
-            with replacing(path):
+            with replace_file(path):
                 (temporary,) = tmp_path.iterdir()
                 raise OSError(errno.ENOSPC, "No space left", *([temporary] if named else []))
 
@@ -95,26 +101,29 @@ class TestReplacing:
         assert names_in(tmp_path) == []
 
     def test_a_folder_that_is_not_there_is_named(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match="nowhere"), replacing(tmp_path / "nowhere/x"):
+        with (
+            pytest.raises(FileNotFoundError, match="nowhere"),
+            replace_file(tmp_path / "nowhere/x"),
+        ):
             pass
         assert names_in(tmp_path) == []
 
     def test_a_folder_is_not_replaced(self, tmp_path):
-        with pytest.raises(ValueError, match="path must be a file"), replacing(tmp_path):
+        with pytest.raises(ValueError, match="path must be a file"), replace_file(tmp_path):
             pass
 
     def test_a_link_is_written_through(self, tmp_path):
         real, link = tmp_path / "real.txt", tmp_path / "link.txt"
         real.write_bytes(b"old")
         link.symlink_to(real)
-        with replacing(link) as stream:
+        with replace_file(link) as stream:
             stream.write(b"new")
         assert link.is_symlink()
         assert real.read_bytes() == b"new"
 
     def test_the_same_content_gives_the_same_bytes(self, tmp_path):
         for name in ("a.gz", "b.gz"):
-            with replacing(tmp_path / name) as stream:
+            with replace_file(tmp_path / name) as stream:
                 stream.write(b"content" * 100)
         assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 
@@ -123,7 +132,7 @@ class TestReplacing:
         monkeypatch.setattr(os, "fsync", lambda opened: done.append(os.fstat(opened).st_size))
         replace = Path.replace
         monkeypatch.setattr(Path, "replace", lambda *to: done.append("renamed") or replace(*to))
-        with replacing(tmp_path / "new.txt") as stream:
+        with replace_file(tmp_path / "new.txt") as stream:
             stream.write(b"content")
         assert done[:2] == [len(b"content"), "renamed"]
         assert len(done) == 3  # the folder, which has the new name
@@ -131,22 +140,22 @@ class TestReplacing:
     def test_what_a_killed_writer_left_is_removed(self, tmp_path):
         path = tmp_path / "new.txt"
         code = (
-            "import os; from edgewise.common.files import replacing\n"
-            f"with replacing({str(path)!r}) as stream: os.kill(os.getpid(), 9)"
+            "import os; from edgewise.common.files import replace_file\n"
+            f"with replace_file({str(path)!r}) as stream: os.kill(os.getpid(), 9)"
         )
         subprocess.run([sys.executable, "-c", code], check=False)
         (left,) = tmp_path.iterdir()
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             stream.write(b"young")
         assert left.exists()  # its writer may not have locked it yet
         os.utime(left, (0, 0))
         other = tmp_path / ".other.txt.0123456789abcdef"
         other.touch()
         os.utime(other, (0, 0))
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             (mine,) = {*tmp_path.iterdir()} - {path, other, left}
             os.utime(mine, (0, 0))
-            with replacing(path) as again:
+            with replace_file(path) as again:
                 again.write(b"another")
             stream.write(b"alive")
         assert path.read_bytes() == b"alive"
@@ -155,38 +164,38 @@ class TestReplacing:
     def test_a_file_keeps_its_permissions(self, tmp_path):
         path = tmp_path / "secret.txt"
         path.touch(mode=0o600)
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             stream.write(b"new")
         assert path.stat().st_mode & 0o777 == 0o600
 
     @pytest.mark.parametrize("letter", ["n", "ä", "\N{GRINNING FACE}"])
     def test_a_name_may_be_as_long_as_the_system_allows(self, tmp_path, letter):
         path = tmp_path / (letter * (255 // len(letter.encode())))
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             stream.write(b"new")
         assert path.read_bytes() == b"new"
 
 
 class TestWords:
     def test_numbers_and_words_become_text(self):
-        assert words("qid", [1, 2]).tolist() == ["1", "2"]
-        assert words("docs", ["a", "ä"]).tolist() == ["a", "ä"]
+        assert as_words("qid", [1, 2]).tolist() == ["1", "2"]
+        assert as_words("docs", ["a", "ä"]).tolist() == ["a", "ä"]
 
     @pytest.mark.parametrize("wrong", ["", "a b", "a\n", "\t", "a\0b", "a\u2003b"])
     def test_what_would_not_come_back_is_refused(self, wrong):
         with pytest.raises(ValueError, match="docs must be words without white space"):
-            words("docs", ["fine", wrong])
+            as_words("docs", ["fine", wrong])
 
     def test_other_refusals_name_the_argument(self):
         with pytest.raises(ValueError, match="qid must be words without white space or '#'"):
-            words("qid", ["#1"], without="#")
+            as_words("qid", ["#1"], without="#")
         with pytest.raises(ValueError, match=r"qid must be one-dimensional, got shape \(1, 1\)"):
-            words("qid", [["a"]])
+            as_words("qid", [["a"]])
         with pytest.raises(ValueError, match="qid must have one entry per row, 2, got 1"):
-            words("qid", ["a"], 2)
+            as_words("qid", ["a"], 2)
         with pytest.raises(TypeError, match="qid must hold text or numbers, got bytes"):
-            words("qid", [b"1"])
-        assert words("docs", [""], empty=True).tolist() == [""]
+            as_words("qid", [b"1"])
+        assert as_words("docs", [""], empty=True).tolist() == [""]
 
 
 class TestLines:

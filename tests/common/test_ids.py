@@ -179,13 +179,13 @@ def test_required_ids_must_be_there():
 
 
 def test_further_ids_come_last():
-    known = Ids.of("users", ["b", "d"]).extended("users", Ids.of("users", ["a", "long name"]))
+    known = Ids.of("users", ["b", "d"]).append("users", Ids.of("users", ["a", "long name"]))
     assert known.values.tolist() == ["b", "d", "a", "long name"]
     assert known.find("users", ["long name", "b"]).tolist() == [3, 0]
     with pytest.raises(ValueError, match="users must be new, but 'd' is known already"):
-        known.extended("users", Ids.of("users", ["c", "d"]))
+        known.append("users", Ids.of("users", ["c", "d"]))
     with pytest.raises(TypeError, match="users must be strings"):
-        known.extended("users", Ids.of("users", [1]))
+        known.append("users", Ids.of("users", [1]))
 
 
 def test_unions_are_in_ascending_order():
@@ -221,7 +221,7 @@ def test_many_strings_are_told_apart_as_numbers(factor, words):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ids, "_MANY", 1)
         patch.setattr(ids, "_ODD", factor)
-        firsts, codes = ids.repeated(given_words)
+        firsts, codes = ids.factorize(given_words)
     np.testing.assert_array_equal(given_words[firsts][codes], given_words)
     assert len(firsts) == len(set(given_words.tolist()))
 

@@ -5,9 +5,9 @@ import logging
 import numpy as np
 
 from edgewise.backend.arithmetic import splitmix64
-from edgewise.common.ids import different, is_missing
-from edgewise.common.progress import muted
-from edgewise.common.text import counted, one_line, text_table
+from edgewise.common.ids import is_missing, sorted_unique
+from edgewise.common.progress import mute_logging
+from edgewise.common.text import one_line, pluralize, text_table
 from edgewise.common.threads import Threads, n_threads
 
 
@@ -21,8 +21,8 @@ def test_a_table_is_aligned():
 
 
 def test_counts_agree_with_their_nouns():
-    assert counted(15211, "documents") == "15,211 documents"
-    assert (counted(1, "queries"), counted(1, "rows")) == ("1 query", "1 row")
+    assert pluralize(15211, "documents") == "15,211 documents"
+    assert (pluralize(1, "queries"), pluralize(1, "rows")) == ("1 query", "1 row")
 
 
 def test_work_is_spread_over_threads_in_order():
@@ -51,12 +51,12 @@ def test_missing_and_different_values():
         False,
         False,
     ]
-    assert different(np.array([3, 1, 3])).tolist() == [1, 3]
+    assert sorted_unique(np.array([3, 1, 3])).tolist() == [1, 3]
 
 
 def test_a_muted_logger_says_nothing(caplog):
     logger = logging.getLogger("edgewise")
-    with muted():
+    with mute_logging():
         logger.warning("nothing to learn")
     logger.warning("heard")
     assert caplog.messages == ["heard"]

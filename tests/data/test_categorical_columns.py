@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from edgewise.data import (
-    Aligned,
     Bins,
     CategoricalColumn,
     Categories,
     NumericColumn,
+    RawRows,
     as_table,
     categories_of,
     encode,
@@ -120,7 +120,7 @@ def test_rows_with_unseen_and_missing_values_are_coded_alike_everywhere():
     later = as_table(pl.DataFrame({"c": ["w", "v", None, "u"]}))
     coded = encode(later, bins)
     assert coded.codes(0).tolist() == [2, 1, 2, 0]
-    aligned = Aligned(later, categories_of(bins))
+    aligned = RawRows(later, categories_of(bins))
     assert aligned.codes(0).tolist() == [2, 1, 2, 0]
     outputs = np.array([1, -1, 0], dtype=np.int8)
     for source in (coded, aligned):
@@ -134,7 +134,7 @@ def test_raw_rows_and_coded_rows_give_the_same_values(seen, later):
     bins = fit_encode(as_table(frames[0]), None, 256).bins
     values = np.arange(bins[0].missing_code + 1)
     coded = encode(as_table(frames[1]), bins)
-    aligned = Aligned(as_table(frames[1]), categories_of(bins))
+    aligned = RawRows(as_table(frames[1]), categories_of(bins))
     assert np.array_equal(coded.subset_values(0, values), aligned.subset_values(0, values))
 
 
@@ -170,12 +170,12 @@ def test_kinds_that_change_after_training_are_errors_that_name_the_column():
     with pytest.raises(ValueError, match="categories in column 'c' in training, numbers now"):
         encode(as_table(numbers), bins)
     with pytest.raises(ValueError, match="numbers in column 'c', where training had categories"):
-        Aligned(as_table(numbers), categories_of(bins)).codes(0)
+        RawRows(as_table(numbers), categories_of(bins)).codes(0)
     bins = fit_encode(as_table(numbers), None, 256).bins
     with pytest.raises(ValueError, match="numbers in column 'c' in training, categories now"):
         encode(as_table(names), bins)
     with pytest.raises(ValueError, match="categories in column 'c', where training had numbers"):
-        Aligned(as_table(names)).threshold_signs(0, 1.5, 0)
+        RawRows(as_table(names)).threshold_signs(0, 1.5, 0)
 
 
 @pytest.mark.parametrize("values", [[3, 1, 2, 1], [0.5, 2.0, -1.0, 2.0]], ids=str)
@@ -186,8 +186,8 @@ def test_numbers_are_the_categories_that_training_had_as_numbers(values):
     expected = encode(as_table(trained), bins).categorical.codes[0]
     for now in (pd.DataFrame({"c": values}), pl.DataFrame({"c": np.array(values, dtype=float)})):
         assert (encode(as_table(now), bins).categorical.codes[0] == expected).all()
-        assert (Aligned(as_table(now), categories_of(bins)).codes(0) == expected).all()
-    other = Aligned(as_table(pd.DataFrame({"c": [7.0, np.nan]})), categories_of(bins)).codes(0)
+        assert (RawRows(as_table(now), categories_of(bins)).codes(0) == expected).all()
+    other = RawRows(as_table(pd.DataFrame({"c": [7.0, np.nan]})), categories_of(bins)).codes(0)
     assert (other == bins[0].missing_code).all()
 
 
@@ -287,7 +287,7 @@ def test_thresholds_cut_raw_and_coded_rows_alike():
                 for missing in (-1, 0, 1):
                     signs = np.where(X[:, j] >= threshold, 1, -1)
                     signs[np.isnan(X[:, j])] = missing
-                    for source in (coded, Aligned(table)):
+                    for source in (coded, RawRows(table)):
                         found = source.threshold_signs(j, threshold, missing)
                         assert found.dtype == np.int8
                         assert np.array_equal(found, signs)
@@ -295,7 +295,7 @@ def test_thresholds_cut_raw_and_coded_rows_alike():
 
 def test_the_constant_is_the_same_of_raw_and_coded_rows():
     table = as_table([[1.0], [np.nan]])
-    for source in (Aligned(table), fit_encode(table, None, 256)):
+    for source in (RawRows(table), fit_encode(table, None, 256)):
         assert source.threshold_signs(-1, -np.inf, 1).tolist() == [1, 1]
 
 

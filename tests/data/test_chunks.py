@@ -13,15 +13,15 @@ from sklearn.model_selection import cross_val_score
 
 from edgewise import AdaBoostMH, Chunks
 from edgewise.data import (
-    Aligned,
     Bins,
     CategoricalColumn,
     NumericColumn,
+    RawRows,
     SparseColumn,
     as_table,
     fit_encode,
 )
-from edgewise.data.columns import joined
+from edgewise.data.columns import concatenate_columns
 
 N = 240
 
@@ -158,7 +158,7 @@ def test_training_goes_on_as_with_the_whole(chunked):
 def test_columns_that_are_needed_are_read_ahead(chunked):
     whole, pieces = chunked
     categories = {2: ("blue", "green")} if whole is FRAME else {}
-    rows, ahead = (Aligned(as_table(X), categories) for X in (whole, pieces))
+    rows, ahead = (RawRows(as_table(X), categories) for X in (whole, pieces))
     ahead.read([3, 0, 2, -1, 99])
     for j in (0, 3):
         np.testing.assert_array_equal(ahead.numbers(j), rows.numbers(j))
@@ -221,7 +221,7 @@ def test_parquet_reads_no_column_that_was_not_chosen(tmp_path, monkeypatch):
     wanted = []
     read = X._read
     monkeypatch.setattr(X, "_read", lambda path, names: wanted.append(names) or read(path, names))
-    assert [j for j, _ in X.chosen([0, 3])] == [0, 3]
+    assert [j for j, _ in X.select_columns([0, 3])] == [0, 3]
     assert wanted == [["a", "c"]]
 
 
@@ -277,12 +277,14 @@ def test_a_run_without_values_goes_with_the_others():
     words = CategoricalColumn(np.array([0, 1], np.uint32), ("a", "b"))
     numbers = NumericColumn(np.array([1, 2]))
     few = SparseColumn(np.array([1], np.int32), np.array([5.0]), 3)
-    assert joined([nothing, words], "x").codes.tolist() == [2, 2, 0, 1]
-    np.testing.assert_array_equal(joined([nothing, numbers], "x").values, [np.nan, np.nan, 1, 2])
-    assert joined([few, few], "x").reals().tolist() == [0, 5, 0, 0, 5, 0]
-    assert joined([few, numbers], "x").reals().tolist() == [0, 5, 0, 1, 2]
+    assert concatenate_columns([nothing, words], "x").codes.tolist() == [2, 2, 0, 1]
+    np.testing.assert_array_equal(
+        concatenate_columns([nothing, numbers], "x").values, [np.nan, np.nan, 1, 2]
+    )
+    assert concatenate_columns([few, few], "x").reals().tolist() == [0, 5, 0, 0, 5, 0]
+    assert concatenate_columns([few, numbers], "x").reals().tolist() == [0, 5, 0, 1, 2]
     with pytest.raises(ValueError, match="numbers in some, categories in others of column 'x'"):
-        joined([words, numbers], "x")
+        concatenate_columns([words, numbers], "x")
 
 
 def test_wrong_pieces_are_named_before_any_work(tmp_path):

@@ -90,7 +90,8 @@ def test_compiled_bins_and_codes_are_those_of_numpy(numbers, max_bins):
         bins, quick = (find_bins("x", column, None, max_bins, 0.0, q) for q in (False, True))
         np.testing.assert_array_equal(bins.thresholds, quick.thresholds)
         for wanted, found in zip(
-            bins.counted(column, np.uint16), bins.counted(column, np.uint16, True), strict=True
+            *(bins.encode_with_counts(column, np.uint16, fast) for fast in (False, True)),
+            strict=True,
         ):
             np.testing.assert_array_equal(wanted, found)
 
@@ -126,7 +127,7 @@ def test_a_file_of_an_array_is_read_in_place(tmp_path, dtype, order):
     file = np.load(tmp_path / "x.npy", mmap_mode="r")
     table = as_table(file)
     assert np.shares_memory(table.values, file)
-    assert table.is_settled()
+    assert table.has_no_infinities()
     assert_same(fit_encode(table, None, 256), fit_encode(as_table(values), None, 256))
     np.testing.assert_array_equal(table.column(3).values, values[:, 3])
 
@@ -141,7 +142,7 @@ def test_a_file_is_read_by_blocks_and_runs(tmp_path, monkeypatch):
     np.testing.assert_array_equal(read, values)
     values[100, 299] = np.inf
     np.save(tmp_path / "x.npy", values)
-    assert not as_table(np.load(tmp_path / "x.npy", mmap_mode="r")).is_settled()
+    assert not as_table(np.load(tmp_path / "x.npy", mmap_mode="r")).has_no_infinities()
 
 
 def test_changes_to_a_private_copy_of_a_file_are_kept(tmp_path):
@@ -194,7 +195,7 @@ def test_an_array_grows_by_what_is_added(parts):
 def test_chosen_columns_are_those_asked_for():
     values = np.random.default_rng(0).normal(size=(20, 200))
     for wanted in ([0], [3, 4, 5], [0, 7, 199], list(range(200)), []):
-        found = list(as_table(values).chosen(wanted))
+        found = list(as_table(values).select_columns(wanted))
         assert [j for j, _ in found] == wanted
         for j, column in found:
             np.testing.assert_array_equal(column.values, values[:, j])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise.data import CategoricalColumn, NumericColumn, SparseColumn
-from edgewise.data.columns import taken
+from edgewise.data.columns import take_rows
 from edgewise.data.table import ColumnTable
 
 
@@ -62,7 +62,7 @@ def test_infinite_values_are_dealt_with_as_in_any_table():
 
 def test_row_minus_one_is_missing(table):
     rows = np.array([1, -1, 0])
-    numbers, colors, counts = (taken(column, rows) for column in table.columns())
+    numbers, colors, counts = (take_rows(column, rows) for column in table.columns())
     np.testing.assert_array_equal(numbers.values, [2, np.nan, 1])
     assert colors.codes.tolist() == [2, 2, 1]
     assert colors.missing_code == 2
@@ -72,4 +72,4 @@ def test_row_minus_one_is_missing(table):
 
 def test_no_rows(table):
     for column in table.columns():
-        assert len(taken(column, np.zeros(0, dtype=np.intp))) == 0
+        assert len(take_rows(column, np.zeros(0, dtype=np.intp))) == 0

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.data import as_table, encode, fit_encode
-from edgewise.data.part import PartStore, pick_rows
+from edgewise.data.part import RowSubset, pick_rows
 
 shapes = st.fixed_dictionaries(
     {
@@ -41,7 +41,7 @@ def test_codes_are_those_of_the_rows(shape, all_dense, pick, data):
     if shape["numeric"] + shape["categorical"] == 0:
         shape = {**shape, "numeric": 1}
     whole = make_table(**shape)
-    store = PartStore(whole, pick, all_dense)
+    store = RowSubset(whole, pick, all_dense)
     some = st.lists(st.integers(0, shape["n"] - 1), min_size=1, unique=True)
     for _ in range(3):
         rows = np.sort(np.array(data.draw(some), dtype=np.int32))
@@ -60,7 +60,7 @@ def test_codes_are_those_of_the_rows(shape, all_dense, pick, data):
 @pytest.mark.parametrize("storage", ["dense", "sparse", "auto"])
 def test_cuts_are_those_of_the_rows(all_dense, storage):
     whole = make_table(4, 60, 6, 0, storage, 5)
-    store = PartStore(whole, all_dense=all_dense)
+    store = RowSubset(whole, all_dense=all_dense)
     for rows in (np.arange(0, 60, 3), np.arange(60), np.array([7])):
         part = store.take(rows.astype(np.int32))
         for j in range(6):
@@ -74,7 +74,7 @@ def test_cuts_are_those_of_the_rows(all_dense, storage):
 def test_the_table_is_not_changed():
     whole = make_table(5, 40, 4, 2, "auto", 4)
     before = [whole.codes(j).copy() for j in range(6)]
-    part = PartStore(whole).take(np.arange(0, 40, 2, dtype=np.int32))
+    part = RowSubset(whole).take(np.arange(0, 40, 2, dtype=np.int32))
     for j in range(6):
         assert not np.shares_memory(part.codes(j), whole.codes(j))
         np.testing.assert_array_equal(whole.codes(j), before[j])
@@ -88,7 +88,7 @@ def test_only_columns_that_are_asked_for_are_copied():
         return pick_rows(rows, codes, number, out_rows, out_codes)
 
     whole = make_table(6, 40, 5, 0, "sparse", 4)
-    part = PartStore(whole, pick).take(np.arange(10, dtype=np.int32))
+    part = RowSubset(whole, pick).take(np.arange(10, dtype=np.int32))
     assert copied == []
     part.ready(np.array([1, 3]))
     part.ready(np.array([3]))

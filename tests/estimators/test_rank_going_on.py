@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from edgewise import Callback, Checkpoint, Lazy, RankBoost, Stump, load
-from edgewise.data import Aligned, as_table
+from edgewise.data import RawRows, as_table
 from edgewise.metrics import disagreement, mean_average_precision, ranking_metric
 from edgewise.model import Linear
 
@@ -120,7 +120,7 @@ def test_rules_can_follow_columns_taken_as_numbers(monkeypatch, tmp_path, learne
     # A column counts as it is; a rule of -1 and +1 as 0 and 1, twice its coefficient.
     expected = np.zeros(len(X))
     for rule, move in zip(rules, model.terms_.coefficients[:, 0], strict=True):
-        outputs = rule.outputs(Aligned(as_table(X)))[0]
+        outputs = rule.outputs(RawRows(as_table(X)))[0]
         expected += move * (outputs if rule.is_real else outputs + 1)
     np.testing.assert_allclose(model.predict(X), expected, rtol=0, atol=1e-12)
     stages = list(model.staged_predict(X))

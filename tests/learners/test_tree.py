@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from edgewise import AdaBoostMH, Best, Indicator, Product, Selector, Stump, Tree
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.data import Aligned, as_table
+from edgewise.data import RawRows, as_table
 from edgewise.learners import learner_named
 from edgewise.model import ProductRule, Subset, TreeRule
 
@@ -320,7 +320,7 @@ def test_by_gain_the_first_split_of_a_model_is_the_best(n_labels):
             return sum((side.sum(axis=0) ** 2).sum() / np.abs(side).sum() for side in sides)
 
         tried = [gain(x >= threshold) for x in X.T for threshold in np.unique(x)[1:]]
-        leaf_of = model.terms_.rule(0).leaf_of(Aligned(as_table(X)))
+        leaf_of = model.terms_.rule(0).leaf_of(RawRows(as_table(X)))
         assert gain(leaf_of == leaf_of[0]) == pytest.approx(max(tried))
 
 
@@ -394,7 +394,7 @@ def test_later_missing_values_stop_at_the_node_that_meets_them(small):
     rows = np.zeros((4, 2))
     rows[:, root.test.column] = [0.0, 1.0, np.nan, np.nan]
     rows[:, below.test.column] = [np.nan, np.nan, 0.0, 1.0]
-    later = Aligned(as_table(rows))
+    later = RawRows(as_table(rows))
     assert rule.outputs(later)[0].tolist()[2:] == [0, 0]
     stub = problem.find(Tree(Stump(), max_leaf_nodes=2)).rule
     assert rule.outputs(later)[0].tolist()[:2] == stub.outputs(later)[0].tolist()[:2]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise.data import Aligned, as_table
+from edgewise.data import RawRows, as_table
 from edgewise.model import (
     EVERYWHERE,
     Cut,
@@ -106,7 +106,7 @@ def _rule_rows(seed, n=80):
     for j, names in CATEGORIES.items():
         frame[f"x{j}"] = pd.Series(rng.choice([*names, "unseen"], size=n), dtype="string")
     frame = pd.DataFrame(frame)
-    return Aligned(as_table(frame.mask(rng.random(frame.shape) < 0.1)), CATEGORIES)
+    return RawRows(as_table(frame.mask(rng.random(frame.shape) < 0.1)), CATEGORIES)
 
 
 def _same_rule(a, b):

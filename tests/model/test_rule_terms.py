@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.data import Aligned, as_table
+from edgewise.data import RawRows, as_table
 from edgewise.model import (
     EVERYWHERE,
     Cut,
@@ -192,7 +192,7 @@ def test_missing_and_unseen_values_take_the_way_of_the_rest(monkeypatch):
     leaves = np.array([[1.5], [2.5], [3.5], [4.5], [5.5]])
     colors = ["red", "red", "red", "green", "pink"]
     frame = pl.DataFrame({"x0": [None, 1.0, -1.0, -1.0, -1.0], "x1": colors})
-    rows = Aligned(as_table(frame), {1: ("blue", "green", "red")})
+    rows = RawRows(as_table(frame), {1: ("blue", "green", "red")})
     terms = Terms.pack([TreeRule(nodes, leaves)], [1.0], np.ones((1, 1)))
     for backend in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", backend)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.data import Aligned
+from edgewise.data import RawRows
 from edgewise.model import Predictor
 from edgewise.model.forest import Forest
 from edgewise.model.shapley import forest_shares
@@ -76,7 +76,7 @@ def test_rows_are_aligned_as_for_prediction(make_rule_terms, rule_rows, rule_col
     terms, _ = make_rule_terms(5, kinds="cspt")
     rows = rule_rows(5, n=10)
     predictor = Predictor(terms, n_columns, categories)
-    values = Aligned(rows.table, categories).block(predictor.forest.columns, slice(None))
+    values = RawRows(rows.table, categories).block(predictor.forest.columns, slice(None))
     assert np.array_equal(predictor.forest.walk(values), predictor.scores(rows.table))
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from edgewise.backend.numba import score as compiled
-from edgewise.data import Aligned, as_table
+from edgewise.data import RawRows, as_table
 from edgewise.model import StumpTerms, Terms, collapse
 from edgewise.model.predict import score
 
@@ -32,7 +32,7 @@ def test_a_collapsed_model_scores_like_its_terms(
 def test_many_terms_stay_within_the_tolerance(make_terms, make_rows):
     terms, X = make_terms(9, n_terms=20_000), make_rows(9)
     table = as_table(X, infinite="value")
-    *_, summed = terms.staged_scores(Aligned(table))
+    *_, summed = terms.staged_scores(RawRows(table))
     scores = collapse(terms.stumps).scores(table)
     np.testing.assert_allclose(scores, summed.T, rtol=0, atol=1e-12 * terms.alphas.sum())
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from edgewise.data import Aligned, as_table, encode, fit_encode
+from edgewise.data import RawRows, as_table, encode, fit_encode
 from edgewise.model import Cut, Terms
 
 
@@ -13,7 +13,7 @@ def test_staged_scores_are_the_sums_of_the_first_terms(
     make_terms, make_rows, term_by_term, per_score
 ):
     terms, X = make_terms(0, n_terms=12, per_score=per_score, votes="real"), make_rows(0, n=20)
-    stages = list(terms.staged_scores(Aligned(as_table(X, infinite="value"))))
+    stages = list(terms.staged_scores(RawRows(as_table(X, infinite="value"))))
     assert len(stages) == 12
     for t, scores in enumerate(stages):
         np.testing.assert_allclose(scores.T, term_by_term(terms[: t + 1], X), atol=1e-12)
@@ -27,7 +27,7 @@ def test_a_cut_of_raw_values_is_the_cut_of_bins(make_problem):
                 for missing in (-1, 1):
                     cut = Cut(j, float(b.thresholds[first - 1]), missing)
                     terms = Terms.pack([cut], [1.0], np.ones((1, 1)), n_cuts=1)
-                    (signs,) = terms.outputs(Aligned(as_table(problem.X)))
+                    (signs,) = terms.outputs(RawRows(as_table(problem.X)))
                     assert np.array_equal(signs[0], problem.binned.cut(j, first, missing))
                     (coded,) = terms.outputs(problem.binned)
                     assert np.array_equal(coded, signs)
@@ -40,7 +40,7 @@ def test_unseen_rows_are_cut_alike_raw_and_in_bins():
     binned = encode(later, bins)
     for first, threshold in enumerate(bins[0].thresholds, start=1):
         terms = Terms.pack([Cut(0, float(threshold), 0)], [1.0], np.ones((1, 1)), n_cuts=1)
-        (signs,) = terms.outputs(Aligned(later))
+        (signs,) = terms.outputs(RawRows(later))
         assert np.array_equal(signs[0], binned.cut(0, first, 0))
         (coded,) = terms.outputs(binned)
         assert np.array_equal(coded, signs)
@@ -60,7 +60,7 @@ def test_no_terms():
     assert len(terms) == 0
     assert terms.n_scores == 3
     assert terms.total_vote == 0.0
-    assert list(terms.staged_scores(Aligned(as_table([[1.0]])))) == []
+    assert list(terms.staged_scores(RawRows(as_table([[1.0]])))) == []
 
 
 def test_total_vote_bounds_every_score(make_terms, make_rows, term_by_term):
@@ -74,4 +74,4 @@ def test_categories_where_training_had_numbers_name_the_column():
     terms = Terms.pack([Cut(0, 0.0, 0)], [1.0], np.ones((1, 2)), n_cuts=1)
     table = as_table(pl.DataFrame({"color": ["red", "blue"]}))
     with pytest.raises((TypeError, ValueError), match="'color'"):
-        list(terms.outputs(Aligned(table)))
+        list(terms.outputs(RawRows(table)))

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import cosine_similarity
 
 from edgewise.ratings import Ratings
-from edgewise.ratings.rows import Grouped, grouped
+from edgewise.ratings.rows import Grouped, group_ratings
 from edgewise.recommend.knn import ItemKNN, UserKNN, nearest_rows, neighbor_sums
 
 
@@ -32,8 +32,8 @@ def sides(table):
     """Return the entries of a dense table that are not NaN, by rows and by columns."""
     rows, columns = (one.astype(np.int32) for one in np.nonzero(~np.isnan(table)))
     values = table[rows, columns]
-    by_row = grouped(rows, columns, values, None, *table.shape)
-    by_column = grouped(columns, rows, values, None, *table.shape[::-1])
+    by_row = group_ratings(rows, columns, values, None, *table.shape)
+    by_column = group_ratings(columns, rows, values, None, *table.shape[::-1])
     return by_row, by_column, values
 
 
@@ -179,8 +179,8 @@ def test_memory_is_for_the_nearest_only(backend):
     n = 20_000
     rows = np.arange(n, dtype=np.int32)
     pairs = sparse.csr_array((np.ones(n), (rows, rows // 2)), shape=(n, n // 2))
-    by_row = grouped(rows, pairs.indices.astype(np.int32), pairs.data, None, n, n // 2)
-    by_column = grouped(pairs.indices.astype(np.int32), rows, pairs.data, None, n // 2, n)
+    by_row = group_ratings(rows, pairs.indices.astype(np.int32), pairs.data, None, n, n // 2)
+    by_column = group_ratings(pairs.indices.astype(np.int32), rows, pairs.data, None, n // 2, n)
     targets, criteria = np.arange(0, n, 100), Criteria(2, 0.0, 1, n)
     near = nearest_rows(by_row, by_column, pairs.data, targets, *criteria)
     assert near.others[:, 0].tolist() == list(range(1, n, 100))

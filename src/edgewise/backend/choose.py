@@ -12,8 +12,8 @@ from edgewise.backend.switching import Compilation, Rehearsal, SwitchingBackend
 from edgewise.common.compiled import (
     COMPILE_FROM,
     LOAD_FROM,
-    chosen_backend,
-    remember,
+    backend_choice,
+    record_compiled,
     use_compiled,
 )
 
@@ -159,7 +159,7 @@ def compiled_when(
         return always
     if form:
         _done[form] = visits
-    if rehearsal is None or visits < _COMPILE_APART_FROM or chosen_backend() != "auto":
+    if rehearsal is None or visits < _COMPILE_APART_FROM or backend_choice() != "auto":
         return never
     if form not in _compilations:
         _compilations[form] = Compilation(form, rehearsal)
@@ -193,7 +193,7 @@ def finished(backend: "Backend") -> None:
     if isinstance(backend, SwitchingBackend):
         backend = backend.now
     if _forms.get(backend):
-        remember(_forms[backend])
+        record_compiled(_forms[backend])
 
 
 def _form(table: "BinnedTable", n_scores: int, n_jobs: int, settings: Any) -> str:

@@ -225,7 +225,9 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     def _agreed(self, step: StepT) -> StepT:
         """Return the step of the first process: libraries may differ in the last digit of exp."""
         numbers = np.concatenate([np.atleast_1d(value) for value in step])
-        bits = numbers.view(np.int64) if self.partition.first else np.zeros(len(numbers), np.int64)
+        bits = (
+            numbers.view(np.int64) if self.partition.is_root else np.zeros(len(numbers), np.int64)
+        )
         agreed, at = self.partition.sum(bits).view(np.float64), 0
         values: list[Any] = []
         for value in step:

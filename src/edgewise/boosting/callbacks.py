@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from edgewise.boosting.history import History
 from edgewise.common.checks import integer, not_negative, positive
-from edgewise.common.files import PathLike, trying
-from edgewise.common.progress import close, progress_bar
+from edgewise.common.files import PathLike, temporary_path
+from edgewise.common.progress import close_bar, progress_bar
 
 if TYPE_CHECKING:
     from tqdm.std import tqdm
@@ -258,7 +258,7 @@ class Checkpoint(Callback):
 
     def check(self, save: Callable[[Any], None]) -> None:
         """Raise if the model cannot be saved where the file is to be."""
-        with trying(self.path) as beside:
+        with temporary_path(self.path) as beside:
             save(beside)
 
     def on_round(self, run: TrainingRun) -> str | None:
@@ -310,7 +310,7 @@ class ProgressBar(Callback):
     def on_end(self, run: TrainingRun) -> None:
         # An interrupt may come before the bar does.
         if self._bar is not None:
-            close(self._bar)
+            close_bar(self._bar)
             self._bar = None
 
     def __getstate__(self) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def _watch(
         for _ in rounds:
             reasons = [callback.on_round(run) for callback in callbacks]
             stopped = next((reason for reason in reasons if reason), None)
-            if partition.any(stopped and partition.first):
+            if partition.any(stopped and partition.is_root):
                 run.stop_reason = str(partition.collective.broadcast(stopped))
                 break
     except KeyboardInterrupt:
@@ -253,15 +253,15 @@ def _replay(task: Task, terms: Terms) -> None:
     """Bring weights and scores to where the given terms left them."""
     if len(terms) == 0:
         return
-    rows = task.binned.aligned
+    rows = task.binned.raw_rows
     assert rows is not None
     used = np.unique(terms.columns).tolist()
     rows.read(used)
     watched = []
     for monitor in task.watched.values():
-        if monitor.binned.aligned is not None:
-            monitor.binned.aligned.read(used)
-            watched.append((monitor, terms.outputs(monitor.binned.aligned)))
+        if monitor.binned.raw_rows is not None:
+            monitor.binned.raw_rows.read(used)
+            watched.append((monitor, terms.outputs(monitor.binned.raw_rows)))
     for t in range(len(terms)):
         _refresh(task.objective, t)
         task.objective.follow(t)

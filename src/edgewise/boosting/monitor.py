@@ -65,7 +65,7 @@ class Monitor:
         if partition.is_whole:
             return self.scores.T
         if self._whole is None:
-            self._whole = partition.whole(np.ascontiguousarray(self.scores.T))
+            self._whole = partition.allgather_rows(np.ascontiguousarray(self.scores.T))
         return self._whole
 
     def value(self) -> float:
@@ -144,7 +144,10 @@ def _measured(
     if not totals.all():
         return dict
     if sorts:
-        every = partition.whole(positive), None if mass is None else partition.whole(mass)
+        every = (
+            partition.allgather_rows(positive),
+            None if mass is None else partition.allgather_rows(mass),
+        )
 
     def measure() -> dict[str, float]:
         scores = current()
@@ -154,7 +157,7 @@ def _measured(
         )
         values = {"balanced_accuracy": (found + (1.0 - mistaken)) / 2}
         if sorts:
-            values["roc_auc"] = roc_auc(every[0], partition.whole(scores), every[1])
+            values["roc_auc"] = roc_auc(every[0], partition.allgather_rows(scores), every[1])
         return values
 
     return measure

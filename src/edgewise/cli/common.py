@@ -14,7 +14,7 @@ import rich_click as click
 from click import get_current_context
 from click.core import ParameterSource
 
-from edgewise.common.text import one_line, plain
+from edgewise.common.text import one_line, to_json_value
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -378,7 +378,7 @@ def print_json(value: Mapping[str, Any]) -> None:
     """Print a result for programs: one line of JSON, without NaN."""
     import json
 
-    click.echo(json.dumps(plain(value)))
+    click.echo(json.dumps(to_json_value(value)))
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

@@ -9,7 +9,7 @@ import rich_click as click
 from edgewise.cli import common
 from edgewise.cli import ratings as shared
 from edgewise.common.choices import COMPARE_BY
-from edgewise.common.text import counted, one_line
+from edgewise.common.text import one_line, pluralize
 from edgewise.recommend.algorithms import ALGORITHMS, build
 
 if TYPE_CHECKING:
@@ -110,10 +110,10 @@ def compare(**options: Any) -> None:
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         common.print_json({"ratings": len(train), "algorithms": rows})
         return
-    counts = counted(train.n_users, "users"), counted(train.n_items, "items")
+    counts = pluralize(train.n_users, "users"), pluralize(train.n_items, "items")
     facts = [("ratings", ", ".join([shared.describe(train), *counts]))]
     if args.test is not None:
-        facts.append(("test", f"{counted(len(parts[0][1]), 'ratings')}, {args.test}"))
+        facts.append(("test", f"{pluralize(len(parts[0][1]), 'ratings')}, {args.test}"))
     common.print_facts(facts)
     click.echo()
     for line in found.text(args.intervals).split("\n"):

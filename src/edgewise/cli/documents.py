@@ -10,7 +10,7 @@ from edgewise.cli import tables
 from edgewise.cli.common import RUN, TABLE, heading, one_line_errors, options, print_facts
 from edgewise.cli.ratings import check_libraries, write_columns
 from edgewise.cli.tables import Rows, is_table, test_values
-from edgewise.common.text import counted, text_table
+from edgewise.common.text import pluralize, text_table
 
 if TYPE_CHECKING:
     from edgewise.common.dtypes import Reals
@@ -42,7 +42,7 @@ class Documents:
 
         qid = self.rows.qid
         n_queries = 1 if qid is None else len(np.unique(qid))
-        return f"{counted(n_queries, 'queries')}, {counted(len(self.rows), 'documents')}"
+        return f"{pluralize(n_queries, 'queries')}, {pluralize(len(self.rows), 'documents')}"
 
     @property
     def path(self) -> str:
@@ -139,7 +139,7 @@ def check_output(path: str | None, rows: Rows) -> None:
         check_libraries(path)
         if rows.n_left_out:
             raise click.UsageError(
-                f"--output {path}: {counted(rows.n_left_out, 'rows')} of {rows.path} without a "
+                f"--output {path}: {pluralize(rows.n_left_out, 'rows')} of {rows.path} without a "
                 "grade would have no score; give them a grade, or write a run (.run)"
             )
         return
@@ -160,7 +160,7 @@ def check_output(path: str | None, rows: Rows) -> None:
 
 def write_scores(path: str, rows: Rows, found: dict[str, Any]) -> None:
     """Write predictions of documents: a run or a table if the name says so; else scores alone."""
-    from edgewise.common.files import replacing
+    from edgewise.common.files import replace_file
     from edgewise.io import write_run
 
     scores: Reals = found["score"]
@@ -170,7 +170,7 @@ def write_scores(path: str, rows: Rows, found: dict[str, Any]) -> None:
     if path.lower().endswith(TABLE):
         write_columns(path, found)
         return
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         stream.writelines(f"{score!r}\n".encode() for score in scores.tolist())
 
 

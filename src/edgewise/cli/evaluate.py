@@ -10,7 +10,7 @@ import rich_click as click
 from edgewise.cli import common, tables
 from edgewise.cli.common import FILE, one_line_errors
 from edgewise.common.choices import GAINS, TIES, Gain
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 
 if TYPE_CHECKING:
     from edgewise.io import Run
@@ -119,8 +119,8 @@ def _evaluate_model(
     if as_json:
         common.print_json({"model": path, "data": data, "task": tables.task_of(model), **found})
         return
-    queries = f", {counted(found['queries'], 'queries')}" if "queries" in found else ""
-    size = f"{counted(found['rows'], 'rows')}{queries}"
+    queries = f", {pluralize(found['queries'], 'queries')}" if "queries" in found else ""
+    size = f"{pluralize(found['rows'], 'rows')}{queries}"
     tables.print_measured(found, f"{path} on {size} of {data}")
 
 
@@ -166,7 +166,7 @@ class Report:
         with one_line_errors(self.path):
             found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain, ties=self.ties)
         if found.n_unjudged:
-            queries = counted(found.n_unjudged, "queries")
+            queries = pluralize(found.n_unjudged, "queries")
             logger.warning("%s: ignored %s without judgments", name, queries)
         if found.n_unanswered:
             message = "%s returns nothing for %d of %d judged queries: they count 0"

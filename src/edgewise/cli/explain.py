@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import rich_click as click
 
 from edgewise.cli import common, tables
-from edgewise.common.text import counted, one_line
+from edgewise.common.text import one_line, pluralize
 
 if TYPE_CHECKING:
     from edgewise.data import Column, Table
@@ -110,7 +110,7 @@ def _row(rows: tables.Rows, option: str, number: int) -> Any:
     import numpy as np
 
     if number > len(rows):
-        raise click.UsageError(f"{option} {number}: {rows.path} has {counted(len(rows), 'rows')}")
+        raise click.UsageError(f"{option} {number}: {rows.path} has {pluralize(len(rows), 'rows')}")
     return rows.take(np.array([number - 1])).X
 
 
@@ -125,7 +125,7 @@ def _print_parts(parts: Any, n: int) -> None:
     shown += [[f"{one.amount:+.2f}", str(one)] for one in parts[:n]]
     if rest := parts[n:]:
         total = sum(one.amount for one in rest)
-        shown.append([f"{total:+.2f}", counted(len(rest), "others")])
+        shown.append([f"{total:+.2f}", pluralize(len(rest), "others")])
     common.print_table(shown, left=(1,))
 
 
@@ -200,7 +200,7 @@ def _effects(
     import numpy as np
 
     from edgewise.data import CategoricalColumn, NumericColumn
-    from edgewise.data.table import swept
+    from edgewise.data.table import repeat_for_values
 
     column = sample[j]
     if isinstance(column, CategoricalColumn):
@@ -219,7 +219,7 @@ def _effects(
         values = NumericColumn(points)
     if not labels:
         return "", []
-    table = swept(sample, j, values, X.names, X.infinite)
+    table = repeat_for_values(sample, j, values, X.names, X.infinite)
     size = len(labels), len(column), -1
     if tables.task_of(model) == "grades":
         means = model.predict(table).reshape(size).mean(axis=1)[:, 0]

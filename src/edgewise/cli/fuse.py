@@ -13,7 +13,7 @@ from edgewise.cli import common
 from edgewise.cli.common import FILE, heading, one_line_errors
 from edgewise.cli.evaluate import Report, read_runs, stem
 from edgewise.common.choices import FUSION_VALUES, FUSIONS, MONOTONIC, RANK_LEARNERS
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 
 if TYPE_CHECKING:
     from edgewise.estimators import RankFusion
@@ -298,7 +298,7 @@ def _print(
     fusion: "RankFusion | None",
     learned: bool,
 ) -> None:
-    counts = counted(len(lists.queries.ids), "queries"), counted(len(lists), "documents")
+    counts = pluralize(len(lists.queries.ids), "queries"), pluralize(len(lists), "documents")
     common.print_facts(
         [
             ("runs", f"{lists.n_lists}: {', '.join(lists.names)}"),

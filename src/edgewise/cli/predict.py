@@ -7,7 +7,7 @@ import rich_click as click
 
 from edgewise.cli import common, documents, tables
 from edgewise.cli.ratings import check_libraries, csv_text, write_columns
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 
 # Classes that have a column of probabilities each.
 _MOST_CLASSES = 50
@@ -81,7 +81,7 @@ def predict(
         _print_columns(found)
     else:
         what = f", {_shares(found['predicted'])}" if "predicted" in found else ""
-        common.print_facts([("predicted", f"{counted(len(rows), 'rows')}, {output}{what}")])
+        common.print_facts([("predicted", f"{pluralize(len(rows), 'rows')}, {output}{what}")])
 
 
 def _print_columns(found: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from edgewise.cli import common, documents
 from edgewise.cli.predict import predictions
 from edgewise.cli.tables import METRICS, is_table, test_values, warn_of_one_list
 from edgewise.common import choices
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 
 if TYPE_CHECKING:
     from edgewise.estimators import CrossValidation, RankBoost
@@ -223,7 +223,7 @@ def _cross_validated(
         ranker.set_params(validation_fraction=_ASIDE)
     names = list(dict.fromkeys((*METRICS, metric)))
     if folds > trained.judged.n_queries:
-        queries = counted(trained.judged.n_queries, "queries")
+        queries = pluralize(trained.judged.n_queries, "queries")
         raise click.UsageError(f"--folds {folds}: {trained.path} has {queries}")
     with common.one_line_errors(trained.path):
         return cross_validate(ranker, *trained.examples, cv=folds, metrics=names)

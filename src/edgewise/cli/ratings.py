@@ -233,14 +233,14 @@ def metric_names(text: str | None, implicit: bool) -> list[str]:
 
 def write_columns(path: str, columns: Mapping[str, Any]) -> None:
     """Write a table of lists or arrays as CSV or Parquet, as the name says."""
-    from edgewise.common.files import replacing
+    from edgewise.common.files import replace_file
     from edgewise.io import write_table
     from edgewise.io.frames import frame_library
 
     if path.lower().endswith(PARQUET):
         write_table(path, frame_library(None).DataFrame(dict(columns)))
         return
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         for text in csv_text(columns):
             stream.write(text.encode())
 

@@ -14,7 +14,7 @@ from edgewise.cli import common
 from edgewise.cli import ratings as shared
 from edgewise.cli.common import given, heading, one_line_errors
 from edgewise.common.choices import SPLITS
-from edgewise.common.text import counted, one_line, text_table
+from edgewise.common.text import one_line, pluralize, text_table
 from edgewise.recommend.algorithms import ALGORITHMS, build
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def recommend(**options: Any) -> None:
     facts = [("ratings", shared.describe(data)), ("users", f"{data.n_users:,}")]
     facts.append(("items", f"{data.n_items:,}"))
     if added is not None:
-        facts.append(("added", f"{counted(len(added), 'ratings')}, {args.add}"))
+        facts.append(("added", f"{pluralize(len(added), 'ratings')}, {args.add}"))
     values = {}
     if held_out is not None:
         from edgewise.recommend.evaluation import evaluate
@@ -166,7 +166,7 @@ def recommend(**options: Any) -> None:
         recommender.save(args.model)
     if args.output is not None and found is not None:
         _write(args.output, found, titles)
-        facts.append(("written", f"{counted(len(found), 'lists')} to {args.output}"))
+        facts.append(("written", f"{pluralize(len(found), 'lists')} to {args.output}"))
     if saved:
         facts.append(("model", f"{type(recommender).__name__}, from {args.data}"))
     if args.as_json:
@@ -175,7 +175,7 @@ def recommend(**options: Any) -> None:
     common.print_facts(facts)
     if held_out is not None:
         source = f"held out by {args.by}" if args.test is None else args.test
-        common.print_facts([("test", f"{counted(len(held_out), 'ratings')}, {source}")])
+        common.print_facts([("test", f"{pluralize(len(held_out), 'ratings')}, {source}")])
         cells = ["-" if value != value else f"{value:.4f}" for value in values.values()]
         click.echo(text_table([["", *values], ["", *cells]]))
     for title, ranked in shown:
@@ -258,7 +258,7 @@ def _fit(model: "Recommender", ratings: "Ratings", path: str) -> tuple[str, str]
     with one_line_errors(path):
         model.fit(ratings)
     seconds = time.perf_counter() - began
-    size = counted(len(ratings), "ratings")
+    size = pluralize(len(ratings), "ratings")
     return "training", f"{type(model).__name__}, {size}, {seconds:.2f} s"
 
 
@@ -289,7 +289,7 @@ class Request(NamedTuple):
             places = model.ratings_.user_ids.find("users", self.users)
             sizes = model.ratings_.by_user.sizes[places].tolist()
             for user, size, ranked in zip(self.users.tolist(), sizes, lists, strict=True):
-                found.append((f"user {user} ({counted(size, 'ratings')})", ranked))
+                found.append((f"user {user} ({pluralize(size, 'ratings')})", ranked))
         if self.new:
             ids = _unused_ids(model.ratings_, len(self.new))
             with one_line_errors("--new-user"):
@@ -297,7 +297,7 @@ class Request(NamedTuple):
                 lists = self._recommended(wider, ids)
             for place, (rated, ranked) in enumerate(zip(self.new, lists, strict=True), 1):
                 number = f" {place}" if len(ids) > 1 else ""
-                found.append((f"{NEW}{number} ({counted(len(rated), 'ratings')})", ranked))
+                found.append((f"{NEW}{number} ({pluralize(len(rated), 'ratings')})", ranked))
         if len(self.items):
             with one_line_errors("--similar-to"):
                 lists = model.similar_items(self.items, self.args.n)
@@ -448,7 +448,7 @@ def _name_tables(path: str, given: str | None) -> Iterator[tuple[list[str], list
 
     The ids show which one is right: a list of genres may contain another separator.
     """
-    from edgewise.common.files import reading
+    from edgewise.common.files import open_input
     from edgewise.ratings.inputs import split_cells
 
     if path.lower().endswith(shared.PARQUET):
@@ -460,7 +460,7 @@ def _name_tables(path: str, given: str | None) -> Iterator[tuple[list[str], list
             table = nw.from_native(read_table(path).X, eager_only=True)
         yield table.columns, table.rows()
         return
-    with one_line_errors(), reading(path) as stream:
+    with one_line_errors(), open_input(path) as stream:
         data = stream.read()
     try:
         text = data.decode("utf-8-sig")

@@ -7,7 +7,7 @@ import rich_click as click
 
 from edgewise.cli import common, tables
 from edgewise.cli import ratings as shared
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 
 files = common.heading("Files")
 
@@ -54,7 +54,7 @@ def report(
         )
         with common.one_line_errors(data):
             loaded.report(ratings, output)
-        click.echo(f"Wrote {output}: {counted(len(ratings), 'ratings')} of {data}")
+        click.echo(f"Wrote {output}: {pluralize(len(ratings), 'ratings')} of {data}")
         return
     if extra := common.given(*shared.READING):
         raise click.UsageError(f"{extra[0]} describes a file of ratings, for a recommender")
@@ -66,4 +66,4 @@ def report(
     roles = {"qid": rows.qid} if tables.task_of(loaded) == "grades" else {}
     with common.one_line_errors(data):
         loaded.report(rows.X, y, output, **roles)
-    click.echo(f"Wrote {output}: {counted(len(rows), 'rows')} of {data}")
+    click.echo(f"Wrote {output}: {pluralize(len(rows), 'rows')} of {data}")

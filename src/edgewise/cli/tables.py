@@ -16,7 +16,7 @@ from edgewise.cli.common import (
     options,
     print_table,
 )
-from edgewise.common.text import counted, id_text
+from edgewise.common.text import id_text, pluralize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,9 +86,9 @@ class Rows:
     def take(self, rows: "NDArray[Any]") -> "Rows":
         """Return some of the rows; the columns are copied when they are read."""
         from edgewise.data import Table
-        from edgewise.data.table import TakenTable
+        from edgewise.data.table import SelectedRowsTable
 
-        X = TakenTable(self.X, rows) if isinstance(self.X, Table) else self.X[rows]
+        X = SelectedRowsTable(self.X, rows) if isinstance(self.X, Table) else self.X[rows]
         parts = {name: getattr(self, name) for name in ("y", "qid", "docs", "weight")}
         some: dict[str, Any] = {
             name: None if part is None else part[rows] for name, part in parts.items()
@@ -154,7 +154,7 @@ def rows_of(path: str, raw: "RawTable", schema: "Schema", judged: bool = True) -
     if gone.all():
         raise click.ClickException(f"{path} has no value in --target {target}")
     if gone.any():
-        size = counted(int(gone.sum()), "rows")
+        size = pluralize(int(gone.sum()), "rows")
         logger.warning("%s: left out %s without a value in %r", path, size, target)
         rows = replace(rows.take(np.flatnonzero(~gone)), n_left_out=int(gone.sum()))
     return replace(rows, y=rows.y.astype(np.int64)) if schema.task == "labels" else rows
@@ -328,7 +328,7 @@ def known(classes: Any, rows: Rows) -> Rows:
     new = ", ".join([name for name in names if name not in own][:5])
     if (y < 0).all():
         raise click.ClickException(f"{rows.path} has none of the classes of the model, but {new}")
-    size = counted(int((y < 0).sum()), "rows")
+    size = pluralize(int((y < 0).sum()), "rows")
     what = "%s: left out %s with classes that the model does not know: %s"
     logger.warning(what, rows.path, size, new)
     return rows.take(np.flatnonzero(y >= 0))

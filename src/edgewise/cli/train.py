@@ -15,7 +15,7 @@ from edgewise.cli import common, fitting, tables
 from edgewise.cli.explain import Learned, learned, print_learned
 from edgewise.cli.tables import Rows
 from edgewise.common.choices import RANK_LEARNERS, TASKS
-from edgewise.common.text import counted, one_line
+from edgewise.common.text import one_line, pluralize
 
 if TYPE_CHECKING:
     from edgewise.io import RawTable, Schema
@@ -237,7 +237,7 @@ def _print_understood(
 ) -> None:
     """Print what the columns are and what is to be learned."""
     n_columns = len(columns) or rows.X.shape[1]
-    size = f"{counted(len(rows), 'rows')}, {counted(n_columns, 'columns')}"
+    size = f"{pluralize(len(rows), 'rows')}, {pluralize(n_columns, 'columns')}"
     click.secho(f"{one_line(args.data)}: {size}", bold=True)
     if schema is not None:
         known = {column.name: column for column in schema.columns}
@@ -258,7 +258,7 @@ def _print_understood(
         if rest:
             kinds = Counter(line[1] for line in rest).most_common()
             listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds)
-            click.echo(f" ... and {counted(len(rest), 'columns')} more ({listed})")
+            click.echo(f" ... and {pluralize(len(rest), 'columns')} more ({listed})")
     click.echo()
     click.echo(f"Task: {one_line(_said_task(args, task, rows))}")
 
@@ -278,7 +278,7 @@ def _said_task(args: SimpleNamespace, task: str, rows: Rows) -> str:
     if task == "grades":
         n_queries = 1 if rows.qid is None else len(np.unique(rows.qid))
         span = f"grades from {rows.y.min():g} to {rows.y.max():g} in {target}"
-        return f"to rank the rows of {counted(n_queries, 'queries')} by {span}"
+        return f"to rank the rows of {pluralize(n_queries, 'queries')} by {span}"
     counts = np.bincount(rows.y, minlength=len(rows.classes))
     order = np.argsort(-counts, kind="stable")[:6].tolist()
     listed = ", ".join(f"{rows.classes[k]} {counts[k] / len(rows):.0%}" for k in order)
@@ -288,12 +288,12 @@ def _said_task(args: SimpleNamespace, task: str, rows: Rows) -> str:
 
 def _print_plan(task: str, kept: Rows, test: Rows | None, args: SimpleNamespace) -> None:
     name = "RankBoost" if task == "grades" else "AdaBoost.MH"
-    rows = counted(len(kept), "rows")
+    rows = pluralize(len(kept), "rows")
     if test is None:
         why = "too few to hold any out" if args.hold_out else "none is held out"
         said = f"Training {name} on all {rows}; {why}."
     elif args.test is not None:
-        size = counted(len(test), "rows")
+        size = pluralize(len(test), "rows")
         said = f"Training {name} on all {rows}; {size} of {args.test} test it."
     else:
         said = f"Training {name} on {rows}; {len(test):,} are held out to test it."
@@ -322,7 +322,7 @@ class Outcome:
         click.echo()
         click.echo(self._trained())
         if measured is not None:
-            size = counted(measured["rows"], "rows")
+            size = pluralize(measured["rows"], "rows")
             what = f"{size} of {args.test}" if args.test else f"{size} that it has not seen"
             tables.print_measured(measured, f"How good it is, on {what}")
         print_learned(self.learned)
@@ -346,7 +346,7 @@ class Outcome:
         """Return the rounds, what ended them, and the errors that the bound is about."""
         model = self.fit.model
         rounds, history = model.n_rounds_, model.history_
-        said = f"{counted(rounds, 'rounds')} in {self.seconds:.1f} s"
+        said = f"{pluralize(rounds, 'rounds')} in {self.seconds:.1f} s"
         if self.fit.interrupted or model.stop_reason_ in ("time limit", "no edge", "fitted"):
             said += f", ended by: {'interrupted' if self.fit.interrupted else model.stop_reason_}"
         if not rounds:

@@ -39,7 +39,7 @@ def use_compiled(visits: float, form: str = "", waits: bool = True) -> bool:
     compiled only if it `waits`. The environment variable ``EDGEWISE_BACKEND`` ("auto", "numpy" or
     "numba") overrides the choice.
     """
-    choice = chosen_backend()
+    choice = backend_choice()
     if choice != "auto":
         return choice == "numba"
     if form in _loaded or (waits and visits >= COMPILE_FROM):
@@ -47,7 +47,7 @@ def use_compiled(visits: float, form: str = "", waits: bool = True) -> bool:
     return visits >= LOAD_FROM and is_compiled(form)
 
 
-def chosen_backend() -> str:
+def backend_choice() -> str:
     """Return the environment's choice: "auto", "numpy" or "numba".
 
     Where Numba is not installed, "auto" is "numpy".
@@ -69,7 +69,7 @@ def is_compiled(form: str) -> bool:
     return form != "" and (form in _loaded or form in _forms_on_disk())
 
 
-def remember(form: str) -> None:
+def record_compiled(form: str) -> None:
     """Take note, here and on disk, that all kernels for work of this form are compiled."""
     if form in _loaded:
         return
@@ -159,7 +159,7 @@ def _watch_compiler() -> None:
     event.register("numba:compile", Watch())
 
 
-def cached(stamp: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compile_cached(stamp: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles a function and keeps the result until its package changes.
 
     `stamp` stands for the sources of the package; None takes their hash. Where nothing can be

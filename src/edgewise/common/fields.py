@@ -178,17 +178,13 @@ class OrNone(Field):
         return self.field.unpack(inner, name, arrays, sizes)
 
 
-class Known(OrNone):
+class Required(OrNone):
     """A value of another field, in the form of :class:`OrNone`, and never None."""
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         if saved is None:
             raise TypeError(f"{name} must not be None")
         return super().unpack(saved, name, arrays, sizes)
-
-
-class Later(OrNone):
-    """The same, and None in files from before there was such a field."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +244,7 @@ class Record(Field):
             raise TypeError(f"{name} must be a dict, got {saved!r}")
         parts = {
             key: field.unpack(
-                saved.get(key) if isinstance(field, Later) else saved[key],
+                saved[key],
                 f"{name}.{key}",
                 arrays,
                 sizes,

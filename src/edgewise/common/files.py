@@ -35,7 +35,7 @@ _YOUNG: Final = 2.0
 
 
 @contextmanager
-def reading(path: PathLike) -> Iterator[BinaryIO]:
+def open_input(path: PathLike) -> Iterator[BinaryIO]:
     """Open a plain or gzipped file to read; raise ValueError if it is damaged or cut short."""
     with Path(path).open("rb") as raw:
         packed = raw.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
@@ -51,13 +51,13 @@ def reading(path: PathLike) -> Iterator[BinaryIO]:
             raise ValueError(f"{path} is damaged or cut short: {error}") from error
 
 
-def batches(path: PathLike) -> Iterator[tuple[int, list[bytes]]]:
+def read_line_batches(path: PathLike) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the lines of a plain or gzipped text file in batches, with their first line number."""
-    with reading(path) as stream:
-        yield from in_batches(stream)
+    with open_input(path) as stream:
+        yield from iter_line_batches(stream)
 
 
-def in_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
+def iter_line_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the lines of an open text file in batches, with the number of the first line of each.
 
     A byte order mark at the beginning is dropped.
@@ -70,7 +70,7 @@ def in_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
         first += len(lines)
 
 
-def target_of(path: PathLike) -> Path:
+def resolve_target(path: PathLike) -> Path:
     """Return the file that `path` stands for, or raise if none can be written there."""
     # Follow a link: a rename would replace the link itself.
     target = Path(path).resolve()
@@ -82,15 +82,15 @@ def target_of(path: PathLike) -> Path:
 
 
 @contextmanager
-def replacing(path: PathLike) -> Iterator[BinaryIO]:
+def replace_file(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file to write; it replaces the old one only when it is complete and on the disk.
 
     The new file has the permissions of the old one. A name that ends in ``.gz`` makes it gzipped;
     the same content gives the same bytes.
     """
-    target = target_of(path)
+    target = resolve_target(path)
     _remove_abandoned(target)
-    with trying(path) as temporary:
+    with temporary_path(path) as temporary:
         with temporary.open("xb") as stream:
             _lock(stream)
             if target.suffix == ".gz":
@@ -108,9 +108,9 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def trying(path: PathLike) -> Iterator[Path]:
+def temporary_path(path: PathLike) -> Iterator[Path]:
     """Give the name of a temporary file beside `path`, which is removed afterwards."""
-    target = target_of(path)
+    target = resolve_target(path)
     temporary = target.with_name(f".{target.name[:_NAMED]}.{secrets.token_hex(8)}")
     try:
         yield temporary
@@ -153,7 +153,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(opened)
 
 
-def words(
+def as_words(
     name: str,
     values: ArrayLike,
     n_rows: int | None = None,

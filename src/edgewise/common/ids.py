@@ -75,9 +75,9 @@ class Ids:
         """Return the different ids among `ids`, in ascending order."""
         given = as_ids(name, ids)
         if given.dtype.kind == "i":
-            return Ids(different(given))
+            return Ids(sorted_unique(given))
         # Sorting the few different strings is much faster than sorting all.
-        return Ids(text_array(name, sorted(given[repeated(given)[0]].tolist())))
+        return Ids(text_array(name, sorted(given[factorize(given)[0]].tolist())))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -102,7 +102,7 @@ class Ids:
             )
         if given.dtype.kind == "i":
             return self._find_numbers(given, dtype)
-        firsts, codes = repeated(given)
+        firsts, codes = factorize(given)
         places = self._places
         found = (places.get(one, -1) for one in given[firsts].tolist())
         return np.fromiter(found, dtype, len(firsts))[codes]
@@ -131,16 +131,18 @@ class Ids:
         """Return the index of each id, or raise if one is not there."""
         found = self.find(name, ids)
         if (found < 0).any():
-            raise ValueError(f"{name} must be ids that are known, got {self.some_of(ids, found)}")
+            raise ValueError(
+                f"{name} must be ids that are known, got {self.format_unknown(ids, found)}"
+            )
         return found
 
-    def some_of(self, ids: Any, found: NDArray[np.intp]) -> str:
+    def format_unknown(self, ids: Any, found: NDArray[np.intp]) -> str:
         """Return words on the ids that were not found, for an error."""
         lost = list(dict.fromkeys(as_ids("ids", ids)[found < 0].tolist()))
         more = f" and {len(lost) - _SOME} more" if len(lost) > _SOME else ""
         return ", ".join(repr(one) for one in lost[:_SOME]) + more
 
-    def extended(self, name: str, ids: "Ids") -> "Ids":
+    def append(self, name: str, ids: "Ids") -> "Ids":
         """Return these ids with others after them, none of which may be here already."""
         there = self.find(name, ids.values)
         if (there >= 0).any():
@@ -149,7 +151,7 @@ class Ids:
         both = np.concatenate([self.values, ids.values])
         return Ids(both if both.dtype.kind == "i" else text_array(name, both.tolist()))
 
-    def joined(self, name: str, ids: "Ids") -> "tuple[Ids, NDArray[np.intp], NDArray[np.intp]]":
+    def merge(self, name: str, ids: "Ids") -> "tuple[Ids, NDArray[np.intp], NDArray[np.intp]]":
         """Return these ids with the new ones of others after them.
 
         Also where the others are among all, and which of them are new.
@@ -157,7 +159,7 @@ class Ids:
         places = self.find(name, ids.values)
         new = np.flatnonzero(places < 0)
         places[new] = len(self) + np.arange(len(new))
-        both = self.extended(name, Ids(ids.values[new])) if len(new) else self
+        both = self.append(name, Ids(ids.values[new])) if len(new) else self
         return both, places, new
 
     @staticmethod
@@ -178,7 +180,7 @@ class Ids:
         return order, self.values[order]
 
 
-def repeated(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def factorize(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return a place of each different string, and for each string which of these it equals.
 
     Strings meet in a table at a place that their letters give. Where different ones meet, the last
@@ -193,7 +195,7 @@ def repeated(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp
     """
     n = len(words)
     if n < _MANY or words.dtype.itemsize == 0:
-        _, codes = numbered(words.tolist())
+        _, codes = factorize_list(words.tolist())
         firsts = np.zeros(codes.max(initial=-1) + 1, dtype=np.intp)
         firsts[codes] = np.arange(n)
         return firsts, codes
@@ -230,14 +232,14 @@ def repeated(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp
     return firsts, numbers_of[like].astype(np.intp)
 
 
-def numbered(words: list[str]) -> tuple[list[str], NDArray[np.intp]]:
+def factorize_list(words: list[str]) -> tuple[list[str], NDArray[np.intp]]:
     """Return the different strings of a list in their first order, and which each string is."""
     few = list(dict.fromkeys(words))
     places = dict(zip(few, range(len(few)), strict=True))
     return few, np.fromiter(map(places.__getitem__, words), np.intp, len(words))
 
 
-def different(values: NDArray[Any]) -> NDArray[Any]:
+def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
     """Return the different values in ascending order.
 
     By marks in a table where integers lie close together, else by sorting: NumPy's own way, by
@@ -312,7 +314,7 @@ def _from_objects(name: str, values: list[Any], floats: bool) -> NDArray[Any]:
     if not kinds:
         return np.zeros(0, dtype=np.int64)
     if all(issubclass(kind, str) for kind in kinds):
-        few, codes = numbered(values)
+        few, codes = factorize_list(values)
         return text_array(name, few)[codes]
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:

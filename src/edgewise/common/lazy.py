@@ -28,7 +28,7 @@ def lazy_names(package: str) -> tuple[list[str], Callable[[str], Any], Callable[
     return sorted(homes), load, lambda: sorted(homes)
 
 
-def optional(module: str, purpose: str, extra: str) -> Any:
+def import_optional(module: str, purpose: str, extra: str) -> Any:
     """Import a module that an extra of edgewise installs, or raise with how to install it."""
     try:
         return import_module(module)

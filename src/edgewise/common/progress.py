@@ -60,7 +60,7 @@ def progress_bar(
     )
 
 
-def close(bar: "tqdm") -> None:
+def close_bar(bar: "tqdm") -> None:
     """Leave the last state of a bar on the screen, if it moved at all."""
     if not bar.disable and bar.n > bar.initial:
         if bar.n > bar.last_print_n:
@@ -85,11 +85,11 @@ def progress(shown: bool, total: int, unit: str) -> Iterator[Step]:
     try:
         yield step
     finally:
-        close(bar)
+        close_bar(bar)
 
 
 @contextmanager
-def muted() -> Iterator[None]:
+def mute_logging() -> Iterator[None]:
     """Keep this thread from logging; other threads log as before."""
     logger, own = logging.getLogger("edgewise"), threading.get_ident()
 

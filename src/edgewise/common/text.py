@@ -34,20 +34,20 @@ def text_table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> s
     return "\n".join(lines)
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Return a value as JSON can hold it; a number that is not finite becomes None."""
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): to_json_value(one) for key, one in value.items()}
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return to_json_value(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
+        return [to_json_value(one) for one in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (int, str)) else str(value)
 
 
-def counted(number: int, what: str) -> str:
+def pluralize(number: int, what: str) -> str:
     """Return a count with its noun; `what` is the plural."""
     if number == 1:
         return f"1 {what[:-3]}y" if what.endswith("ies") else f"1 {what[:-1]}"

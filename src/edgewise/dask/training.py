@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from edgewise.boosting import Callback, Checkpoint, ProgressBar, TrainingRun, check_callbacks
 from edgewise.cluster import TIMEOUT, XGBoostCollective, rows_here
 from edgewise.common.collective import Alone, Collective
-from edgewise.common.files import replacing
+from edgewise.common.files import replace_file
 from edgewise.dask.pieces import Piece, Run, Size, place, shares, size_of, spread
 from edgewise.data import Table
 from edgewise.model.file import load
@@ -220,7 +220,7 @@ class Training:
                     self.saved = bytes(message)
                     for checkpoint in self.checkpoints:
                         try:
-                            with replacing(checkpoint.path) as file:
+                            with replace_file(checkpoint.path) as file:
                                 file.write(self.saved)
                         except OSError as error:
                             warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=2)

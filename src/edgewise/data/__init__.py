@@ -1,17 +1,16 @@
 """Data in: any table as typed columns, and typed columns as bin codes."""
 
-from edgewise.data.aligned import CONSTANT, Aligned
 from edgewise.data.binned import BinnedTable, categories_of
 from edgewise.data.bins import MAX_BINS, Bins, Categories, find_bins
 from edgewise.data.chunks import Chunks
 from edgewise.data.coding import encode, fit_encode
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, SparseColumn
+from edgewise.data.raw_rows import CONSTANT, RawRows
 from edgewise.data.table import ArrayTable, Table, as_table
 
 __all__ = [
     "CONSTANT",
     "MAX_BINS",
-    "Aligned",
     "ArrayTable",
     "BinnedTable",
     "Bins",
@@ -20,6 +19,7 @@ __all__ = [
     "Chunks",
     "Column",
     "NumericColumn",
+    "RawRows",
     "SparseColumn",
     "Table",
     "as_table",

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import NARROW_CODE, Codes, Columns, Reals, Rows, Signs
-from edgewise.data.aligned import CONSTANT, Aligned
 from edgewise.data.bins import Bins, Categories
 from edgewise.data.partition import Partition
+from edgewise.data.raw_rows import CONSTANT, RawRows
 from edgewise.data.storage import CategoricalCodes, DenseCodes, SparseCodes, Store
 
 Coding = Bins | Categories
@@ -30,7 +30,7 @@ class BinnedTable:
     dense: DenseCodes
     sparse: SparseCodes
     categorical: CategoricalCodes
-    aligned: Aligned | None = None
+    raw_rows: RawRows | None = None
     fill: Callable[[Columns], None] | None = None
     shard: Partition | None = None  # which rows these are, where others hold more
 
@@ -127,8 +127,8 @@ class BinnedTable:
             first, own = self.first(j, threshold), self.thresholds(j)
             if threshold == -np.inf or (first > 0 and own[first - 1] == threshold):
                 return self.cut(j, first, missing)
-        assert self.aligned is not None
-        return self.aligned.threshold_signs(j, threshold, missing)
+        assert self.raw_rows is not None
+        return self.raw_rows.threshold_signs(j, threshold, missing)
 
     def first(self, j: int, threshold: float) -> int:
         """Return the first bin of numeric column `j` that is at or above one of its thresholds."""
@@ -142,8 +142,8 @@ class BinnedTable:
 
     def numbers(self, j: int) -> Reals:
         """Return the raw values of numeric column `j`."""
-        assert self.aligned is not None
-        return self.aligned.numbers(j)
+        assert self.raw_rows is not None
+        return self.raw_rows.numbers(j)
 
     def _sparse_column(self, p: int) -> tuple[Rows, Codes, int]:
         span = slice(self.sparse.starts[p], self.sparse.ends[p])

@@ -83,14 +83,14 @@ class Bins:
             codes[np.isnan(values)] = self.missing_code
         return codes
 
-    def counted(
+    def encode_with_counts(
         self,
         column: NumericColumn | SparseColumn,
         dtype: type[np.unsignedinteger],
-        quick: bool = False,
+        compiled: bool = False,
     ) -> tuple[Codes, NDArray[np.intp]]:
         """Return the code of every stored value, and how many values have each code."""
-        if not quick or column.values.dtype.kind != "f":
+        if not compiled or column.values.dtype.kind != "f":
             codes = self.encode(column)
             return codes.astype(dtype), np.bincount(codes, minlength=self.missing_code + 1)
         from edgewise.data.kernels import code
@@ -122,7 +122,7 @@ def find_bins(
     mass: Exacts | None,
     max_bins: int,
     least_share: float = 0.0,
-    quick: bool = False,
+    compiled: bool = False,
     sample: NDArray[np.intp] | None = None,
     partition: Partition | None = None,
 ) -> Bins:
@@ -131,7 +131,7 @@ def find_bins(
     With at most `max_bins` different values each has a bin of its own. Missing values take one of
     the bins. A threshold leaves at least `least_share` of the mass (None: one a row) on each side.
     Only the rows of a `sample` count, if they have more than `max_bins` different values. Other
-    processes of the `partition` have other rows of the column. The compiled loop (`quick`) gives
+    processes of the `partition` have other rows of the column. The compiled loop (`compiled`) gives
     the same.
     """
 
@@ -152,7 +152,7 @@ def find_bins(
     limit = max_bins - has_missing
     last = np.arange(len(values) - 1)
     if len(values) > limit:
-        last = _last_of_bins(counts, limit, quick)
+        last = _last_of_bins(counts, limit, compiled)
     if least_share > 0 and len(last):
         below = np.cumsum(counts)[last] / counts.sum()
         last = last[(below >= least_share) & (1 - below >= least_share)]
@@ -244,7 +244,7 @@ def _with_zeros(
     return np.insert(distinct, place, 0.0), np.insert(counts, place, unstored)
 
 
-def _last_of_bins(counts: Exacts, n_bins: int, quick: bool) -> NDArray[np.intp]:
+def _last_of_bins(counts: Exacts, n_bins: int, compiled: bool) -> NDArray[np.intp]:
     """Return the index of the last value of every bin but the last.
 
     A value that outweighs an average bin has a bin of its own; the others share what is left.
@@ -255,13 +255,13 @@ def _last_of_bins(counts: Exacts, n_bins: int, quick: bool) -> NDArray[np.intp]:
     segments = [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
     spare = n_bins - int(heavy.sum()) - len(segments)
     if not heavy.any() or spare < 0:
-        return np.array(_even(counts, 0, len(counts), n_bins, quick), dtype=np.intp)
+        return np.array(_even(counts, 0, len(counts), n_bins, compiled), dtype=np.intp)
     light = int(counts[~heavy].sum())
     lasts = set(np.flatnonzero(heavy).tolist())
     for start, stop in segments:
         mass = int(counts[start:stop].sum())
         # Beside huge weights, small ones count 0 in fixed point.
-        lasts.update(_even(counts, start, stop, 1 + spare * mass // max(light, 1), quick))
+        lasts.update(_even(counts, start, stop, 1 + spare * mass // max(light, 1), compiled))
         lasts.add(stop - 1)
     lasts.discard(len(counts) - 1)
     return np.array(sorted(lasts), dtype=np.intp)
@@ -278,13 +278,13 @@ def _heavy(counts: Exacts, n_bins: int) -> NDArray[np.bool_]:
         heavy |= more
 
 
-def _even(counts: Exacts, start: int, stop: int, n_bins: int, quick: bool) -> list[int]:
+def _even(counts: Exacts, start: int, stop: int, n_bins: int, compiled: bool) -> list[int]:
     """Return the last value of every bin but the last, for the values from start to stop.
 
     Each bin in turn takes its share of what is left.
     """
     sums = np.cumsum(counts[start:stop])
-    if quick and int(sums[-1]) * n_bins < _FITS:
+    if compiled and int(sums[-1]) * n_bins < _FITS:
         from edgewise.data.kernels import even
 
         found = np.empty(n_bins, dtype=np.intp)

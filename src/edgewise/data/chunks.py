@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from edgewise.common.checks import integer
-from edgewise.common.lazy import optional
-from edgewise.data.columns import Column, joined, owned
+from edgewise.common.lazy import import_optional
+from edgewise.data.columns import Column, concatenate_columns, copy_column
 from edgewise.data.table import ColumnTable, Table, as_table
 
 MEMORY = 1 << 28
@@ -154,7 +154,7 @@ class _ColumnChunks(Chunks):
             raise ValueError("pieces must be at least one block of columns, got none")
         shapes, found = [], list[str]()
         for piece in self._pieces:
-            table = opened(piece)
+            table = open_chunk(piece)
             shapes.append(table.shape)
             found.extend(table.names or [])
         n_rows, widths = shapes[0][0], [width for _, width in shapes]
@@ -166,10 +166,10 @@ class _ColumnChunks(Chunks):
                 )
         if names is None and len(found) == sum(widths):
             names = found
-        super().__init__(n_rows, widths, checked_names(names, sum(widths)))
+        super().__init__(n_rows, widths, check_column_names(names, sum(widths)))
 
     def _load(self, block: int) -> Table:
-        return opened(self._pieces[block])
+        return open_chunk(self._pieces[block])
 
 
 class _RowChunks(Chunks):
@@ -196,15 +196,15 @@ class _RowChunks(Chunks):
             n_rows += table.n_rows
         if first is None:
             raise ValueError("pieces must be at least one run of rows, got none")
-        widths = spread(first.n_columns, n_rows, memory)
-        super().__init__(n_rows, widths, checked_names(names or first.names, first.n_columns))
+        widths = block_widths(first.n_columns, n_rows, memory)
+        super().__init__(n_rows, widths, check_column_names(names or first.names, first.n_columns))
 
     def _tables(self) -> Iterator[Table]:
         pieces = self._source() if callable(self._source) else self._source
         for piece in pieces:
-            yield opened(piece)
+            yield open_chunk(piece)
 
-    def parts(self) -> Iterator[Table]:
+    def chunks(self) -> Iterator[Table]:
         """Yield the pieces as tables."""
         for table in self._tables():
             table.names, table.infinite = self.names, self.infinite
@@ -216,13 +216,15 @@ class _RowChunks(Chunks):
         n_rows = 0
         for table in self._tables():
             n_rows += table.n_rows
-            for place, (_, column) in enumerate(table.chosen(wanted)):
-                found[place].append(owned(column))
+            for place, (_, column) in enumerate(table.select_columns(wanted)):
+                found[place].append(copy_column(column))
         if n_rows != self.n_rows:
             raise ValueError(
                 f"pieces must be the same each time: they had {self.n_rows} rows, now {n_rows}"
             )
-        columns = [joined(parts, self.name(j)) for j, parts in zip(wanted, found, strict=True)]
+        columns = [
+            concatenate_columns(parts, self.name(j)) for j, parts in zip(wanted, found, strict=True)
+        ]
         return ColumnTable(columns, None, "value")
 
 
@@ -258,8 +260,8 @@ class ParquetFiles(Chunks):
         if not features or not n_rows:
             raise ValueError("paths must have at least one column for X, and one row")
         self._paths = with_rows
-        widths = spread(len(features), n_rows, memory)
-        super().__init__(n_rows, widths, checked_names(features, len(features)))
+        widths = block_widths(len(features), n_rows, memory)
+        super().__init__(n_rows, widths, check_column_names(features, len(features)))
 
     def values(self, name: str) -> Any:
         """Return one column as an array: the target, for instance."""
@@ -268,7 +270,7 @@ class ParquetFiles(Chunks):
         tables = [self._read(path, [name]) for path in self._paths]
         return import_module("pyarrow").concat_tables(tables).column(0).to_numpy()
 
-    def parts(self) -> Iterator[Table]:
+    def chunks(self) -> Iterator[Table]:
         """Yield the rows of each file."""
         if len(self._paths) == 1:
             yield self
@@ -279,14 +281,14 @@ class ParquetFiles(Chunks):
             part.names, part.infinite = self.names, self.infinite
             yield part.declare(list(self.categorical))
 
-    def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
+    def select_columns(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
         """Yield the number and the column of some columns; no others are read."""
         names, width = self.names or [], int(self._starts[1])
         for start in range(0, len(wanted), width):
             numbers = wanted[start : start + width]
             columns = self._columns([names[j] for j in numbers])
             for j, column in zip(numbers, columns, strict=True):
-                yield j, self._settled(j, column)
+                yield j, self._without_infinities(j, column)
 
     def _load(self, block: int) -> Table:
         span = slice(int(self._starts[block]), int(self._starts[block + 1]))
@@ -294,7 +296,9 @@ class ParquetFiles(Chunks):
 
     def _columns(self, names: list[str]) -> list[Column]:
         tables = [as_table(self._read(path, names), "value") for path in self._paths]
-        return [joined([t.column(p) for t in tables], name) for p, name in enumerate(names)]
+        return [
+            concatenate_columns([t.column(p) for t in tables], name) for p, name in enumerate(names)
+        ]
 
     def _header(self, path: Path) -> tuple[int, list[str]]:
         with self._open(path) as file:
@@ -326,19 +330,19 @@ def check_pieces(pieces: Any) -> None:
         )
 
 
-def opened(piece: Any) -> Table:
+def open_chunk(piece: Any) -> Table:
     """Return a piece as a table, its infinite values as they are."""
     return as_table(piece() if callable(piece) else piece, "value")
 
 
-def spread(n_columns: int, n_rows: int, memory: int) -> list[int]:
+def block_widths(n_columns: int, n_rows: int, memory: int) -> list[int]:
     """Return how many columns are read at a time, at 8 bytes a value."""
     width = max(1, min(n_columns, memory // (8 * max(1, n_rows))))
     whole, rest = divmod(n_columns, width)
     return [width] * whole + [rest] * (rest > 0)
 
 
-def checked_names(names: Sequence[str] | None, n_columns: int) -> list[str] | None:
+def check_column_names(names: Sequence[str] | None, n_columns: int) -> list[str] | None:
     """Return the names of columns, or raise unless each column has one of its own."""
     if names is None:
         return None
@@ -352,4 +356,4 @@ def checked_names(names: Sequence[str] | None, n_columns: int) -> list[str] | No
 
 
 def _pyarrow() -> Any:
-    return optional("pyarrow.parquet", "Parquet files need pyarrow", "frames")
+    return import_optional("pyarrow.parquet", "Parquet files need pyarrow", "frames")

@@ -7,7 +7,6 @@ import numpy as np
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes, Exacts
 from edgewise.common.threads import Threads
-from edgewise.data.aligned import Aligned
 from edgewise.data.binned import BinnedTable, Coding, categories_of
 from edgewise.data.bins import Bins, Categories, find_bins, sampled_rows
 from edgewise.data.columns import (
@@ -20,7 +19,8 @@ from edgewise.data.columns import (
 )
 from edgewise.data.filters import Filters
 from edgewise.data.partition import Partition
-from edgewise.data.storage import CodedColumn, Store, is_sparse, stored
+from edgewise.data.raw_rows import RawRows
+from edgewise.data.storage import CodedColumn, Store, choose_storage, is_sparse
 from edgewise.data.table import Table
 
 # Sorting and coding a value of the table takes NumPy as long as this many entries of a histogram.
@@ -32,7 +32,7 @@ def encode(
 ) -> BinnedTable:
     """Return a table's codes in the bins of another, which may have had no missing values."""
 
-    def known(j: int, column: Column, quick: bool) -> Coding:
+    def known(j: int, column: Column, compiled: bool) -> Coding:
         return bins[j]
 
     return _encoded(table, known, _widest(bins, False), storage, False, filters, 1)
@@ -58,15 +58,15 @@ def fit_encode(
     partition = table.partition
     sample = sampled_rows(partition.n_rows, max_bins)
     if sample is not None:
-        sample = partition.here(sample)
+        sample = partition.local_rows(sample)
 
-    def found(j: int, column: Column, quick: bool) -> Coding:
+    def found(j: int, column: Column, compiled: bool) -> Coding:
         shard, own = table.shard, column
         if shard is not None:
             own = _of_one_kind(column, shard, table.name(j))
         if isinstance(own, CategoricalColumn):
             return Categories.of(table.name(j), own, shard)
-        return find_bins(table.name(j), own, mass, max_bins, least_share, quick, sample, shard)
+        return find_bins(table.name(j), own, mass, max_bins, least_share, compiled, sample, shard)
 
     return _encoded(table, found, max_bins, "auto", True, filters, n_jobs)
 
@@ -95,28 +95,28 @@ def _encoded(
     """Return the codes of every column in the bins that `coding` gives it, reading each once."""
     dtype = NARROW_CODE if most_codes <= 256 else WIDE_CODE
     # Whether the table is worth compiled loops and threads.
-    quick = use_compiled(_VISITS_A_VALUE * table.n_rows * table.n_columns)
+    compiled = use_compiled(_VISITS_A_VALUE * table.n_rows * table.n_columns)
 
     shared = training and table.shard is not None
 
     def read() -> Iterator[tuple[int, Column, Coding | None]]:
         for j, column in enumerate(table.columns()):
             # Processes that find bins together must do so column by column.
-            yield j, column, coding(j, column, quick) if shared else None
+            yield j, column, coding(j, column, compiled) if shared else None
 
     def code(one: tuple[int, Column, Coding | None]) -> tuple[Coding, CodedColumn | Codes]:
         j, column, own = one
-        own = own or coding(j, column, quick)
-        return own, _coded(column, own, dtype, storage, quick)
+        own = own or coding(j, column, compiled)
+        return own, _coded(column, own, dtype, storage, compiled)
 
     store = Store(table.n_columns, table.n_rows, dtype)
     bins: list[Coding] = []
     # One thread reads the columns, only a few ahead of those that code them.
-    with Threads(n_jobs if quick else 1) as threads:
+    with Threads(n_jobs if compiled else 1) as threads:
         for own, coded in threads.stream(code, read()):
             store.add(len(bins), coded)
             bins.append(own)
-    rows = Aligned(table, categories_of(bins), filters)
+    rows = RawRows(table, categories_of(bins), filters)
     codes = store.finish(_widest(bins, training) <= 256)
     return BinnedTable(bins, table.n_rows, *codes, rows, shard=table.shard)
 
@@ -128,7 +128,7 @@ def _widest(bins: Sequence[Coding], training: bool) -> int:
 
 
 def _coded(
-    column: Column, bins: Coding, dtype: type[np.unsignedinteger], storage: str, quick: bool
+    column: Column, bins: Coding, dtype: type[np.unsignedinteger], storage: str, compiled: bool
 ) -> CodedColumn | Codes:
     """Return the codes of a column: as they are to be kept, or of all rows of a categorical one."""
     if isinstance(bins, Categories):
@@ -140,9 +140,9 @@ def _coded(
     numbers = as_numbers(column)
     if numbers is None:
         raise ValueError(f"X has numbers in column {bins.name!r} in training, categories now")
-    codes, counts = bins.counted(numbers, dtype, quick)
+    codes, counts = bins.encode_with_counts(numbers, dtype, compiled)
     if isinstance(numbers, NumericColumn):
-        return stored(codes, counts, storage)
+        return choose_storage(codes, counts, storage)
     return _stored_sparse(numbers, bins, codes, counts, storage)
 
 
@@ -157,4 +157,4 @@ def _stored_sparse(
         return CodedColumn(column.rows[other], codes[other], common)
     full = np.full(column.n_rows, zero, dtype=codes.dtype)
     full[column.rows] = codes
-    return stored(full, counts, storage)
+    return choose_storage(full, counts, storage)

@@ -104,12 +104,12 @@ def as_categorical(column: Column, trained: tuple[object, ...] = ()) -> Categori
     if len(column.values) == len(column) and np.isnan(column.reals()).all():
         return CategoricalColumn(np.zeros(len(column), dtype=np.uint32), ())
     if trained and all(isinstance(word, str) and _is_number(word) for word in trained):
-        numbers = numbers_as_values(column.reals())
+        numbers = categories_of_numbers(column.reals())
         return CategoricalColumn(numbers.codes, tuple(map(_word, numbers.categories)))
     return None
 
 
-def taken(column: Column, rows: NDArray[np.intp]) -> NumericColumn | CategoricalColumn:
+def take_rows(column: Column, rows: NDArray[np.intp]) -> NumericColumn | CategoricalColumn:
     """Return some rows of a column; a row number of -1 gives a missing value."""
     absent = rows < 0
     if isinstance(column, CategoricalColumn):
@@ -121,7 +121,7 @@ def taken(column: Column, rows: NDArray[np.intp]) -> NumericColumn | Categorical
     return NumericColumn(np.where(absent, np.nan, column.reals()[rows]))
 
 
-def joined(parts: Sequence[Column], name: str) -> Column:
+def concatenate_columns(parts: Sequence[Column], name: str) -> Column:
     """Return runs of rows as one column; a run without any value goes with those that have some."""
     if len(parts) == 1:
         return parts[0]
@@ -135,7 +135,7 @@ def joined(parts: Sequence[Column], name: str) -> Column:
     return _joined_numbers(numbers)
 
 
-def owned(column: Column) -> Column:
+def copy_column(column: Column) -> Column:
     """Return a column with memory of its own, so that the table it comes from can be let go."""
     if isinstance(column, CategoricalColumn):
         return column
@@ -162,7 +162,7 @@ def _joined_categories(parts: Sequence[CategoricalColumn]) -> CategoricalColumn:
     return CategoricalColumn(np.concatenate(codes).astype(CATEGORY_CODE), categories)
 
 
-def typed(series: Any, name: str) -> Column:
+def column_from_series(series: Any, name: str) -> Column:
     """Return a narwhals series as a typed column."""
     import narwhals.stable.v1 as nw
 
@@ -181,13 +181,13 @@ def typed(series: Any, name: str) -> Column:
         # Missing values are asked for before the cast, which may turn them into words.
         missing = series.is_null().to_list()
         words = series.cast(nw.String).to_list()
-        return categorical(
+        return categorical_column(
             [None if gone else word for word, gone in zip(words, missing, strict=True)]
         )
     if dtype == nw.Unknown and series.is_null().all():
         return NumericColumn(np.full(len(series), np.nan))
     if dtype == nw.Object:
-        return from_objects(series.to_list(), name)
+        return column_from_objects(series.to_list(), name)
     dates = dtype in (nw.Date, nw.Datetime)
     kind = own if dtype == nw.Unknown else dtype
     raise ValueError(
@@ -266,13 +266,13 @@ def _is_stored(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize in (4, 8))
 
 
-def from_objects(values: list[Any], name: str) -> Column:
+def column_from_objects(values: list[Any], name: str) -> Column:
     """Type a column of Python objects by what it really holds."""
     present = [value for value in values if not is_missing(value)]
     if not present:
         return NumericColumn(np.full(len(values), np.nan))
     if all(isinstance(value, str) for value in present):
-        return categorical(values)
+        return categorical_column(values)
     if all(isinstance(value, (int, float, Decimal, np.number, np.bool_)) for value in present):
         try:
             numbers = [np.nan if is_missing(value) else float(value) for value in values]
@@ -288,7 +288,7 @@ def from_objects(values: list[Any], name: str) -> Column:
     )
 
 
-def numbers_as_values(values: NDArray[np.float64]) -> CategoricalColumn:
+def categories_of_numbers(values: NDArray[np.float64]) -> CategoricalColumn:
     """Return numbers as a categorical column: each different number is a value."""
     missing = np.isnan(values)
     distinct, places = np.unique(values[~missing], return_inverse=True)
@@ -297,7 +297,7 @@ def numbers_as_values(values: NDArray[np.float64]) -> CategoricalColumn:
     return CategoricalColumn(codes, tuple(distinct.tolist()))
 
 
-def categorical(given: Sequence[Any]) -> CategoricalColumn:
+def categorical_column(given: Sequence[Any]) -> CategoricalColumn:
     """Return strings as a categorical column; categories are sorted."""
     values = [None if is_missing(value) else value for value in given]
     categories = tuple(sorted({value for value in values if value is not None}))

@@ -6,9 +6,9 @@ Each gives the integers of its reference in `data.bins`; large tables take these
 import numpy as np
 from numba import njit
 
-from edgewise.common.compiled import cached
+from edgewise.common.compiled import compile_cached
 
-_compiled = cached(nogil=True, error_model="numpy")
+_compiled = compile_cached(nogil=True, error_model="numpy")
 
 
 @njit(error_model="numpy", no_cpython_wrapper=True)

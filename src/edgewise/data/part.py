@@ -26,15 +26,15 @@ def pick_rows(rows: Rows, codes: Codes, number: Rows, out_rows: Rows, out_codes:
     return len(kept)
 
 
-def part_of(whole: BinnedTable, rows: Rows) -> BinnedTable:
+def select_rows(whole: BinnedTable, rows: Rows) -> BinnedTable:
     """Return some rows of a table, by their numbers among all, ascending, in the same bins."""
-    part = PartStore(whole).take(whole.partition.here(rows))
+    part = RowSubset(whole).take(whole.partition.local_rows(rows))
     part.ready(np.arange(whole.n_columns))
     shard = None if whole.shard is None else whole.shard.take(rows)
     return replace(part, fill=None, shard=shard)
 
 
-class PartStore:
+class RowSubset:
     """Memory for some rows of a table; `take` fills it, and what was taken before is gone.
 
     `pick` copies sparse columns; `all_dense` makes them dense ones.

@@ -54,7 +54,7 @@ class Partition:
         return self.numbers is None
 
     @cached_property
-    def first(self) -> bool:
+    def is_root(self) -> bool:
         """Whether this is the process that reports, saves and decides by the clock."""
         return self.collective.rank == 0
 
@@ -99,7 +99,7 @@ class Partition:
         dtype = np.float64 if isinstance(values, float) else np.int64
         return self.collective.allreduce(np.array([values], dtype=dtype), operation)[0].item()
 
-    def whole(self, values: NDArray[Any]) -> NDArray[Any]:
+    def allgather_rows(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return an array of all rows, along the first axis, given the rows here."""
         if self.numbers is None:
             return values
@@ -110,11 +110,11 @@ class Partition:
         bits = every.reshape(-1).view(kind)
         return self.collective.allreduce(bits).view(values.dtype).reshape(every.shape)
 
-    def number(self, rows: NDArray[np.integer]) -> NDArray[Any]:
+    def global_rows(self, rows: NDArray[np.integer]) -> NDArray[Any]:
         """Return the numbers among all of some rows of this process."""
         return rows if self.numbers is None else self.numbers[rows]
 
-    def here(self, rows: NDArray[np.integer]) -> NDArray[Any]:
+    def local_rows(self, rows: NDArray[np.integer]) -> NDArray[Any]:
         """Return which rows of this process are among some rows of all, ascending."""
         if self.numbers is None:
             return rows
@@ -127,5 +127,5 @@ class Partition:
         """Return the partition of some rows of all, ascending, numbered anew."""
         if self.numbers is None:
             return Partition(len(rows))
-        own = self.numbers[self.here(rows)]
+        own = self.numbers[self.local_rows(rows)]
         return Partition(len(rows), np.searchsorted(rows, own).astype(np.int64), self.collective)

@@ -134,7 +134,7 @@ class GrowingArray:
         return self._array
 
 
-def stored(codes: Codes, counts: Columns, storage: str) -> CodedColumn:
+def choose_storage(codes: Codes, counts: Columns, storage: str) -> CodedColumn:
     """Return the codes of all rows of a column as they are to be kept."""
     common = int(counts.argmax())
     if not is_sparse(int(counts[common]), len(codes), storage):

@@ -19,10 +19,10 @@ from edgewise.data.columns import (
     NumericColumn,
     SparseColumn,
     as_numbers,
-    from_objects,
-    numbers_as_values,
-    taken,
-    typed,
+    categories_of_numbers,
+    column_from_objects,
+    column_from_series,
+    take_rows,
 )
 from edgewise.data.partition import Partition
 
@@ -75,12 +75,12 @@ class Table(ABC):
 
     def take(self, rows: NDArray[np.intp]) -> "Table":
         """Return a table of these rows, by their numbers among all."""
-        taken = self._take(self.partition.here(rows)).declare(list(self.categorical))
-        taken.shard = None if self.shard is None else self.shard.take(rows)
-        return taken
+        take_rows = self._take(self.partition.local_rows(rows)).declare(list(self.categorical))
+        take_rows.shard = None if self.shard is None else self.shard.take(rows)
+        return take_rows
 
     def _take(self, rows: NDArray[np.intp]) -> "Table":
-        return TakenTable(self, rows)
+        return SelectedRowsTable(self, rows)
 
     def __getitem__(self, rows: Any) -> "Table":
         """Return a table of some rows, as scikit-learn asks for those of a fold."""
@@ -97,7 +97,7 @@ class Table(ABC):
 
     def column(self, j: int) -> Column:
         """Return column `j`, its infinite values dealt with."""
-        return self._settled(j, self._raw(j))
+        return self._without_infinities(j, self._raw(j))
 
     def with_numbers(self, j: int, column: Column) -> NumericColumn | SparseColumn:
         """Return `column`, which is column `j`, or raise if it holds no numbers."""
@@ -116,23 +116,23 @@ class Table(ABC):
     def columns(self) -> Iterator[Column]:
         """Yield every column in turn, its infinite values dealt with."""
         for j, column in enumerate(self._raws()):
-            yield self._settled(j, column)
+            yield self._without_infinities(j, column)
 
     def _raws(self) -> Iterator[Column]:
         """Yield every column in turn as it came."""
         for j in range(self.n_columns):
             yield self._raw(j)
 
-    def parts(self) -> Iterator["Table"]:
+    def chunks(self) -> Iterator["Table"]:
         """Yield the rows as tables of fewer rows, where they come like that; else this table."""
         yield self
 
-    def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
+    def select_columns(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
         """Yield the number and the column of some columns, ascending."""
         for j in wanted:
             yield j, self.column(j)
 
-    def _settled(self, j: int, column: Column) -> Column:
+    def _without_infinities(self, j: int, column: Column) -> Column:
         """Return column `j`, its infinite values dealt with, categorical if it is declared so."""
         if isinstance(column, CategoricalColumn):
             return column
@@ -146,7 +146,7 @@ class Table(ABC):
                         "smallest value"
                     )
                 column = replace(column, values=np.where(infinite, np.nan, column.values))
-        return numbers_as_values(column.reals()) if j in self.categorical else column
+        return categories_of_numbers(column.reals()) if j in self.categorical else column
 
 
 class ArrayTable(Table):
@@ -169,11 +169,11 @@ class ArrayTable(Table):
         for _, block in self._blocks(range(self.n_columns)):
             yield from map(NumericColumn, block)
 
-    def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
+    def select_columns(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
         """Yield the number and the column of some columns, copied out by blocks."""
         for numbers, block in self._blocks(wanted):
             for j, values in zip(numbers, block, strict=True):
-                yield j, self._settled(j, NumericColumn(values))
+                yield j, self._without_infinities(j, NumericColumn(values))
 
     def _blocks(self, wanted: Sequence[int]) -> Iterator[tuple[Sequence[int], NDArray[np.number]]]:
         """Yield some columns at a time: their numbers, and their values, a column in each row.
@@ -226,7 +226,7 @@ class ArrayTable(Table):
                 block[infinite] = np.nan
         return block
 
-    def is_settled(self) -> bool:
+    def has_no_infinities(self) -> bool:
         """Return whether the values can be used as they are: no infinite ones to deal with."""
         if self.infinite == "value" or self.values.dtype.kind != "f":
             return True
@@ -240,7 +240,7 @@ class ArrayTable(Table):
         size = len(rows) * self.n_columns * self.values.itemsize
         if size > _LARGE or mapped_file(self.values) is not None:
             # A copy of most rows of a large table may not fit into memory.
-            return TakenTable(self, rows)
+            return SelectedRowsTable(self, rows)
         return ArrayTable(self.values[rows], self.names, self.infinite)
 
 
@@ -275,7 +275,7 @@ class FrameTable(Table):
         self.n_rows, self.n_columns = frame.shape
 
     def _raw(self, j: int) -> Column:
-        return typed(self.frame.get_column(self._own_names[j]), self.name(j))
+        return column_from_series(self.frame.get_column(self._own_names[j]), self.name(j))
 
     def _take(self, rows: NDArray[np.intp]) -> "FrameTable":
         return FrameTable(self.frame[rows.tolist(), :], self.infinite)
@@ -295,11 +295,11 @@ class ColumnTable(Table):
         return self._columns[j]
 
     def _take(self, rows: NDArray[np.intp]) -> "ColumnTable":
-        columns = [taken(column, rows) for column in self._columns]
+        columns = [take_rows(column, rows) for column in self._columns]
         return ColumnTable(columns, self.names, self.infinite)
 
 
-class TakenTable(Table):
+class SelectedRowsTable(Table):
     """Some rows of another table, taken out of its columns as they are read."""
 
     def __init__(self, whole: Table, rows: NDArray[np.intp]) -> None:
@@ -312,11 +312,11 @@ class TakenTable(Table):
         self.n_rows, self.n_columns = len(rows), whole.n_columns
 
     def _raw(self, j: int) -> Column:
-        return taken(self._whole.column(j), self._rows)
+        return take_rows(self._whole.column(j), self._rows)
 
     def _raws(self) -> Iterator[Column]:
         for column in self._whole.columns():
-            yield taken(column, self._rows)
+            yield take_rows(column, self._rows)
 
 
 def as_table(X: Any, infinite: str = "raise") -> Table:
@@ -365,7 +365,9 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
         if not isinstance(values, np.ndarray):
             table = SparseTable(values, None, infinite)
         elif values.dtype.kind == "O":
-            columns = [from_objects(column.tolist(), f"x{j}") for j, column in enumerate(values.T)]
+            columns = [
+                column_from_objects(column.tolist(), f"x{j}") for j, column in enumerate(values.T)
+            ]
             table = ColumnTable(columns, None, infinite)
         else:
             table = array_table(values, infinite)
@@ -385,13 +387,13 @@ def array_table(values: NDArray[Any], infinite: str = "raise") -> ArrayTable:
     return ArrayTable(values, None, infinite)
 
 
-def swept(
+def repeat_for_values(
     columns: Sequence[Column], j: int, values: Column, names: Any, infinite: str
 ) -> ColumnTable:
     """Return rows, given as columns, once for each of some values of column `j`, value by value."""
     rows = np.tile(np.arange(len(columns[0])), len(values))
-    made: list[Column] = [taken(column, rows) for column in columns]
-    made[j] = taken(values, np.repeat(np.arange(len(values)), len(columns[0])))
+    made: list[Column] = [take_rows(column, rows) for column in columns]
+    made[j] = take_rows(values, np.repeat(np.arange(len(values)), len(columns[0])))
     return ColumnTable(made, names, infinite)
 
 

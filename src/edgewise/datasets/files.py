@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import REAL
-from edgewise.common.files import PathLike, replacing
+from edgewise.common.files import PathLike, replace_file
 from edgewise.datasets.catalog import DataFile
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ class DataFolders:
                 continue
             target = folder / (file.path + ".gz")
             target.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(target) as stream:
+            with replace_file(target) as stream:
                 stream.write(content)
             return content
         for failure in failures:

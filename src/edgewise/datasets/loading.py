@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.common.files import PathLike, in_batches
+from edgewise.common.files import PathLike, iter_line_batches
 from edgewise.datasets.catalog import DatasetInfo, Entry, entry
 from edgewise.datasets.dataset import Dataset, RankingDataset
 from edgewise.datasets.files import DataFolders, DatasetMismatchError, check_counts
@@ -139,7 +139,7 @@ def _ranking(found: Entry, contents: Contents) -> RankingDataset:
     info, parts = found.info, []
     files = zip(found.files["parts"], contents["parts"], info.n_rows, info.n_queries, strict=True)
     for number, (file, content, n_rows, n_queries) in enumerate(files, 1):
-        part = parse_letor(in_batches(io.BytesIO(content)), file.path)
+        part = parse_letor(iter_line_batches(io.BytesIO(content)), file.path)
         counts = [
             ("rows", len(part), n_rows),
             ("queries", part.n_queries, n_queries),

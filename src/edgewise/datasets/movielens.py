@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import REAL, Reals
-from edgewise.data.columns import NumericColumn, categorical
+from edgewise.data.columns import NumericColumn, categorical_column
 from edgewise.data.table import ColumnTable
 from edgewise.datasets.catalog import DatasetInfo, Entry
 from edgewise.datasets.dataset import RatingsDataset
 from edgewise.datasets.files import DatasetMismatchError, check_counts
 from edgewise.ratings import Ids, Ratings
-from edgewise.ratings.inputs import RatingColumns, build
+from edgewise.ratings.inputs import RatingColumns, build_ratings
 
 _ENCODING: Final = "latin-1"
 _YEAR: Final = re.compile(r"\((\d{4})\)")
@@ -129,8 +129,8 @@ def _people(
 ) -> SideFeatures:
     columns = (
         NumericColumn(np.array(ages, dtype=REAL)),
-        categorical(genders),
-        categorical(occupations),
+        categorical_column(genders),
+        categorical_column(occupations),
     )
     table = ColumnTable(columns, ["age", "gender", "occupation"])
     return SideFeatures(np.array(ids, dtype=np.int64), table)
@@ -153,7 +153,7 @@ def _assembled(
     try:
         Ids.of("users", users.ids).require("users of ratings", rated.users)
         Ids.of("items", items.ids).require("items of ratings", rated.items)
-        return build(rated, users[:2], items[:2])
+        return build_ratings(rated, users[:2], items[:2])
     except ValueError as error:
         raise DatasetMismatchError(f"{name}: {error}") from error
 

@@ -272,7 +272,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
 
     def _weights(self) -> Reals | None:
         """Return the weights of all rows, None where they are all the same."""
-        weights = self.rows.partition.whole(self.targets.row_weights)
+        weights = self.rows.partition.allgather_rows(self.targets.row_weights)
         return None if (weights == weights[0]).all() else weights
 
     def read_held_out(self, eval_set: EvalSet) -> HeldOut:
@@ -283,7 +283,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         codes = encode_labels(given[1], self.labels.classes, self.labels.multilabel, argument)
         if len(codes) != table.n_rows:
             raise ValueError(f"{argument} has {table.n_rows} rows and {len(codes)} targets")
-        return HeldOut(table, table.partition.whole(codes))
+        return HeldOut(table, table.partition.allgather_rows(codes))
 
     @cached_property
     def targets(self) -> Targets:

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from edgewise.common.checks import integer, seed
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import counted, text_table
+from edgewise.common.text import pluralize, text_table
 from edgewise.data import Table
 from edgewise.estimators.judgments import query_ids
 from edgewise.estimators.rank_fusion import RankFusion, grades_in, ranked_lists
@@ -140,8 +140,8 @@ class CrossValidation:
         for name, (mean, low, high) in self._intervals.items():
             cells = [f"{one:.4f}" for one in self.fold_means[name]]
             rows.append([name, f"{mean:.4f}", f"{low:.4f}..{high:.4f}", *cells])
-        queries = counted(len(self.folds), "queries")
-        return f"{queries} in {counted(n_folds, 'folds')}\n{text_table(rows)}"
+        queries = pluralize(len(self.folds), "queries")
+        return f"{queries} in {pluralize(n_folds, 'folds')}\n{text_table(rows)}"
 
 
 def cross_validate(

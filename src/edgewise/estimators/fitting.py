@@ -48,7 +48,7 @@ from edgewise.data import (
     fit_encode,
 )
 from edgewise.data.filters import Filters
-from edgewise.data.part import part_of
+from edgewise.data.part import select_rows
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.pace import Pace
 from edgewise.learners import Learner
@@ -310,8 +310,8 @@ def fit(
     run = Prepared(model, problem, binned, plan, _first(problem, plan, columns), started, limit)
     validation = None
     for name, aside in held_out.items():
-        assert binned.aligned is not None
-        rows = encode(aside.table, binned.bins, filters=binned.aligned.filters)
+        assert binned.raw_rows is not None
+        rows = encode(aside.table, binned.bins, filters=binned.raw_rows.filters)
         others = () if validation is None else (*validation.others, validation)
         validation = Validation(aside, rows, source, name, others)
     if hurries:
@@ -333,7 +333,7 @@ def fit(
     if choice is None or not choice.chosen:
         saved: BoostedModel[Any] = owner or model
         for callback in check_callbacks(model.callbacks):
-            if isinstance(callback, Checkpoint) and partition.first:
+            if isinstance(callback, Checkpoint) and partition.is_root:
                 callback.check(saved._with(start).save)
         chosen = [partition.collective.broadcast(_choose_rounds(one)) for one in runs]
         values = [record.best for record, _ in chosen]
@@ -420,10 +420,10 @@ class Prepared(NamedTuple, Generic[S, F]):
 
     def rows(self, rows: Rows) -> BinnedTable:
         """Return some of the binned rows; values and responses of image filters are read again."""
-        aligned = self.binned.aligned
+        aligned = self.binned.raw_rows
         takes_values = any(part.takes_values for part in self.plan.learner.simple_parts())
         if aligned is None or (aligned.filters is None and not takes_values):
-            return part_of(self.binned, rows)
+            return select_rows(self.binned, rows)
         return encode(
             aligned.table.take(rows.astype(np.intp)), self.binned.bins, filters=aligned.filters
         )
@@ -438,7 +438,7 @@ def _rehearsal(run: Prepared[Any, Any]) -> tuple[Any, ...]:
     small, _ = problem.split(1.0 - min(_ROWS_REHEARSED / n_rows, 0.5), seed)
     small, held_out = small.split(0.5, seed)
     small.n_rounds = _ROUNDS_REHEARSED
-    aligned = run.binned.aligned
+    aligned = run.binned.raw_rows
     filters = None if aligned is None else aligned.filters
     storage = "auto" if len(run.binned.sparse.columns) else "dense"
 
@@ -627,8 +627,8 @@ def _read_columns(model: "Model", X: Any, before: Fitted | None) -> tuple[Table,
     """Return X as a table, and the number, names and declared categories of its columns."""
     declared = model.categorical_features
     if isinstance(X, BinnedTable):
-        assert X.aligned is not None
-        X = X.aligned.table
+        assert X.raw_rows is not None
+        X = X.raw_rows.table
         declared = sorted(X.categorical) if declared is None else declared
     if before is not None:
         table = model._table(X)
@@ -958,7 +958,7 @@ def _callbacks(
         own = [callback for callback in own if isinstance(callback, (EarlyStopping, ProgressBar))]
     elif chooses and not validates:
         own = [callback for callback in own if callback not in stopping]
-    if not run.binned.partition.first:
+    if not run.binned.partition.is_root:
         # The first process decides by the clock, shows progress, saves, and calls the user's own.
         return [one for one in (*callbacks, *own) if isinstance(one, EarlyStopping)]
     return [*callbacks, *limits, *own]

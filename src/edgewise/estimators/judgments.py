@@ -108,7 +108,7 @@ class JudgedRows:
 
     def take(self, rows: NDArray[np.intp]) -> "JudgedRows":
         """Return some of the rows, by their numbers among all."""
-        own = self.partition.here(rows)
+        own = self.partition.local_rows(rows)
         kept, codes = np.unique(self.query[own], return_inverse=True)
         stays = np.isin(np.arange(len(self.query_factors)), kept)
         return JudgedRows(
@@ -117,7 +117,7 @@ class JudgedRows:
             codes.astype(np.int64),
             None if self.weights is None else self.weights[own],
             self.query_factors[kept],
-            self.queries.take(np.flatnonzero(self.queries.whole(stays))),
+            self.queries.take(np.flatnonzero(self.queries.allgather_rows(stays))),
         )
 
     def layout(self, pair_weight: str) -> Layout:
@@ -154,10 +154,10 @@ class JudgedRows:
 
     def split(self, fraction: float, seed: int) -> tuple["JudgedRows", HeldOut]:
         """Set a random share of the queries aside; of a single query, of its documents."""
-        units = self.partition.number(np.arange(len(self.grades)))
+        units = self.partition.global_rows(np.arange(len(self.grades)))
         n_units = self.partition.n_rows
         if self.has_queries:
-            units, n_units = self.queries.number(self.query), self.queries.n_rows
+            units, n_units = self.queries.global_rows(self.query), self.queries.n_rows
         size = round(fraction * n_units)
         if not 0 < size < n_units:
             raise ValueError(
@@ -174,19 +174,22 @@ class JudgedRows:
 
     def folds(self, n_folds: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Deal the queries out to folds; return the rows outside and inside each."""
-        numbers = self.queries.number(self.query)
+        numbers = self.queries.global_rows(self.query)
         drawn = np.random.default_rng(seed).permutation(self.queries.n_rows)
         return [self.parted(np.isin(numbers, part)) for part in np.array_split(drawn, n_folds)]
 
     def parted(self, aside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the rows to keep and those to set aside, by their numbers among all."""
-        every = self.partition.whole(aside)
+        every = self.partition.allgather_rows(aside)
         return np.flatnonzero(~every), np.flatnonzero(every)
 
     def lists_of(self, rows: NDArray[np.intp]) -> Lists:
         """Return the lists of some rows, by their numbers among all, wherever they are."""
-        query = self.queries.number(self.query).astype(np.int64)
-        return Lists(self.partition.whole(self.grades)[rows], self.partition.whole(query)[rows])
+        query = self.queries.global_rows(self.query).astype(np.int64)
+        return Lists(
+            self.partition.allgather_rows(self.grades)[rows],
+            self.partition.allgather_rows(query)[rows],
+        )
 
     @property
     def grade_range(self) -> tuple[float, float]:
@@ -262,13 +265,13 @@ def read_judged(
         )
     meant = np.bincount(lists.row_query[counts], minlength=lists.n_queries) > 0
     left_out, queries = partition.sum(np.array([(meant & ~alive).sum(), meant.sum()]))
-    if left_out and partition.first:
+    if left_out and partition.is_root:
         logger.warning(
             "%d of %d queries have documents of one grade only, and so no pairs: they are left out",
             left_out,
             queries,
         )
-    counted = partition.whole(counts & alive[lists.row_query])
+    counted = partition.allgather_rows(counts & alive[lists.row_query])
     shared = _shared_queries(lists, partition)
     judged = JudgedRows(table, lists.grades, lists.row_query, weights, factors, shared)
     return judged if counted.all() else judged.take(np.flatnonzero(counted))
@@ -299,8 +302,8 @@ def whole_lists(lists: Lists, partition: Partition) -> Lists:
     queries = sorted({query for own in every for query in own})
     number = {query: place for place, query in enumerate(queries)}
     codes = np.array([number[query] for query in lists.queries.tolist()], dtype=np.int64)
-    found = partition.whole(codes[lists.row_query])
-    return Lists(partition.whole(lists.grades), np.array(queries)[found])
+    found = partition.allgather_rows(codes[lists.row_query])
+    return Lists(partition.allgather_rows(lists.grades), np.array(queries)[found])
 
 
 def _scaled(weights: Reals, partition: Partition | None = None) -> Reals:

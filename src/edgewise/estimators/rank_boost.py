@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from edgewise.common.checks import integer, seed
 from edgewise.common.dtypes import Reals
 from edgewise.data import Table
-from edgewise.data.columns import taken
+from edgewise.data.columns import take_rows
 from edgewise.data.table import ColumnTable
 from edgewise.estimators.base import BoostedModel, recorded
 from edgewise.estimators.fitted import RANKER, FittedRanker, RankerSettings
@@ -376,7 +376,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         for repeat in range(n_repeats):
             order = rng.permutation(table.n_rows)
             for j in used:
-                mixed = [*columns[:j], taken(columns[j], order), *columns[j + 1 :]]
+                mixed = [*columns[:j], take_rows(columns[j], order), *columns[j + 1 :]]
                 scores = self.predict(ColumnTable(mixed, table.names, table.infinite))
                 losses[j, repeat] = whole - self._measured(scores, lists, metric=metric)
         return Bunch(

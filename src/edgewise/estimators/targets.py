@@ -115,11 +115,11 @@ class LabeledRows:
         if self.partition.is_whole:
             return self.labels
         narrow = self.labels.codes.astype(np.int8 if len(self.labels.classes) < 128 else np.int32)
-        return Labels(self.labels.classes, self.partition.whole(narrow).astype(np.int64))
+        return Labels(self.labels.classes, self.partition.allgather_rows(narrow).astype(np.int64))
 
     def take(self, rows: NDArray[np.intp]) -> "LabeledRows":
         """Return some of the rows, by their numbers among all."""
-        own = self.partition.here(rows)
+        own = self.partition.local_rows(rows)
         return LabeledRows(
             self.table.take(rows),
             Labels(self.labels.classes, self.labels.codes[own]),
@@ -162,7 +162,7 @@ def read_rows(
         by_entry = by_entry[keep]
         if not partition.any((by_entry > 0).any()):
             raise ValueError("init_weights are all 0 on the rows of positive sample_weight")
-    rows = X.take(np.flatnonzero(partition.whole(keep)))
+    rows = X.take(np.flatnonzero(partition.allgather_rows(keep)))
     return LabeledRows(rows, labels, weights[keep], by_label, by_entry)
 
 

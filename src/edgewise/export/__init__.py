@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.common.checks import integer, one_of
-from edgewise.common.files import PathLike, replacing, target_of
+from edgewise.common.files import PathLike, replace_file, resolve_target
 from edgewise.export.formula import formula_of
 
 FORMATS = {
@@ -39,7 +39,7 @@ def export(
             raise ValueError(f"{name} is for {fitting} files, got {str(path)!r}")
     if table is not None and not (table and all(table)):
         raise ValueError(f"table must be a name, or names such as (schema, table), got {table!r}")
-    target_of(path)
+    resolve_target(path)
     size = _MAX_SIZE if max_size is None else integer("max_size", max_size, 1)
     if dtype is not None:
         one_of("dtype", dtype, DTYPES)
@@ -59,5 +59,5 @@ def export(
         from edgewise.export.sql import sql_query
 
         content = sql_query(formula_of(model), table or "data", size).encode()
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         stream.write(content)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.model.predict import collapse
 from edgewise.model.rules import (
     EVERYWHERE,
@@ -165,7 +165,7 @@ def formula_of(model: Any) -> Formula:
     terms: Terms = fitted.terms
     n_categories = {j: len(values) for j, values in fitted.categories.items()}
     return Formula(
-        title=f"{type(model).__name__} of {counted(len(terms), 'rounds')}",
+        title=f"{type(model).__name__} of {pluralize(len(terms), 'rounds')}",
         columns=columns,
         categories=fitted.categories,
         infinite=getattr(model, "handle_infinite", "raise"),

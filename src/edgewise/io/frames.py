@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import ArgumentError, one_of
-from edgewise.common.files import PathLike, reading, replacing
-from edgewise.common.lazy import optional
+from edgewise.common.files import PathLike, open_input, replace_file
+from edgewise.common.lazy import import_optional
 from edgewise.io.ranking import RankingData
 from edgewise.io.tables import as_number, check_names
 
@@ -117,7 +117,7 @@ def write_table(path: PathLike, frame: Any) -> None:
         raise TypeError(f"frame must be a data frame, got {type(frame).__name__}") from error
     if kind == "parquet" and table.implementation.is_pandas():
         _require_pyarrow()
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         if kind == "parquet":
             table.write_parquet(stream)
         else:
@@ -150,12 +150,12 @@ def require_parquet() -> None:
 
 
 def _require_pyarrow() -> None:
-    optional("pyarrow", "Parquet files need pyarrow", "frames")
+    import_optional("pyarrow", "Parquet files need pyarrow", "frames")
 
 
 def _header(path: PathLike) -> list[str]:
     """Read the column names: the libraries would rename duplicates."""
-    with reading(path) as stream:
+    with open_input(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         try:
             return next(csv.reader(text), [])
@@ -180,7 +180,7 @@ def _check(path: PathLike, columns: Sequence[str], roles: dict[str, str | None])
 
 def _read_csv(path: PathLike, frames: Any, texts: list[str]) -> Any:
     """Read a CSV file; the columns `texts` stay strings, such as 007."""
-    with reading(path) as stream:
+    with open_input(path) as stream:
         try:
             if frames.__name__ == "pandas":
                 return _pandas_csv(stream, frames, texts)

@@ -18,8 +18,8 @@ from scipy import sparse as scipy_sparse
 
 from edgewise.common.checks import flag, integer
 from edgewise.common.dtypes import REAL
-from edgewise.common.files import PathLike, batches, replacing, words
-from edgewise.io.lines import LineError, as_number, as_text, shown
+from edgewise.common.files import PathLike, as_words, read_line_batches, replace_file
+from edgewise.io.lines import LineError, as_number, as_text, quote_word
 from edgewise.io.ranking import RankingData
 
 _WRITTEN_AT_ONCE: Final = 1024
@@ -68,7 +68,7 @@ def read_letor(path: PathLike, n_features: int | None = None, sparse: bool = Fal
     >>> data.qid, data.docs
     (array(['10', '10'], dtype='<U2'), array(['GX1', 'GX2'], dtype='<U3'))
     """
-    return parse_letor(batches(path), str(path), n_features=n_features, sparse=sparse)
+    return parse_letor(read_line_batches(path), str(path), n_features=n_features, sparse=sparse)
 
 
 def parse_letor(
@@ -240,16 +240,16 @@ def write_letor(
         raise ValueError("y must hold finite numbers, got NaN or infinity")
     heads = [b"%d" % one if one.is_integer() else repr(one).encode() for one in y.tolist()]
     if qid is not None:
-        queries = words("qid", qid, n_rows, without="#")
+        queries = as_words("qid", qid, n_rows, without="#")
         heads = [
             b"%b qid:%b" % (head, query.encode())
             for head, query in zip(heads, queries.tolist(), strict=True)
         ]
     ends = [b"\n"] * n_rows
     if docs is not None:
-        names = words("docs", docs, n_rows, empty=True)
+        names = as_words("docs", docs, n_rows, empty=True)
         ends = [b" #docid = %b\n" % name.encode() if name else b"\n" for name in names.tolist()]
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         for start in range(0, n_rows, _WRITTEN_AT_ONCE):
             rows = slice(start, start + _WRITTEN_AT_ONCE)
             bodies = _bodies(X[rows])
@@ -272,12 +272,12 @@ def cut_lines(first: int, batch: Sequence[bytes]) -> list[Line]:
     lines = []
     for number, line in enumerate(batch, first):
         content, _, comment = line.partition(b"#")
-        words = content.split(None, 2)
-        if words:
-            has_query = len(words) > 1 and words[1].startswith(_QUERY)
-            query = words.pop(1).removeprefix(_QUERY) if has_query else None
-            body = b" ".join(words[1:]).rstrip()
-            lines.append(Line(number, words[0], query, body, comment))
+        as_words = content.split(None, 2)
+        if as_words:
+            has_query = len(as_words) > 1 and as_words[1].startswith(_QUERY)
+            query = as_words.pop(1).removeprefix(_QUERY) if has_query else None
+            body = b" ".join(as_words[1:]).rstrip()
+            lines.append(Line(number, as_words[0], query, body, comment))
     return lines
 
 
@@ -290,7 +290,7 @@ def line_grades(lines: Sequence[Line]) -> NDArray[np.float64]:
     for line in lines:
         grades.append(as_number(line.number, "grade", line.grade))
         if not np.isfinite(grades[-1]):
-            raise LineError(line.number, f"grade {shown(line.grade)} is not finite")
+            raise LineError(line.number, f"grade {quote_word(line.grade)} is not finite")
     return np.array(grades)
 
 
@@ -361,10 +361,10 @@ def pairs_one_by_one(lines: Sequence[Line]) -> Pairs:
         for word in body.split():
             name, _, content = word.partition(b":")
             if not name or not content or b":" in content:
-                raise LineError(number, f"{shown(word)} is not feature:value")
+                raise LineError(number, f"{quote_word(word)} is not feature:value")
             feature = as_number(number, "feature", name)
             if not (1 <= feature <= MOST_FEATURES and feature.is_integer()):
-                fault = f"feature {shown(name)} is not an integer from 1 to {MOST_FEATURES}"
+                fault = f"feature {quote_word(name)} is not an integer from 1 to {MOST_FEATURES}"
                 raise LineError(number, fault)
             if feature <= last:
                 raise LineError(number, f"feature {int(feature)} comes after feature {last}")

@@ -25,25 +25,25 @@ def as_text(number: int, what: str, word: bytes) -> str:
         text = ""
     # Other Unicode white space would split the word when it is written again.
     if text.split() != [text] or "\0" in text:
-        raise LineError(number, f"{what} {shown(word)} is not a word of UTF-8 text")
+        raise LineError(number, f"{what} {quote_word(word)} is not a word of UTF-8 text")
     return text
 
 
 def as_number(number: int, what: str, word: bytes) -> float:
     """Return a word of line `number` as a float, NaN and infinity included."""
     if not _NUMBER.fullmatch(word):
-        raise LineError(number, f"{what} {shown(word)} is not a number")
+        raise LineError(number, f"{what} {quote_word(word)} is not a number")
     return float(word)
 
 
 def as_integer(number: int, what: str, word: bytes) -> int:
     """Return a word of line `number` as an int."""
     if not _INTEGER.fullmatch(word):
-        raise LineError(number, f"{what} {shown(word)} is not an integer")
+        raise LineError(number, f"{what} {quote_word(word)} is not an integer")
     return int(word)
 
 
-def shown(word: bytes) -> str:
+def quote_word(word: bytes) -> str:
     r"""Return a word for an error message, whatever its bytes."""
     try:
         text = word.decode("utf-8")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.choices import TASKS
 from edgewise.common.dtypes import CATEGORY_CODE
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable, Table
 from edgewise.io.tables import DateColumn, ManyWords, Raw, RawTable, as_number, naive, raw_table
@@ -428,7 +428,7 @@ def _without(
     if read.all():
         return known
     odd, n_odd = words[int(read.argmin())], int(counts[~read].sum())
-    note = f"{counted(n_odd, 'cells')} such as {odd!r} missing"
+    note = f"{pluralize(n_odd, 'cells')} such as {odd!r} missing"
     return replace(known, note=note, lenient=True)
 
 

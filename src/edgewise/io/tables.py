@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE
-from edgewise.common.files import PathLike, reading
+from edgewise.common.files import PathLike, open_input
 from edgewise.common.ids import is_missing
-from edgewise.common.lazy import optional
-from edgewise.data.columns import CategoricalColumn, NumericColumn, SparseColumn, typed
+from edgewise.common.lazy import import_optional
+from edgewise.data.columns import CategoricalColumn, NumericColumn, SparseColumn, column_from_series
 from edgewise.data.table import as_table, is_frame
 
 SEPARATED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -167,7 +167,7 @@ def raw_table(X: Any) -> RawTable:
         else:
             column = dates(series.to_list()) if series.dtype == nw.Object else None
         if column is None:
-            column = _without_gaps(_dense(typed(series, str(name))))
+            column = _without_gaps(_dense(column_from_series(series, str(name))))
         found[str(name)] = column
     kinds = (nw.Categorical, nw.Enum)
     declared = frozenset(str(name) for name, kind in frame.schema.items() if kind in kinds)
@@ -265,7 +265,7 @@ def _give_back_memory() -> None:
 
 def _header(path: PathLike, separator: str) -> tuple[list[str], str]:
     """Return the names of the columns and what separates them."""
-    with reading(path) as stream:
+    with open_input(path) as stream:
         start = stream.read(1 << 16)
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise ValueError(f"{path} is UTF-16 text; save it as UTF-8")
@@ -292,7 +292,7 @@ def _blocks(path: PathLike, names: list[str], separator: str) -> Iterator[Sequen
         yield from _plain_blocks(path, len(names), separator)
         return
     string = import_module("pyarrow").string()
-    with reading(path) as stream:
+    with open_input(path) as stream:
         try:
             batches = arrow_csv.open_csv(
                 stream,
@@ -312,7 +312,7 @@ def _blocks(path: PathLike, names: list[str], separator: str) -> Iterator[Sequen
 
 
 def _plain_blocks(path: PathLike, width: int, separator: str) -> Iterator[list[Cells]]:
-    with reading(path) as stream:
+    with open_input(path) as stream:
         text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
         rows = csv.reader(text, delimiter=separator)
         try:
@@ -492,7 +492,7 @@ def _compact(numbers: NDArray[np.float64]) -> NDArray[Any]:
 
 def _read_arrow(path: PathLike, kind: str, words: Collection[str]) -> RawTable:
     for module in ("pyarrow.parquet", "pyarrow.feather", "pyarrow"):
-        arrow = optional(module, f"{kind} files need pyarrow", "frames")
+        arrow = import_optional(module, f"{kind} files need pyarrow", "frames")
     with Path(path).open("rb") as stream:
         try:
             if kind == ".parquet":
@@ -552,7 +552,7 @@ def _from_text(name: str, runs: Sequence[Any], mode: str, wanted: bool = False) 
 
 
 def _read_arff(path: PathLike, words: Collection[str]) -> RawTable:
-    with reading(path) as stream:
+    with open_input(path) as stream:
         content = stream.read()
     try:
         attributes, rows, is_sparse = parsed_arff(content)
@@ -577,7 +577,7 @@ def _read_arff(path: PathLike, words: Collection[str]) -> RawTable:
 
 def parsed_arff(content: bytes) -> tuple[list[tuple[str, Any]], list[Any], bool]:
     """Return the attributes and rows of an ARFF file, and whether the rows are dicts by place."""
-    arff = optional("arff", ".arff files need liac-arff", "data")
+    arff = import_optional("arff", ".arff files need liac-arff", "data")
     _, _, body = content.lower().partition(b"@data")
     is_sparse = body.lstrip().startswith(b"{")
     try:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import numbers, one_of
 from edgewise.common.dtypes import REAL
-from edgewise.common.files import PathLike, batches, replacing, words
-from edgewise.io.lines import LineError, as_integer, as_number, as_text, shown
+from edgewise.common.files import PathLike, as_words, read_line_batches, replace_file
+from edgewise.io.lines import LineError, as_integer, as_number, as_text, quote_word
 
 _ORDERS: Final = ("score", "rank")
 
@@ -152,10 +152,10 @@ def write_run(
     """
     values = _numbers("scores", scores)
     queries, names = check_run(qid, docs, len(values))
-    (label,) = words("tag", [tag]).tolist()
+    (label,) = as_words("tag", [tag]).tolist()
     _, first, codes = np.unique(queries, return_index=True, return_inverse=True)
     places = positions_by(queries, -sorted_codes(names), -values)
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         for row in np.lexsort((places, first[codes])):
             score = repr(float(values[row]))
             line = f"{queries[row]} Q0 {names[row]} {places[row]} {score} {label}\n"
@@ -205,7 +205,7 @@ def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLi
     if not (np.isfinite(values).all() and (values % 1 == 0).all()):
         raise ValueError("grades must be integers")
     queries, names = check_run(qid, docs, len(values))
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         for query, doc, grade in zip(
             queries.tolist(), names.tolist(), values.tolist(), strict=True
         ):
@@ -244,7 +244,7 @@ def _read(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any]]:
     ]
     seen: set[tuple[bytes, bytes]] = set()
     try:
-        for first, batch in batches(path):
+        for first, batch in read_line_batches(path):
             for number, line in enumerate(batch, first):
                 fields = line.split()
                 if not fields or fields[0].startswith(b"#"):
@@ -254,7 +254,7 @@ def _read(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any]]:
                     raise LineError(number, f"it has {len(fields)} columns, not {expected}")
                 query, doc = pair = fields[0], fields[2]
                 if pair in seen:
-                    fault = f"document {shown(doc)} comes again for query {shown(query)}"
+                    fault = f"document {quote_word(doc)} comes again for query {quote_word(query)}"
                     raise LineError(number, fault)
                 seen.add(pair)
                 for j, name, parse, _, values in parsed:
@@ -280,8 +280,8 @@ def check_run(
 ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     """Return query and document ids as text, or raise if a run or qrels file cannot hold them."""
     n_rows = np.size(qid) if n_rows is None else n_rows
-    queries = words("qid", qid, n_rows, without="#")
-    names = words("docs", docs, n_rows)
+    queries = as_words("qid", qid, n_rows, without="#")
+    names = as_words("docs", docs, n_rows)
     seen: set[tuple[str, str]] = set()
     for pair in zip(queries.tolist(), names.tolist(), strict=True):
         if pair in seen:

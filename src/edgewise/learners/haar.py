@@ -115,8 +115,8 @@ class Haar(ColumnLearner):
 
     def _find_in(self, round: Round, numbers: Columns) -> tuple[Found | None, Exacts]:
         """Return the best threshold on some filters, and the edge of each filter."""
-        assert round.table.aligned is not None
-        bins, codes = round.table.aligned.images.coded(numbers, _MAX_BINS)
+        assert round.table.raw_rows is not None
+        bins, codes = round.table.raw_rows.images.coded(numbers, _MAX_BINS)
         columns, backend = np.arange(len(numbers)), round.backend.over(dense_table(bins, codes))
         question = round.question(columns, False, LEARN, backend)
         found = backend.scan(backend.histogram(columns, round.problem), question)
@@ -131,9 +131,9 @@ class Haar(ColumnLearner):
         return whole, found.edges
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        assert table.aligned is not None
+        assert table.raw_rows is not None
         number = int(rng.integers(len(self.columns_)))
-        (bins,), _ = table.aligned.images.coded([number], _MAX_BINS)
+        (bins,), _ = table.raw_rows.images.coded([number], _MAX_BINS)
         if len(bins.thresholds) == 0:
             return EVERYWHERE
         threshold = float(bins.thresholds[int(rng.integers(len(bins.thresholds)))])

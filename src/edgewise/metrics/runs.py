@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import finite_numbers, one_of
 from edgewise.common.choices import GAINS, TIES
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import counted, text_table
+from edgewise.common.text import pluralize, text_table
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metrics
@@ -214,7 +214,7 @@ class Evaluation:
     def table(self, notes: Mapping[str, str] | None = None) -> str:
         """Return the means as text, the best of each metric with a star; `notes` follow names."""
         first = next(iter(self.runs.values()))
-        judged = counted(len(first.queries), "judged queries")
+        judged = pluralize(len(first.queries), "judged queries")
         if first.n_without_relevant:
             judged += f", {first.n_without_relevant} of them without a relevant document"
         means = {name: list(found.values()) for name, found in self.means.items()}

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.fields import NUMBER_KINDS, Arrays
-from edgewise.common.files import PathLike, replacing
+from edgewise.common.files import PathLike, replace_file
 
 FORMAT_VERSION = 1
 """The version of the file format.
@@ -57,7 +57,7 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
     types = {name: given[name].dtype.str for name in given if small[name] is not given[name]}
     header = {"format": FORMAT_VERSION, "types": types, **header}
     text = json.dumps(header, indent=1, sort_keys=True)
-    with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+    with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
         for name in sorted(small):
             buffer = io.BytesIO()

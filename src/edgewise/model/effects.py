@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.data import Column, Table
-from edgewise.data.table import swept
+from edgewise.data.table import repeat_for_values
 
 
 def mean_outputs(
@@ -18,7 +18,7 @@ def mean_outputs(
 
     `columns` are the columns of `rows`, which are read once for all effects.
     """
-    table = swept(columns, j, values, rows.names, rows.infinite)
+    table = repeat_for_values(columns, j, values, rows.names, rows.infinite)
     outputs = np.asarray(output(table), dtype=np.float64)
     return outputs.reshape(len(values), len(columns[0]), -1).mean(axis=1)
 

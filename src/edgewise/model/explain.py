@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import counted
-from edgewise.data import Aligned, Table
+from edgewise.common.text import pluralize
+from edgewise.data import RawRows, Table
 from edgewise.model.predict import Predictor
 from edgewise.model.rules import TreeRule
 from edgewise.model.shapley import additive_shares, forest_shares, with_lines
@@ -69,7 +69,7 @@ class Explanation(ABC):
         lines = [f"  {amount:>{width}}  {part}" for amount, part in listed]
         if rest := parts[self.shown :]:
             total = format(math.fsum(part.amount for part in rest), self.amount_format)
-            lines.append(f"  {total:>{width}}  {counted(len(rest), 'others')}")
+            lines.append(f"  {total:>{width}}  {pluralize(len(rest), 'others')}")
         return "\n".join([self.title, *lines])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -294,14 +294,14 @@ class ModelExplanation(Explanation, Sequence[Curve]):
         """The number of columns in use, and of classes."""
         used = len({curve.name for curve in self} | {n for g in self.groups for n in g.names})
         classes = "" if self._ranks else f", {len(self.classes)} classes"
-        return f"Explanation: {counted(used, 'columns')} in use{classes}"
+        return f"Explanation: {pluralize(used, 'columns')} in use{classes}"
 
     @property
     def contributions(self) -> list[Contribution]:  # type: ignore[override]
         """The curves and groups, the most important first."""
         parts = [Contribution(one.name, one.importance, self._described(one)) for one in self]
         for group in self.groups:
-            rules = counted(group.n_rules, "rules")
+            rules = pluralize(group.n_rules, "rules")
             if group.slope:
                 rules += f", slope {group.slope:+.4g}"
             parts.append(Contribution(" * ".join(group.names), group.importance, rules))
@@ -320,7 +320,7 @@ class ModelExplanation(Explanation, Sequence[Curve]):
         else:
             low, high = (repr(self.classes[self._best(curve.scores[end])]) for end in (0, -1))
             course = f"low values favor {low}, high values favor {high}"
-        return f"{counted(len(curve.thresholds), 'thresholds')}, {course}"
+        return f"{pluralize(len(curve.thresholds), 'thresholds')}, {course}"
 
     def _best(self, scores: Reals) -> int:
         if len(scores) == 1 and len(self.classes) == 2:
@@ -421,7 +421,7 @@ def explain_row(
     categories = predictor.categories
 
     def values_of(table: Table) -> Reals:
-        return Aligned(table, categories, predictor.filters).block(columns, slice(None))
+        return RawRows(table, categories, predictor.filters).block(columns, slice(None))
 
     values = values_of(row)
     others = np.array([len(categories[j]) if j in categories else np.nan for j in columns])[:, None]

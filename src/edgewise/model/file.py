@@ -18,8 +18,8 @@ from edgewise.common.fields import (
     Arrays,
     Field,
     Json,
-    Known,
     Plain,
+    Required,
     Sizes,
     Sparse,
 )
@@ -203,7 +203,7 @@ def stored_fields(kind: type[Storable]) -> dict[str, Field | None]:
     found: dict[str, Field | None] = {}
     for base in reversed(kind.__mro__):
         for key, field in vars(base).get("stored", {}).items():
-            found[key] = Known(Array(field, np.float64)) if isinstance(field, str) else field
+            found[key] = Required(Array(field, np.float64)) if isinstance(field, str) else field
     return found
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.compiled import is_compiled, remember, use_compiled
+from edgewise.common.compiled import is_compiled, record_compiled, use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import Threads
-from edgewise.data import Aligned
+from edgewise.data import RawRows
 from edgewise.model.leaf_sets import LeafSets
 from edgewise.model.rules import KINDS, Scores, Test, TreeRule
 from edgewise.model.terms import Terms
@@ -90,7 +90,7 @@ class Forest:
             outputs[bases[t] : bases[t + 1]] = terms.values_of(f)[:, None]
         return _planted(terms, bases, first_leaf, outputs * terms.coefficients[term])
 
-    def scores(self, rows: Aligned, n_jobs: int = 1) -> Reals:
+    def scores(self, rows: RawRows, n_jobs: int = 1) -> Reals:
         """Return the scores of every row, shape (n, K)."""
         n_rows, n_terms, width = rows.n_rows, len(self.roots), self.ends.shape[1]
         scores = np.zeros((n_rows, width))
@@ -187,13 +187,13 @@ class Forest:
             self._walk_compiled(
                 np.full((len(self.columns), 1), value), np.empty_like(self.ends[:1])
             )
-        remember(self._form)
+        record_compiled(self._form)
 
-    def _score_compiled(self, rows: Aligned, start: int, n_jobs: int, scores: Reals) -> None:
+    def _score_compiled(self, rows: RawRows, start: int, n_jobs: int, scores: Reals) -> None:
         """Write the scores of all rows from `start` on."""
         if not is_compiled(self._form):
             self.compile()
-        remember(self._form)
+        record_compiled(self._form)
         n_rows = rows.n_rows - start
         with Threads(n_jobs if n_rows >= 2 * _ROWS_PER_THREAD else 1) as threads:
             size = max(1, min(_READ // (1 + len(self.columns)), -(-n_rows // threads.n)))

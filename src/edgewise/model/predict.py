@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import ROWS_PER_THREAD, Threads
-from edgewise.data import Aligned, ArrayTable, Table
+from edgewise.data import ArrayTable, RawRows, Table
 from edgewise.data.filters import Filters
 from edgewise.model.forest import Forest, in_order
 from edgewise.model.rules import Categories, Cut, Linear, Rule
@@ -83,20 +83,20 @@ class Predictor:
 
     def scores(self, table: Table, n_jobs: int = 1) -> Reals:
         """Return the scores of every row, shape (n, K)."""
-        parts = [self._part_scores(part, n_jobs) for part in table.parts()]
+        parts = [self._part_scores(part, n_jobs) for part in table.chunks()]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _part_scores(self, table: Table, n_jobs: int) -> Reals:
         if self.terms.has_tables:
             return self.tables.scores(table, n_jobs)
         if self.forest is not None:
-            return self.forest.scores(Aligned(table, self.categories, self.filters), n_jobs)
+            return self.forest.scores(RawRows(table, self.categories, self.filters), n_jobs)
         scores = deque(self.staged_scores(table), maxlen=1).pop()
         return np.ascontiguousarray(scores.T)
 
     def staged_scores(self, table: Table) -> Iterator[Reals]:
         """Yield the scores of every row, shape (K, n), after each term."""
-        rows = Aligned(table, self.categories, self.filters)
+        rows = RawRows(table, self.categories, self.filters)
         rows.read(np.unique(self.terms.columns).tolist())
         return self.terms.staged_scores(rows)
 
@@ -146,8 +146,8 @@ class ScoreTables:
                 threads.map(lambda span: kernels.score(*model, *span, out), spans)
             return out
         if out.size * len(self.columns) <= _FEW:
-            return self._few_scores(Aligned(table).block(self.columns, slice(None)))
-        for f, (j, column) in enumerate(table.chosen(self.columns.tolist())):
+            return self._few_scores(RawRows(table).block(self.columns, slice(None)))
+        for f, (j, column) in enumerate(table.select_columns(self.columns.tolist())):
             score(table.with_numbers(j, column).reals(), *self.of(f), out)
         return out
 
@@ -170,7 +170,7 @@ class ScoreTables:
     def _uses_most(self, table: ArrayTable) -> bool:
         """Return whether the compiled kernel can read an array as it is, mostly columns in use."""
         few = table.n_columns > 4 * len(self.columns)
-        return not few and table.values.flags.c_contiguous and table.is_settled()
+        return not few and table.values.flags.c_contiguous and table.has_no_infinities()
 
 
 def collapse(terms: StumpTerms) -> ScoreTables:

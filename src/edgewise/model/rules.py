@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Columns, Reals, Signs
-from edgewise.data import CONSTANT, Aligned, BinnedTable
+from edgewise.data import CONSTANT, BinnedTable, RawRows
 
 if TYPE_CHECKING:
     from edgewise.model.terms import Packer, Terms
@@ -29,7 +29,7 @@ Packed = tuple[int, float, int, NDArray[Any]]
 
 _NO_VALUES = np.empty(0, dtype=np.int8)
 
-Source = Aligned | BinnedTable
+Source = RawRows | BinnedTable
 """Rows that rules can be evaluated on: as they came, or their codes."""
 
 

@@ -248,9 +248,9 @@ class GradedLists(Feedback):
         starts = self.layout.query_starts
         if self.queries.n_rows == 1:
             return super().some(share, rng)
-        alive = np.flatnonzero(self.queries.whole(self._totals > 0))
+        alive = np.flatnonzero(self.queries.allgather_rows(self._totals > 0))
         size = max(1, round(share * len(alive)))
-        chosen = self.queries.here(np.sort(rng.choice(alive, size, replace=False)))
+        chosen = self.queries.local_rows(np.sort(rng.choice(alive, size, replace=False)))
         parts = [self.rows[starts[q] : starts[q + 1]] for q in chosen.tolist()]
         return np.sort(np.concatenate([self.rows[:0], *parts]))
 

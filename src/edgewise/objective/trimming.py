@@ -69,7 +69,7 @@ class HeaviestWeights:
         chunks, lanes = lanes_for(problem.n_scores + problem.mass_column)
         row_cost = chunks * (_ROW_COST + _LANE_COST * lanes)
         partition = self._backend.table.partition
-        masses = partition.whole(self._backend.row_masses(problem))
+        masses = partition.allgather_rows(self._backend.row_masses(problem))
         rows = heaviest_rows(masses, wanted)
         costs = {"rows": len(rows) * row_cost}
         entries = None
@@ -82,7 +82,7 @@ class HeaviestWeights:
         if self.share > _LARGEST_SHARE:
             self.share = 1.0
             return
-        own = partition.here(rows)
+        own = partition.local_rows(rows)
         self._part = entries if cheapest == "entries" else self._backend.part(own)
         assert self._part is not None
         self._gathered = self._part.gather(problem)
@@ -113,7 +113,7 @@ class SampledRows:
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the problem of the rows drawn this round."""
         partition = self._backend.table.partition
-        masses = partition.whole(self._backend.row_masses(problem))
+        masses = partition.allgather_rows(self._backend.row_masses(problem))
         ends = np.cumsum(masses)
         n_draws = max(1, round(self.share * len(masses)))
         rng = np.random.default_rng([self._seed, t, 1])
@@ -121,9 +121,9 @@ class SampledRows:
         counts = np.bincount(drawn, minlength=len(masses))
         rows = np.flatnonzero(counts).astype(ROW)
         factors = counts * (SEARCH_SCALE / n_draws) / np.maximum(masses, 1)
-        own = partition.here(rows)
+        own = partition.local_rows(rows)
         part = self._backend.part(own)
-        return part.backend, part.gather(problem, factors[partition.number(own)])
+        return part.backend, part.gather(problem, factors[partition.global_rows(own)])
 
 
 def heaviest_rows(masses: Exacts, wanted: float) -> Rows:

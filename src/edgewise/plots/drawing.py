@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgewise.common.files import PathLike, replacing
+from edgewise.common.files import PathLike, replace_file
 from edgewise.report.blocks import short
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def finished(figure: "Figure", path: PathLike | None) -> "Figure":
             path = path.with_name(path.name + ".png")
         drawn = io.BytesIO()
         figure.savefig(drawn, format=path.suffix[1:].lower())
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             stream.write(drawn.getvalue())
     return figure
 

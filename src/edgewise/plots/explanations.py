@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.plots.drawing import BLUE, GRAY, RED, Display, escaped, shortened, tidy, trained
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class ContributionDisplay(Display):
         visible = [part for part in parts[: explanation.shown] if abs(part.amount) >= _LEAST_SHOWN]
         names, amounts = [str(part) for part in visible], [part.amount for part in visible]
         if rest := parts[len(visible) :]:
-            names.append(counted(len(rest), "others"))
+            names.append(pluralize(len(rest), "others"))
             amounts.append(math.fsum(part.amount for part in rest))
         # The beginning is in the first line, the score in the last.
         ends = begin + np.cumsum([0.0, *amounts, 0.0])

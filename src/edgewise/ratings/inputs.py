@@ -13,10 +13,10 @@ from scipy import sparse
 from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.choices import DUPLICATES
 from edgewise.common.dtypes import ROW, Reals, Rows
-from edgewise.common.files import PathLike, reading
-from edgewise.common.ids import Ids, as_ids, repeated, text_array
+from edgewise.common.files import PathLike, open_input
+from edgewise.common.ids import Ids, as_ids, factorize, text_array
 from edgewise.data import as_table
-from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, take_rows
 from edgewise.data.table import ColumnTable, Table, is_frame
 from edgewise.ratings.ratings import Ratings
 from edgewise.ratings.rows import pair_order
@@ -45,7 +45,7 @@ class RatingColumns(NamedTuple):
         return RatingColumns(*(None if part is None else part[rows] for part in self))
 
 
-def build(
+def build_ratings(
     columns: RatingColumns,
     user_features: Any = None,
     item_features: Any = None,
@@ -85,7 +85,7 @@ def _few(ids: NDArray[Any]) -> tuple[NDArray[Any], Any]:
     """Return the different strings, and which of them each row has; integers stay as they are."""
     if ids.dtype.kind == "i":
         return ids, slice(None)
-    firsts, rows = repeated(ids)
+    firsts, rows = factorize(ids)
     return ids[firsts], rows
 
 
@@ -205,9 +205,9 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
     if sparse.issparse(matrix):
         if matrix.ndim != 2:
             raise ValueError(f"matrix must have two dimensions, got shape {matrix.shape}")
-        rows_of = sparse.csr_array(matrix, copy=True)
-        rows_of.sum_duplicates()
-        entries = rows_of.tocoo()
+        rows_or_missing = sparse.csr_array(matrix, copy=True)
+        rows_or_missing.sum_duplicates()
+        entries = rows_or_missing.tocoo()
     else:
         unrated = np.ma.getmaskarray(matrix) if np.ma.is_masked(matrix) else False
         dense = _dense(matrix)
@@ -219,7 +219,7 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
     users = _axis_ids("user_ids", user_ids, entries.shape[0])
     items = _axis_ids("item_ids", item_ids, entries.shape[1])
     given = RatingColumns(users[rows], items[columns], entries.data)
-    return build(given, all_users=users, all_items=items)
+    return build_ratings(given, all_users=users, all_items=items)
 
 
 def _dense(matrix: Any) -> Reals:
@@ -249,7 +249,7 @@ def build_dict(ratings: Any) -> Ratings:
         items += list(rated)
         values += list(rated.values())
     columns = RatingColumns(_objects(users), _objects(items), np.asarray(values))
-    return build(columns, all_users=_objects(list(ratings)))
+    return build_ratings(columns, all_users=_objects(list(ratings)))
 
 
 def _axis_ids(name: str, given: Any, size: int) -> NDArray[Any]:
@@ -285,7 +285,7 @@ def file_columns(
         raise TypeError(f"columns must be a list of names, got {columns!r}")
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise TypeError(f"separator must be a string or None, got {separator!r}")
-    with reading(path) as stream:
+    with open_input(path) as stream:
         rows = _cells(path, stream.read(), separator)
     header = [name.strip() for name in (rows.pop(0) if columns is None else columns)]
     _check_names(names, header, f" of {path}")
@@ -392,12 +392,12 @@ def _described(side: str, ids: Ids, given: Any, key: str) -> tuple[Ids, ColumnTa
     ids = Ids.union(side, [ids, different])
     places = np.full(len(ids), -1, dtype=np.intp)
     places[ids.find(name, owners)] = np.arange(len(owners))
-    return ids, rows_of(table, places)
+    return ids, rows_or_missing(table, places)
 
 
-def rows_of(table: Table, rows: NDArray[np.intp]) -> ColumnTable:
+def rows_or_missing(table: Table, rows: NDArray[np.intp]) -> ColumnTable:
     """Return rows of a table; a row number of -1 gives missing values."""
-    columns = [taken(column, rows) for column in table.columns()]
+    columns = [take_rows(column, rows) for column in table.columns()]
     return ColumnTable(columns, [table.name(j) for j in range(table.n_columns)], "missing")
 
 
@@ -419,7 +419,7 @@ def _ids_and_columns(name: str, given: Any, key: str) -> tuple[Any, Any]:
     )
 
 
-def stacked(table: ColumnTable, more: ColumnTable) -> ColumnTable:
+def stack_tables(table: ColumnTable, more: ColumnTable) -> ColumnTable:
     """Return the rows of two tables with the same columns; new categories are missing values."""
     if table.names != more.names:
         raise ValueError(f"user_features must have the columns {table.names}, got {more.names}")

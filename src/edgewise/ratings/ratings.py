@@ -14,11 +14,17 @@ from edgewise.common.choices import FOLDS, SPLITS
 from edgewise.common.dtypes import CATEGORY_CODE, ROW, Reals, Rows
 from edgewise.common.fields import Array, Arrays, Field, Json, ListOf, OrNone, Record, Sizes, Value
 from edgewise.common.files import PathLike
-from edgewise.common.ids import Ids, different, text_array
+from edgewise.common.ids import Ids, sorted_unique, text_array
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable
-from edgewise.ratings.rows import Grouped, grouped
-from edgewise.ratings.splits import LEFT_OUT, fold_numbers, held_out, some_each, time_windows
+from edgewise.ratings.rows import Grouped, group_ratings
+from edgewise.ratings.splits import (
+    LEFT_OUT,
+    fold_numbers,
+    mask_held_out,
+    mask_n_per_user,
+    time_windows,
+)
 
 
 class Split(NamedTuple):
@@ -112,10 +118,10 @@ class Ratings:
         >>> Ratings.from_arrays(["ann", "ann", "bob"], [10, 20, 10], [5, 3, 4])
         Ratings(3 ratings from 3 to 5, 2 users, 2 items)
         """
-        from edgewise.ratings.inputs import RatingColumns, build
+        from edgewise.ratings.inputs import RatingColumns, build_ratings
 
         columns = RatingColumns(users, items, ratings, weights, times)
-        return build(columns, user_features, item_features, "user", "item", duplicates)
+        return build_ratings(columns, user_features, item_features, "user", "item", duplicates)
 
     @classmethod
     def from_frame(
@@ -144,10 +150,10 @@ class Ratings:
         user_features, item_features, duplicates
             As in :meth:`from_arrays`; id columns have the same names as in `frame`.
         """
-        from edgewise.ratings.inputs import build, frame_columns
+        from edgewise.ratings.inputs import build_ratings, frame_columns
 
         columns = frame_columns(frame, (user, item, rating, weight, time))
-        return build(columns, user_features, item_features, user, item, duplicates)
+        return build_ratings(columns, user_features, item_features, user, item, duplicates)
 
     @classmethod
     def from_matrix(
@@ -204,10 +210,10 @@ class Ratings:
         separator : str, default None
             What separates columns; None detects a tab, "::", ";" or ",".
         """
-        from edgewise.ratings.inputs import build, file_columns
+        from edgewise.ratings.inputs import build_ratings, file_columns
 
         names = (user, item, rating, weight, time)
-        return build(file_columns(path, names, columns, separator), duplicates=duplicates)
+        return build_ratings(file_columns(path, names, columns, separator), duplicates=duplicates)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -250,13 +256,13 @@ class Ratings:
     def by_user(self) -> Grouped:
         """The ratings of each user, by item."""
         parts = self.users, self.items, self.values, self.weights
-        return grouped(*parts, self.n_users, self.n_items)
+        return group_ratings(*parts, self.n_users, self.n_items)
 
     @cached_property
     def by_item(self) -> Grouped:
         """The ratings of each item, by user."""
         parts = self.items, self.users, self.values, self.weights
-        return grouped(*parts, self.n_items, self.n_users)
+        return group_ratings(*parts, self.n_items, self.n_users)
 
     def csr(self) -> Any:
         """Return the ratings as a sparse matrix of users by items."""
@@ -351,7 +357,7 @@ class Ratings:
         if one_of("by", by, SPLITS).endswith("time"):
             self._require_times(f"by={by!r}")
         rng = generator(random_state)
-        parts = self._parts(held_out(by, share, self.by_user, self.times, rng))
+        parts = self._parts(mask_held_out(by, share, self.by_user, self.times, rng))
         if not all(len(part) for part in parts):
             empty = "train" if len(parts.train) == 0 else "test"
             raise ValueError(f"test={test} leaves none of {len(self)} ratings to {empty} on")
@@ -362,7 +368,7 @@ class Ratings:
         if one_of("by", by, LEFT_OUT) == "last":
             self._require_times("by='last'")
             return self.leave_last()
-        return self._parts(some_each(1, self.by_user, None, generator(random_state)))
+        return self._parts(mask_n_per_user(1, self.by_user, None, generator(random_state)))
 
     def leave_last(self, n: int = 1) -> Split:
         """Hold out the last `n` ratings of every user who has more; they need times.
@@ -376,7 +382,7 @@ class Ratings:
         """
         integer("n", n, 1)
         self._require_times("leave_last")
-        return self._parts(some_each(n, self.by_user, self.times, generator(0)))
+        return self._parts(mask_n_per_user(n, self.by_user, self.times, generator(0)))
 
     def windows(
         self, n_windows: int = 5, *, test: float | None = None, train: float | None = None
@@ -472,8 +478,8 @@ class Ratings:
         1  bob  Jaws     3.0
         2  ann    Up     4.0
         """
-        user_ids, users, new_users = self.user_ids.joined("users", more.user_ids)
-        item_ids, items, new_items = self.item_ids.joined("items", more.item_ids)
+        user_ids, users, new_users = self.user_ids.merge("users", more.user_ids)
+        item_ids, items, new_items = self.item_ids.merge("items", more.item_ids)
         theirs = users[more.users] * len(item_ids) + items[more.items]
         ours = self.users.astype(np.int64) * len(item_ids) + self.items
         if (np.diff(ours) < 0).any():
@@ -511,7 +517,7 @@ class Ratings:
 
     def with_users(self, more: "Ratings") -> "Ratings":
         """Return these ratings with more ratings, by new users of the same items."""
-        user_ids = self.user_ids.extended("users", more.user_ids)
+        user_ids = self.user_ids.append("users", more.user_ids)
         places = self.item_ids.find("items", more.item_ids.values)
         rated = np.zeros(more.n_items, dtype=bool)
         rated[more.items] = True
@@ -545,13 +551,13 @@ def _more_rows(
     table: ColumnTable | None, more: ColumnTable | None, rows: NDArray[np.intp]
 ) -> ColumnTable | None:
     """Return a table with some rows of another, or with missing values where there is none."""
-    from edgewise.ratings.inputs import rows_of, stacked
+    from edgewise.ratings.inputs import rows_or_missing, stack_tables
 
     if table is None:
         return None
     if more is None:
-        return rows_of(table, np.append(np.arange(table.n_rows), np.full(len(rows), -1)))
-    return stacked(table, rows_of(more, rows))
+        return rows_or_missing(table, np.append(np.arange(table.n_rows), np.full(len(rows), -1)))
+    return stack_tables(table, rows_or_missing(more, rows))
 
 
 class _IdsField(Field):
@@ -574,7 +580,7 @@ class _IdsField(Field):
                 raise ValueError(f"{name} must be a list of strings")
             values = text_array(name, saved)
             sizes[self.word] = len(values)
-        if len(different(values)) < len(values):
+        if len(sorted_unique(values)) < len(values):
             raise ValueError(f"{name} must all be different")
         return Ids(values)
 

@@ -67,7 +67,7 @@ class Grouped:
 
     def entries(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the positions of the entries of some rows, row after row."""
-        return entries_of(self.starts, rows)
+        return entry_positions(self.starts, rows)
 
     def last(self, n: int) -> "Grouped":
         """Return the last `n` rows."""
@@ -123,7 +123,7 @@ def _ascends(ones: Rows, others: Rows) -> bool:
     return True
 
 
-def grouped(
+def group_ratings(
     ones: Rows, others: Rows, values: Reals, weights: Reals | None, n_rows: int, n_others: int
 ) -> Grouped:
     """Return ratings grouped by the index `ones`."""
@@ -133,7 +133,7 @@ def grouped(
     return Grouped(starts, held.copy() if held is others else held, values[rows], ordered, rows)
 
 
-def entries_of(starts: NDArray[np.integer], rows: NDArray[np.integer]) -> NDArray[np.int64]:
+def entry_positions(starts: NDArray[np.integer], rows: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the positions of the entries of some rows, given where each row starts."""
     low, sizes = starts[rows], starts[rows + 1] - starts[rows]
     before = np.cumsum(sizes) - sizes

@@ -11,7 +11,7 @@ from edgewise.ratings.rows import Grouped
 LEFT_OUT = ("random", "last")
 
 
-def held_out(
+def mask_held_out(
     by: str, share: float, view: Grouped, times: Reals | None, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Return a test mask: a share of all ratings or of each user's, at random or the latest.
@@ -31,7 +31,7 @@ def held_out(
     return chosen
 
 
-def some_each(
+def mask_n_per_user(
     n: int, view: Grouped, times: Reals | None, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Return a mask with `n` ratings, the latest or (without times) any, of users with more."""

@@ -537,7 +537,7 @@ class Recommender(Storable, ABC):
         catalog, known = self._catalog(side)
         cold = ~((places >= 0) & known[places])
         if cold.any():
-            lost = catalog.some_of(ids, np.where(cold, -1, 0))
+            lost = catalog.format_unknown(ids, np.where(cold, -1, 0))
             raise ValueError(
                 f"{side} must be ids that training knows, got {lost}; unknown='mean' or 'nan' "
                 "predicts for others too"

@@ -25,12 +25,12 @@ from edgewise.common.fields import (
     Value,
     finite,
 )
-from edgewise.common.progress import muted
+from edgewise.common.progress import mute_logging
 from edgewise.metrics import nearest_level
 from edgewise.model.file import Noted, packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
-from edgewise.ratings.splits import held_out, some_each
+from edgewise.ratings.splits import mask_held_out, mask_n_per_user
 from edgewise.recommend.base import Near, Recommender, parameter
 
 # Draws of an item that a user did not rate; a user who rated nearly all may find none.
@@ -359,9 +359,9 @@ class Evidence:
 def set_aside(ratings: Ratings, share: float, seed: int) -> Split:
     """Split off a share of each user's ratings; if that is nothing, one of each user with two."""
     rng = np.random.default_rng(seed)
-    chosen = held_out("user", share, ratings.by_user, None, rng)
+    chosen = mask_held_out("user", share, ratings.by_user, None, rng)
     if not chosen.any():
-        chosen = some_each(1, ratings.by_user, None, rng)
+        chosen = mask_n_per_user(1, ratings.by_user, None, rng)
     return Split(ratings.take(~chosen), ratings.take(chosen))
 
 
@@ -451,7 +451,7 @@ def rank_boost(evidence: Evidence) -> BlendWeights:
         return equal
     model = RankBoost("feature", n_rounds=evidence.n_rounds, learning_rate=1.0)
     # RankBoost warns if there is nothing to learn; then weights are equal.
-    with muted():
+    with mute_logging():
         model.fit(
             scores[rows][:, moving] / scale[moving],
             pairs.values[rows],

@@ -10,7 +10,7 @@ from scipy import linalg, sparse
 from edgewise.common.checks import integer, not_negative, one_of, positive
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Array, Value, finite
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
@@ -133,7 +133,7 @@ class EASE(Recommender):
             return
         need = _ARRAYS * dtype.itemsize * float(n_items) ** 2 / 2**30
         raise MemoryError(
-            f"{counted(n_items, 'items')} need about {need:.0f} GiB: ImplicitFactorization and "
+            f"{pluralize(n_items, 'items')} need about {need:.0f} GiB: ImplicitFactorization and "
             f"ItemKNN(implicit=True) do not, precision='single' needs half, and a larger "
             f"max_items (now {self.max_items}) allows it"
         )

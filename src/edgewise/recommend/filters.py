@@ -13,7 +13,7 @@ from edgewise.common.dtypes import Indices, Mask
 from edgewise.common.ids import Ids
 from edgewise.data.columns import CategoricalColumn
 from edgewise.data.table import ColumnTable
-from edgewise.ratings.rows import Grouped, entries_of
+from edgewise.ratings.rows import Grouped, entry_positions
 
 
 class Owned(NamedTuple):
@@ -26,7 +26,7 @@ class Owned(NamedTuple):
         """Return the items of some lists, as places in `lists` and items."""
         sizes = self.starts[lists + 1] - self.starts[lists]
         rows = np.repeat(np.arange(len(lists)), sizes)
-        return rows, self.items[entries_of(self.starts, lists)].astype(np.intp, copy=False)
+        return rows, self.items[entry_positions(self.starts, lists)].astype(np.intp, copy=False)
 
 
 @dataclass(frozen=True)

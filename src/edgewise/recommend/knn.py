@@ -12,7 +12,7 @@ from scipy import sparse
 
 from edgewise.common.checks import flag, integer, not_negative, one_of, threads
 from edgewise.common.dtypes import ROW, Indices, Reals, Rows
-from edgewise.common.fields import Array, Known
+from edgewise.common.fields import Array, Required
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
@@ -425,7 +425,7 @@ class ItemKNN(KNNRecommender):
     _default_damping = 0.1
 
     stored: ClassVar = {
-        "neighbors_": Known(Array("items candidates", ROW, below="items", least=-1)),
+        "neighbors_": Required(Array("items candidates", ROW, below="items", least=-1)),
         "similarities_": "items candidates",
     }
 
@@ -472,7 +472,7 @@ class UserKNN(KNNRecommender):
     _default_similarity = "residual"
     _default_damping = 0.2
     stored: ClassVar = {
-        "neighbors_": Known(Array("users candidates", ROW, below="users", least=-1)),
+        "neighbors_": Required(Array("users candidates", ROW, below="users", least=-1)),
         "similarities_": "users candidates",
     }
 

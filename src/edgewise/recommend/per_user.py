@@ -11,7 +11,7 @@ import numpy as np
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Indices, Reals
-from edgewise.common.fields import Array, Known
+from edgewise.common.fields import Array, Required
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Recommender
@@ -101,7 +101,7 @@ class ViewerRecommender(PerUserRecommender):
     """Base of recommenders that predict from the ratings of other users, Iyer's viewers."""
 
     stored: ClassVar = {
-        "viewers_": Known(Array("viewers", np.intp, below="users")),
+        "viewers_": Required(Array("viewers", np.intp, below="users")),
         "viewer_means_": "viewers",
     }
 

@@ -16,7 +16,7 @@ from edgewise.common.fields import Array, OrNone
 from edgewise.common.ids import Ids
 from edgewise.model.file import stored_fields
 from edgewise.ratings import Ratings
-from edgewise.ratings.inputs import rows_of
+from edgewise.ratings.inputs import rows_or_missing
 from edgewise.recommend.base import Recommender
 
 
@@ -97,7 +97,7 @@ def _with_rows(before: Ratings, now: Ratings, users: Indices) -> Ratings:
     features = before.user_features
     if features is not None and now.user_features is not None:
         rows = np.concatenate([np.arange(before.n_users), users])
-        features = rows_of(now.user_features, rows)
+        features = rows_or_missing(now.user_features, rows)
     return replace(
         before,
         user_ids=Ids(np.arange(before.n_users + len(users))),

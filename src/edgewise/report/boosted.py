@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE, Reals
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
-from edgewise.data.table import Table, swept
+from edgewise.data.table import Table, repeat_for_values
 from edgewise.model.words import category_name
 from edgewise.report.blocks import (
     axis,
@@ -151,7 +151,7 @@ class BoostedReport:
         shown = sorted(self.order[:_MOST_COLUMNS].tolist())
         described = {
             j: _described(column, day if self._is_date(j) else number)
-            for j, column in rows.chosen(shown)
+            for j, column in rows.select_columns(shown)
         }
         title = "Columns"
         if len(self.order) > len(shown):
@@ -180,7 +180,7 @@ class BoostedReport:
         x = axis("boosting round", integer=True, log=n_rounds >= 3000)
         marks = []
         if 0 < model.n_rounds_ < n_rounds:
-            marks = [(float(model.n_rounds_), f"{counted(model.n_rounds_, 'rounds')} kept")]
+            marks = [(float(model.n_rounds_), f"{pluralize(model.n_rounds_, 'rounds')} kept")]
         lines = [
             series(label, at + 1, history[key][at], style)
             for key, (label, style) in _LOSSES.items()
@@ -227,7 +227,7 @@ class BoostedReport:
             return []
         word, at = _word(self.model.eval_metric_), spaced(len(held_out.values), _MOST_ROUNDS)
         line = series(f"held-out {word}", held_out.stride * (at + 1), held_out.values[at])
-        where = [(float(held_out.n_rounds), f"{counted(held_out.n_rounds, 'rounds')} chosen")]
+        where = [(float(held_out.n_rounds), f"{pluralize(held_out.n_rounds, 'rounds')} chosen")]
         return [chart(f"Held-out {word} by round", x, axis(word), [line], where)]
 
     def training_lead(self) -> str:
@@ -242,7 +242,7 @@ class BoostedReport:
         if getattr(fitted, "loss", None) == "softmax" and not fitted.multilabel:
             error, words = "train_error", "error"
         return (
-            f"{counted(last + 1, 'rounds')}{why_rounds(self.model)}. "
+            f"{pluralize(last + 1, 'rounds')}{why_rounds(self.model)}. "
             f"On the training rows the {words} is {number(float(history[error][last]))}; "
             f"the bound, which it cannot exceed, is {number(float(history['bound'][last]))}."
         )
@@ -267,9 +267,9 @@ class BoostedReport:
         words = []
         if rest := used[_MOST_BARS:]:
             share = percent(float(self.importances[rest].sum()))
-            words.append(f"{counted(len(rest), 'columns')} more: {share} together.")
+            words.append(f"{pluralize(len(rest), 'columns')} more: {share} together.")
         if unused := len(self.order) - len(used):
-            words.append(f"Not used: {counted(unused, 'columns')}.")
+            words.append(f"Not used: {pluralize(unused, 'columns')}.")
         return [bars("Importance of columns", items, percent=True, detail=" ".join(words))]
 
     def _effects(self) -> list[Block]:
@@ -281,7 +281,7 @@ class BoostedReport:
         columns = list(rows.columns())
         found = {
             j: (self.name(j), self._effect(j, column, columns))
-            for j, column in self.some_rows.chosen(sorted(used))
+            for j, column in self.some_rows.select_columns(sorted(used))
         }
         return [choice("Column", [found[j] for j in used])]
 
@@ -340,7 +340,7 @@ class BoostedReport:
         values: Column = NumericColumn(grid)
         if categories is not None:
             values = CategoricalColumn(grid.astype(CATEGORY_CODE), tuple(categories))
-        made = swept(columns, j, values, self.rows.names, self.rows.infinite)
+        made = repeat_for_values(columns, j, values, self.rows.names, self.rows.infinite)
         scores = self.scores(made).reshape(len(grid), len(columns[0]), -1).mean(axis=1)
         return scores - scores.mean(axis=0)
 
@@ -378,7 +378,7 @@ class BoostedReport:
         if self.model.terms_.is_additive:
             return "What each value of a column adds to the scores, shifted to a mean of 0."
         return (
-            f"The mean score of {counted(min(self.rows.n_rows, EFFECT_ROWS), 'rows')} if all had "
+            f"The mean score of {pluralize(min(self.rows.n_rows, EFFECT_ROWS), 'rows')} if all had "
             "this value in the column, shifted to a mean of 0."
         )
 
@@ -401,7 +401,7 @@ class BoostedReport:
             found.append({"name": name, "detail": detail, "amount": float(amounts[place])})
         if len(rest := order[_MOST_PARTS:]):
             total = float(amounts[rest].sum())
-            found.append({"name": counted(len(rest), "others"), "detail": "", "amount": total})
+            found.append({"name": pluralize(len(rest), "others"), "detail": "", "amount": total})
         return found
 
 

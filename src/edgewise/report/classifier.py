@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.data.table import Table
 from edgewise.metrics.classification import (
     balanced_accuracy,
@@ -66,8 +66,8 @@ def classifier_report(
     labels = bool(model.fitted_.multilabel)
     what = "labels" if labels else "classes"
     subtitle = (
-        f"{type(model).__name__}, {counted(len(model.classes_), what)}, "
-        f"{counted(rows.n_rows, 'rows')}, {counted(rows.n_columns, 'columns')}"
+        f"{type(model).__name__}, {pluralize(len(model.classes_), what)}, "
+        f"{pluralize(rows.n_rows, 'rows')}, {pluralize(rows.n_columns, 'columns')}"
     )
     made = _ClassifierReport(model, rows, codes)
     target = made.target()
@@ -185,7 +185,7 @@ class _ClassifierReport(BoostedReport):
             ("Model", type(self.model).__name__),
         ]
         shown.append(("Rounds", f"{settings.n_rounds:,}{why_rounds(self.model)}"))
-        shown.append(("Trained on", counted(settings.n_rows, "rows")))
+        shown.append(("Trained on", pluralize(settings.n_rows, "rows")))
         for key in ("loss", "votes", "learning_rate", "subsample"):
             value = getattr(settings, key)
             words = number(value) if isinstance(value, float) else str(value)
@@ -204,7 +204,7 @@ class _ClassifierReport(BoostedReport):
             items = [
                 {
                     "name": self.classes[k],
-                    "detail": counted(int(counts[k]), "rows"),
+                    "detail": pluralize(int(counts[k]), "rows"),
                     "value": float(counts[k] / len(self.codes)),
                 }
                 for k in order.tolist()
@@ -416,8 +416,8 @@ class _ClassifierReport(BoostedReport):
             return str(problem), [note("The scores of single rows cannot be explained.")]
         items = [self._case(i, why) for i, why in zip(order.tolist(), reasons, strict=True)]
         more = (
-            f" Contributions are Shapley values against {counted(background.n_rows, 'rows')} drawn "
-            f"at random. Row numbers start at {self.first_row}."
+            f" Contributions are Shapley values against {pluralize(background.n_rows, 'rows')} "
+            f"drawn at random. Row numbers start at {self.first_row}."
         )
         tag = "Label" if self.labels else "True class"
         block = {"kind": "cases", "items": items, "tag": tag, "search": "Find in these rows"}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.report.blocks import number, percent, short, spaced
 from edgewise.report.boosted import why_rounds
 
@@ -87,7 +87,7 @@ def recommender_summary(model: Any) -> str:
     """Return what a recommender learned from, and how its training went."""
     ratings = model.ratings_
     sizes = ((len(ratings), "ratings"), (ratings.n_users, "users"), (ratings.n_items, "items"))
-    facts = [("learned from", ", ".join(counted(*one) for one in sizes))]
+    facts = [("learned from", ", ".join(pluralize(*one) for one in sizes))]
     if model.low_ < model.high_:
         span = f"{number(model.low_)} to {number(model.high_)}, {model.mean_:.2f} on average"
         facts.append(("ratings", span))
@@ -97,7 +97,7 @@ def recommender_summary(model: Any) -> str:
     view = ratings.by_item
     best = np.argsort(-view.sizes, kind="stable")[:_ITEMS]
     items = [
-        (short(name, 60), counted(int(size), "ratings"))
+        (short(name, 60), pluralize(int(size), "ratings"))
         for name, size in zip(ratings.item_ids.values[best], view.sizes[best], strict=True)
     ]
     parts = [f'<div class="parts">{_table(facts)}{_curve(lines, step)}</div>']

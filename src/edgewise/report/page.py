@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import Any
 
 from edgewise import __version__
-from edgewise.common.files import PathLike, replacing, target_of
-from edgewise.common.text import plain
+from edgewise.common.files import PathLike, replace_file, resolve_target
+from edgewise.common.text import to_json_value
 
 Block = dict[str, Any]
 """Something to show, whose "kind" names the function of ``page.js`` that draws it."""
@@ -71,7 +71,7 @@ class Report:
             "title": self.title,
             "subtitle": self.subtitle,
             "version": __version__,
-            "sections": [plain(vars(section)) for section in self.sections],
+            "sections": [to_json_value(vars(section)) for section in self.sections],
         }
 
     def to_html(self) -> str:
@@ -113,7 +113,7 @@ class Report:
 
     def save(self, path: PathLike) -> None:
         """Write the page to a file."""
-        with replacing(path) as stream:
+        with replace_file(path) as stream:
             # A lone surrogate in somebody's data must not keep the page from being written.
             stream.write(self.to_html().encode("utf-8", "replace"))
 
@@ -121,7 +121,7 @@ class Report:
 def reported(path: PathLike | None, make: Callable[[], Report]) -> Report:
     """Return a report, and write its page if there is a path, which is checked before any work."""
     if path is not None:
-        target_of(path)
+        resolve_target(path)
     report = make()
     if path is not None:
         report.save(path)

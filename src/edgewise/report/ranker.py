@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.data.table import Table
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
@@ -66,10 +66,10 @@ def ranker_report(
     """
     lists = None if grades is None else Lists(grades, qid)
     made = _RankerReport(model, rows, lists, worded, documents)
-    queries = "" if lists is None else f"{counted(lists.n_queries, 'queries')}, "
+    queries = "" if lists is None else f"{pluralize(lists.n_queries, 'queries')}, "
     subtitle = (
-        f"{type(made.worded).__name__}, {queries}{counted(rows.n_rows, 'documents')}, "
-        f"{counted(rows.n_columns, 'columns')}"
+        f"{type(made.worded).__name__}, {queries}{pluralize(rows.n_rows, 'documents')}, "
+        f"{pluralize(rows.n_columns, 'columns')}"
     )
     page = Report(title or "Ranking report", subtitle)
     lead = sampled_note(made.rows.n_rows, rows.n_rows, "documents, in whole queries")
@@ -174,7 +174,7 @@ class _RankerReport(BoostedReport):
             items = [
                 {
                     "name": f"grade {number(grade)}",
-                    "detail": counted(count, "documents"),
+                    "detail": pluralize(count, "documents"),
                     "value": count / lists.n_rows,
                 }
                 for grade, count in pairs
@@ -214,11 +214,11 @@ class _RankerReport(BoostedReport):
             f"{word[0].upper()}{word[1:]} of each query", axis(word, low=0, high=1),
             axis("share of queries", percent=True, low=0),
             [series("share of queries", edges, heights, "area")],
-            detail=f"Left out: {counted(alike, 'queries')} of equal grades." if alike else "",
+            detail=f"Left out: {pluralize(alike, 'queries')} of equal grades." if alike else "",
         )  # fmt: skip
         lead = (
-            f"Means over {counted(self.lists.n_queries, 'queries')}; thin lines are 95% intervals "
-            "of the mean. 1 is best."
+            f"Means over {pluralize(self.lists.n_queries, 'queries')}; thin lines are 95% "
+            "intervals of the mean. 1 is best."
         )
         return lead, [
             bars("Metrics", items, least=0, most=1),
@@ -316,7 +316,7 @@ class _RankerReport(BoostedReport):
             [p + 1, documents[p], number(float(grades[p])), f"{self.row_scores[rows[p]]:.3f}"]
             for p in sorted({*range(min(_TOP, len(rows))), above, best})
         ]
-        how_many = counted(len(rows), "documents")
+        how_many = pluralize(len(rows), "documents")
         return {
             "title": f"Query {short(lists.queries[q], 60)}",
             "chance": f"{self.quality_word} {self.quality[q]:.3f}, {how_many}",

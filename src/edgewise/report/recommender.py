@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import counted
+from edgewise.common.text import pluralize
 from edgewise.metrics.significance import mean_interval
 from edgewise.ratings import Ratings
 from edgewise.report.blocks import (
@@ -82,9 +82,9 @@ def recommender_report(
     """
     made = _RecommenderReport(model, ratings, metrics, predictions, names or {}, n_users)
     subtitle = (
-        f"{type(model).__name__}, {counted(len(ratings), 'ratings')} of "
-        f"{counted(len(np.unique(ratings.items)), 'items')} by "
-        f"{counted(len(np.unique(ratings.users)), 'users')}"
+        f"{type(model).__name__}, {pluralize(len(ratings), 'ratings')} of "
+        f"{pluralize(len(np.unique(ratings.items)), 'items')} by "
+        f"{pluralize(len(np.unique(ratings.users)), 'users')}"
     )
     page = Report(title or "Recommender report", subtitle)
     page.add("overview", "Overview", "", made.overview())
@@ -149,7 +149,7 @@ class _RecommenderReport:
         shown = [("Model", type(self.model).__name__)]
         trained = self.trained
         sizes = ((len(trained), "ratings"), (trained.n_users, "users"), (trained.n_items, "items"))
-        shown.append(("Trained on", ", ".join(counted(*one) for one in sizes)))
+        shown.append(("Trained on", ", ".join(pluralize(*one) for one in sizes)))
         for key, value in self.model.get_params(deep=False).items():
             told = value is not None and key not in ("verbose", "n_jobs")
             if told and not hasattr(value, "get_params"):
@@ -173,7 +173,7 @@ class _RecommenderReport:
         cold = int((~self.model._known(here_users, here_items)).sum())
         if cold:
             found.append(
-                f"{counted(cold, 'ratings')} have a user or an item that training does not know: "
+                f"{pluralize(cold, 'ratings')} have a user or an item that training does not know: "
                 "their predictions are means."
             )
         if self.n_users is not None:
@@ -324,7 +324,7 @@ class _RecommenderReport:
             return "", []
         ids, sizes = self.trained.item_ids.values[chosen], self.trained.by_item.sizes[chosen]
         points = [
-            {"name": self.item(name), "x": x, "y": y, "detail": counted(int(n), "ratings")}
+            {"name": self.item(name), "x": x, "y": y, "detail": pluralize(int(n), "ratings")}
             for name, x, y, n in zip(
                 ids, rounded(positions[:, 0]), rounded(positions[:, 1]), sizes, strict=True
             )
@@ -389,7 +389,7 @@ class _RecommenderReport:
 
     def _user_name(self, u: int) -> str:
         name = short(self.trained.user_ids.values[u], 60)
-        return f"{name} ({counted(int(self.trained.by_user.sizes[u]), 'ratings')})"
+        return f"{name} ({pluralize(int(self.trained.by_user.sizes[u]), 'ratings')})"
 
     def _user_blocks(self, u: int) -> list[Block]:
         user = self.trained.user_ids.values[u]
@@ -504,7 +504,7 @@ class _RecommenderReport:
         ]
         if rest := parts[_MOST_PARTS:]:
             total = float(sum(part.amount for part in rest))
-            found.append({"name": counted(len(rest), "others"), "detail": "", "amount": total})
+            found.append({"name": pluralize(len(rest), "others"), "detail": "", "amount": total})
         return found
 
     def _part(self, name: str) -> str:

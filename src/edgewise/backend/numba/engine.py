@@ -38,7 +38,7 @@ from edgewise.backend.reference.ranking import TopSums
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.common.threads import Threads
 from edgewise.data import BinnedTable
-from edgewise.data.part import PartStore
+from edgewise.data.part import RowSubset
 from edgewise.data.partition import Partition
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class NumbaBackend(ReferenceBackend):
         self._scratch: SimpleQueue[Integers] = SimpleQueue()
         self._scratch_shape: tuple[int, Any] = (0, None)
         self._scratch_plan: HistogramPlan | None = None
-        self._stores: dict[bool, PartStore] = {}
+        self._stores: dict[bool, RowSubset] = {}
         self._trees: tuple[Any, TreeGrower | None] | None = None
         self._growth = Growth(np.empty(0, dtype=np.intp), 0, 2)
         self._learned: tuple[Any, GrownTree] | None = None
@@ -355,7 +355,7 @@ class NumbaBackend(ReferenceBackend):
     def restricted(self, rows: Rows, all_dense: bool = False) -> "NumbaBackend":
         """Return the backend of some rows; the one returned before is no longer valid."""
         if all_dense not in self._stores:
-            self._stores = {all_dense: PartStore(self.table, on_entries.pick_rows, all_dense)}
+            self._stores = {all_dense: RowSubset(self.table, on_entries.pick_rows, all_dense)}
         return self.over(self._stores[all_dense].take(rows), self._shapes)
 
     # The step.

@@ -8,7 +8,7 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from edgewise.common.compiled import cached
+from edgewise.common.compiled import compile_cached
 
 # Inner functions are called from compiled code only and need no way in from Python, which would
 # take most of their compile time; what calls them is cached with them.
@@ -17,7 +17,7 @@ inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 in_lanes = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy")
 # A long function that has a single caller: as an inner one it would be optimized twice.
 inlined = njit(nogil=True, inline="always")
-kernel = cached(nogil=True, no_cfunc_wrapper=True)
+kernel = compile_cached(nogil=True, no_cfunc_wrapper=True)
 
 
 @inner

@@ -41,7 +41,7 @@ from edgewise.backend.reference.ranking import PairSums
 from edgewise.backend.reference.scan import ArrayHistogram, ScanPlan, scan
 from edgewise.common.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.data import BinnedTable
-from edgewise.data.part import PartStore
+from edgewise.data.part import RowSubset
 
 if TYPE_CHECKING:
     from edgewise.model.rules import Rule, Test, TreeRule
@@ -259,11 +259,11 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     @property
     def _can_copy(self) -> bool:
         """Whether rows can be copied: responses of image filters are computed for all."""
-        aligned = self.table.aligned
+        aligned = self.table.raw_rows
         return aligned is None or aligned.filters is None
 
     def _restricted(self, rows: Rows) -> "ReferenceBackend":
-        return ReferenceBackend(PartStore(self.table).take(rows))
+        return ReferenceBackend(RowSubset(self.table).take(rows))
 
     # The step.
 

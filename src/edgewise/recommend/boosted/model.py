@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.common.dtypes import Indices, Mask, Reals
-from edgewise.common.fields import Array, Count, DictOf, Known, Value, finite
+from edgewise.common.fields import Array, Count, DictOf, Required, Value, finite
 from edgewise.data import Table
 from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.file import Noted
@@ -163,11 +163,11 @@ class BoostedFactorization(Recommender):
 
     predicts_levels = True
     stored: ClassVar = {
-        "user_values_": Known(Array("rounds users", _VALUES)),
-        "item_values_": Known(Array("rounds items", _VALUES)),
+        "user_values_": Required(Array("rounds users", _VALUES)),
+        "item_values_": Required(Array("rounds items", _VALUES)),
         "round_votes_": "rounds columns",
-        "kinds_": Known(Array("rounds", np.int8)),
-        "indicator_weights_": Known(Array("rounds indicators", _VALUES)),
+        "kinds_": Required(Array("rounds", np.int8)),
+        "indicator_weights_": Required(Array("rounds indicators", _VALUES)),
         "levels_": "levels",
         "level_starts_": "starts",
         "history_": DictOf(Array("steps", np.float64)),

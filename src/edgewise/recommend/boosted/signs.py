@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals
-from edgewise.data import Aligned, ArrayTable, CategoricalColumn
+from edgewise.data import ArrayTable, CategoricalColumn, RawRows
 from edgewise.data.table import ColumnTable
 from edgewise.estimators import AdaBoostMH
 from edgewise.learners import Best, Indicator, Product, Stump
@@ -109,7 +109,7 @@ def _unfolded(
     sources = {}
     for side, size in sizes.items():
         table = ArrayTable(np.column_stack([column.of_side(side, size) for column in columns]))
-        sources[side] = Aligned(table.declare(categorical), categories)
+        sources[side] = RawRows(table.declare(categorical), categories)
     rounds = [FactorRound(ITEMS, np.ones(sizes[True]), np.ones(sizes[False]), np.zeros(width))]
     rules: list[Test] = [EVERYWHERE]
     for t in range(model.n_rounds_):
@@ -175,7 +175,7 @@ def signs_of_new_users(
     signs = np.ones((len(rounds), len(users)))
     features = ratings.user_features
     if features is not None:
-        source = Aligned(features.take(users), user_categories(features))
+        source = RawRows(features.take(users), user_categories(features))
     for t, (kind, _, item_values, votes, *_) in enumerate(rounds):
         z = item_values[items]
         rule = rules.test(t)

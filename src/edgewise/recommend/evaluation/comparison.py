@@ -16,7 +16,7 @@ from edgewise.common.choices import COMPARE_BY
 from edgewise.common.compiled import compiling
 from edgewise.common.dtypes import Reals
 from edgewise.common.progress import progress
-from edgewise.common.text import counted, text_table
+from edgewise.common.text import pluralize, text_table
 from edgewise.metrics.significance import Z95
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender
@@ -258,7 +258,7 @@ class RecommenderComparison:
 
     def __repr__(self) -> str:
         sizes = {"models": len(self.models), "metrics": len(self.metrics), "folds": self.n_folds}
-        parts = ", ".join(counted(size, what) for what, size in sizes.items())
+        parts = ", ".join(pluralize(size, what) for what, size in sizes.items())
         return f"RecommenderComparison({parts})"
 
     def __str__(self) -> str:

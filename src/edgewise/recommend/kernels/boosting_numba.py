@@ -6,7 +6,7 @@ Its reference has the same functions in NumPy and gives the same bits.
 import numpy as np
 from numba import njit
 
-from edgewise.common.compiled import cached
+from edgewise.common.compiled import compile_cached
 from edgewise.recommend.kernels.boosting import (
     CURVATURE,
     EVEN,
@@ -20,7 +20,7 @@ from edgewise.recommend.kernels.boosting import (
 _TILE = 1024
 
 # NumPy's error model has no test for division by 0, so that loops take several entries at once.
-_kernel = cached(nogil=True, no_cfunc_wrapper=True, error_model="numpy")
+_kernel = compile_cached(nogil=True, no_cfunc_wrapper=True, error_model="numpy")
 
 _ONE, _HALF, _ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
 

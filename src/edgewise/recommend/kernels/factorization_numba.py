@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from edgewise.backend.numba.vectors import copy_to
-from edgewise.common.compiled import cached
+from edgewise.common.compiled import compile_cached
 
 RELEASES_GIL = True
 
@@ -22,7 +22,7 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "nsz"},
 }
-_kernel = cached(**_OPTIONS)
+_kernel = compile_cached(**_OPTIONS)
 _inner = njit(no_cpython_wrapper=True, **_OPTIONS)
 
 _BLOCK = 1024

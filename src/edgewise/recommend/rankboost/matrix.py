@@ -12,7 +12,7 @@ from edgewise.data import Table
 from edgewise.data.bins import find_bins, midpoints
 from edgewise.data.columns import CategoricalColumn, NumericColumn
 from edgewise.ratings import Ratings
-from edgewise.ratings.rows import entries_of
+from edgewise.ratings.rows import entry_positions
 
 MOST_CODES = 256
 """The most distinct values of a column that get codes of their own: codes are bytes."""
@@ -170,7 +170,7 @@ def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     """Return the rows of some items, without one column (-1: with all of them)."""
     # Indexing the sparse matrix would check what is known, for every user.
     rows = matrix.by_item
-    places = entries_of(rows.indptr, items)
+    places = entry_positions(rows.indptr, items)
     columns = rows.indices[places]
     bins = matrix.first_bins[columns] + rows.data[places]
     counts = np.bincount(bins, minlength=matrix.first_bins[-1])

@@ -14,7 +14,7 @@ from edgewise.common.threads import Threads
 from edgewise.model import Contribution, PairExplanation, RankWording, ReadableRule
 from edgewise.model.terms import StumpTerms, Terms
 from edgewise.ratings import Ratings
-from edgewise.ratings.rows import entries_of
+from edgewise.ratings.rows import entry_positions
 from edgewise.recommend.base import SEED, Recommender, parameter
 from edgewise.recommend.per_user import MOST_ROUNDS, check_viewers, chosen_viewers
 from edgewise.recommend.rankboost import training
@@ -423,7 +423,7 @@ def item_scores(terms: StumpTerms, matrix: ItemMatrix) -> Reals:
     # The scores of missing values are a constant; only items with values differ from it.
     entries = matrix.by_column
     sizes = entries.indptr[columns + 1] - entries.indptr[columns]
-    places = entries_of(entries.indptr, columns)
+    places = entry_positions(entries.indptr, columns)
     says = entries.data[places] >= np.repeat(_first_codes(terms, matrix), sizes)
     moves = np.repeat(weights, sizes) * says - np.repeat(absent, sizes)
     return absent.sum() + np.bincount(entries.indices[places], moves, matrix.n_items)

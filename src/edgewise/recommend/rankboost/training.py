@@ -16,7 +16,7 @@ from edgewise.boosting import boost as run_rounds
 from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import NARROW_CODE, Columns, Exacts, Reals, Signs
-from edgewise.common.progress import muted
+from edgewise.common.progress import mute_logging
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.bins import Bins
@@ -204,7 +204,7 @@ def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
     run = TrainingRun(settings.n_rounds, History(RANKING), save=lambda _: None)
     task = Task(table, objective, learner, None if drawn.all() else lambda: everything)
     # It warns if there is nothing to learn; then the ranker has no rules.
-    with muted():
+    with mute_logging():
         run_rounds(task, terms, run, [])
     if run.stop_reason == "interrupted":
         # A boosted model keeps its rounds then; a recommender stays as it was.

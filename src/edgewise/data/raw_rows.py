@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Codes, Columns, Reals, Signs
 from edgewise.data.chunks import Chunks
-from edgewise.data.columns import Column, SparseColumn, as_categorical, owned
+from edgewise.data.columns import Column, SparseColumn, as_categorical, copy_column
 from edgewise.data.filters import Filters, Images
 from edgewise.data.table import ArrayTable, Table, mapped_file
 
@@ -25,7 +25,7 @@ def cut_numbers(numbers: NDArray[np.number], threshold: float, missing: int) -> 
     return signs
 
 
-class Aligned:
+class RawRows:
     """The rows of a table on which rules are evaluated; image filters are numbered after columns.
 
     `categories` has the values of each categorical column in training.
@@ -46,7 +46,7 @@ class Aligned:
     def images(self) -> Images:
         """The rows as images."""
         assert self.filters is not None
-        if isinstance(self.table, ArrayTable) and self.table.is_settled():
+        if isinstance(self.table, ArrayTable) and self.table.has_no_infinities():
             pixels = self.table.values
         else:
             columns = enumerate(self.table.columns())
@@ -112,10 +112,10 @@ class Aligned:
     def read(self, columns: Iterable[int]) -> None:
         """Read the given columns in one pass over the table."""
         # A view of one column would keep its whole block in memory.
-        own = owned if isinstance(self.table, Chunks) else lambda column: column
+        own = copy_column if isinstance(self.table, Chunks) else lambda column: column
         there = range(self.table.n_columns)
         wanted = sorted({j for j in columns if j in there} - self._stored.keys())
-        for j, column in self.table.chosen(wanted):
+        for j, column in self.table.select_columns(wanted):
             self._stored[j] = self._aligned(j, own(column))
 
     def _aligned(self, j: int, column: Column) -> NDArray[Any] | SparseColumn:
