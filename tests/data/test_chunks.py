@@ -1,8 +1,6 @@
 """Data in pieces give the bins, the model and the predictions of all data in one array."""
 
-import re
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -346,11 +344,3 @@ def test_a_source_that_changes_is_noticed():
     with pytest.raises(ValueError, match="had 240 rows, now 200"):
         list(as_table(X).columns())
 
-
-def test_the_documented_examples_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[2] / "docs/guide/pieces.md").read_text()
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 3
-    for block in blocks:
-        exec(block, {})
