@@ -343,4 +343,3 @@ def test_a_source_that_changes_is_noticed():
     pieces.pop()
     with pytest.raises(ValueError, match="had 240 rows, now 200"):
         list(as_table(X).columns())
-
