@@ -5,36 +5,32 @@ Every function is pure and takes numbers from a fitted model or its history.
 
 from edgewise.theory.bounds import (
     energy,
-    exponential_loss_bound,
-    hamming_bound,
     one_error_bound,
+    pseudo_labels,
+    pseudo_weight_sum,
+    pseudo_weights,
     rounds_to_zero_error,
     step,
+    training_loss_bound,
 )
 from edgewise.theory.generalization import (
     MarginBound,
     finite_margin_bound,
     margin_bound,
+    ranker_vc_dimension,
+    ranking_bound,
+    ranking_deviation,
+    ranking_sample_size,
     stump_vc_dimension,
     vc_bound,
     vote_vc_dimension,
 )
 from edgewise.theory.margins import margin_cdf, margin_cdf_bound, margin_distribution, margins
-from edgewise.theory.pseudo_weights import pseudo_labels, pseudo_weight_sum, pseudo_weights
-from edgewise.theory.ranking import (
-    ranker_vc_dimension,
-    ranking_bound,
-    ranking_deviation,
-    ranking_loss_bound,
-    ranking_sample_size,
-)
 
 __all__ = [
     "MarginBound",
     "energy",
-    "exponential_loss_bound",
     "finite_margin_bound",
-    "hamming_bound",
     "margin_bound",
     "margin_cdf",
     "margin_cdf_bound",
@@ -47,11 +43,11 @@ __all__ = [
     "ranker_vc_dimension",
     "ranking_bound",
     "ranking_deviation",
-    "ranking_loss_bound",
     "ranking_sample_size",
     "rounds_to_zero_error",
     "step",
     "stump_vc_dimension",
+    "training_loss_bound",
     "vc_bound",
     "vote_vc_dimension",
 ]

@@ -1,19 +1,16 @@
-"""Training: the energy and step of one round, and bounds on the training error after many."""
+"""Training: the energy and step of one round, bounds on the training error, and pseudo-weights."""
 
 import math
-from typing import Literal, overload
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from edgewise.common.checks import Values, integer, one_of, reals, up_to_one
+from edgewise.common.checks import Values, integer, one_of, reals, signs, up_to_one
+from edgewise.common.dtypes import SIGN, Reals, Signs
 
 
-@overload
-def energy(edge: float, total: float = 1.0) -> float: ...
-@overload
-def energy(edge: Values, total: float | Values = 1.0) -> NDArray[np.float64]: ...
-def energy(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[np.float64]:
+def energy(edge: float | Values, total: float | Values = 1.0) -> Any:
     """Energy of a base classifier with votes of +-1 and its best step.
 
     Z = sqrt(W^2 - edge^2) with W the sum of the weights (Kégl 2014b below eq. 11, where W = 1).
@@ -22,49 +19,47 @@ def energy(edge: float | Values, total: float | Values = 1.0) -> float | NDArray
     ----------
     edge : float or array-like
         The edge, between -W and W.
-    total : float or array-like, default=1.0
+    total : float or array-like, default 1.0
         The sum W of the weights, positive.
+
+    Returns
+    -------
+    energy : float, or float64 array
 
     Examples
     --------
     >>> energy(0.6)
     0.8
     """
-    gamma, mass = _edge_and_total(edge, total)
+    gamma, mass = _check_edge(edge, total)
     # (W - edge)(W + edge) keeps the digits that W^2 - edge^2 loses when the edge is close to W.
-    result = np.sqrt((mass - gamma) * (mass + gamma))
-    return float(result) if result.ndim == 0 else result
+    return to_float(np.sqrt((mass - gamma) * (mass + gamma)))
 
 
-@overload
-def step(edge: float, total: float = 1.0) -> float: ...
-@overload
-def step(edge: Values, total: float | Values = 1.0) -> NDArray[np.float64]: ...
-def step(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[np.float64]:
+def step(edge: float | Values, total: float | Values = 1.0) -> Any:
     """Step alpha that minimizes the energy of a base classifier with votes of +-1.
 
     alpha = 1/2 ln((W + edge) / (W - edge)) (Kégl 2014b eq. 11). It is infinite for a perfect
-    classifier (edge = W) and odd in the edge.
-
-    Takes the parameters of :func:`energy`.
+    classifier (edge = W) and odd in the edge. Takes the parameters of :func:`energy`.
 
     Examples
     --------
     >>> round(step(0.6), 6)
     0.693147
     """
-    gamma, mass = _edge_and_total(edge, total)
+    gamma, mass = _check_edge(edge, total)
     with np.errstate(divide="ignore"):
-        result = np.asarray(np.arctanh(gamma / mass))
-    return float(result) if result.ndim == 0 else result
+        return to_float(np.arctanh(gamma / mass))
 
 
-def _edge_and_total(
-    edge: float | Values, total: float | Values
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Check that |edge| <= total elementwise."""
-    gamma = reals("edge", edge)
-    mass = reals("total", total)
+def to_float(values: Any) -> Any:
+    """Return an array without dimensions as a float, and any other array as it is."""
+    return float(values) if np.ndim(values) == 0 else values
+
+
+def _check_edge(edge: float | Values, total: float | Values) -> tuple[Reals, Reals]:
+    """Return both as arrays; raise unless ``|edge| <= total`` elementwise."""
+    gamma, mass = reals("edge", edge), reals("total", total)
     if (mass <= 0).any():
         raise ValueError(f"total must be positive, got {mass.min():g}")
     if (np.abs(gamma) > mass).any():
@@ -72,27 +67,35 @@ def _edge_and_total(
     return gamma, mass
 
 
-def exponential_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
-    """Exponential loss after each round: the running product of the energies.
+def training_loss_bound(energies: ArrayLike) -> Reals:
+    """Upper bound on the training loss after each round: the running product of the energies.
 
-    With initial weights that sum to one, R_exp(f, W1) after t rounds equals Z_1 * ... * Z_t, since
-    each update divides the weights by its Z (Kégl and Busa-Fekete 2009a section 2.1, Kégl 2014b
-    below eq. 3).
+    With initial weights that sum to one, the exponential loss R_exp(f, W1) after t rounds equals
+    Z_1 * ... * Z_t, since each update divides the weights by its Z (Kégl and Busa-Fekete 2009a
+    section 2.1, Kégl 2014b below eq. 3). Two losses are at most that, and the bound is not clipped
+    at 1:
+
+    - the weighted Hamming loss R_H(f, W1): an entry with a wrong sign, or a score of zero, has
+      exp(-y * f) >= 1 (Kégl 2014b eqs. 1 and 3);
+    - the ranking loss, the share under the initial distribution D of the crucial pairs (x0, x1)
+      with H(x1) <= H(x0): each of them has exp(H(x0) - H(x1)) >= 1 (Iyer 1999 theorem 1). Counting
+      a tie as half a misordering (Iyer 1999 eq. 5.1) only lowers the loss.
 
     Parameters
     ----------
     energies : array-like of shape (n_rounds,)
-        The energy Z of each round, non-negative.
+        The energy Z of each round, not negative: the factor by which it multiplies the exponential
+        loss, of entries or of pairs.
 
     Examples
     --------
-    >>> exponential_loss_bound([0.8, 0.5, 0.5])
+    >>> training_loss_bound([0.8, 0.5, 0.5])
     array([0.8, 0.4, 0.2])
     """
     return np.exp(np.cumsum(log_energies(energies)))
 
 
-def log_energies(energies: ArrayLike) -> NDArray[np.float64]:
+def log_energies(energies: ArrayLike) -> Reals:
     """Return ln Z of each round."""
     values = reals("energies", energies, ndim=(1,))
     if (values < 0).any():
@@ -101,30 +104,13 @@ def log_energies(energies: ArrayLike) -> NDArray[np.float64]:
         return np.log(values)
 
 
-def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
-    """Upper bound on the weighted Hamming loss after each round, not clipped at 1.
-
-    An entry with a wrong sign (or a score of zero) has exp(-y * f) >= 1, so the Hamming loss under
-    the initial weights, R_H(f, W1), is at most the exponential loss, the product of the energies
-    (Kégl 2014b eqs. 1 and 3).
-
-    Takes the parameters of :func:`exponential_loss_bound`.
-
-    Examples
-    --------
-    >>> hamming_bound([0.9, 0.5])
-    array([0.9 , 0.45])
-    """
-    return exponential_loss_bound(energies)
-
-
 def one_error_bound(
     energies: ArrayLike,
     n_classes: int,
     init_weights: Literal["balanced", "uniform"] = "balanced",
     *,
     tight: bool = False,
-) -> NDArray[np.float64]:
+) -> Reals:
     """Upper bound on the share of misclassified examples after each round, not clipped at 1.
 
     Where another class l has f_l >= f_c, c being the true class, the example's part of the
@@ -135,13 +121,13 @@ def one_error_bound(
     Parameters
     ----------
     energies
-        As for :func:`exponential_loss_bound`.
+        As for :func:`training_loss_bound`.
     n_classes : int
         Number of columns K of the label matrix; 1 for a two-class problem in a single column, where
         the factor is 1.
-    init_weights : {"balanced", "uniform"}, default="balanced"
+    init_weights : {"balanced", "uniform"}, default "balanced"
         The initial weights: Kégl and Busa-Fekete 2009a eq. 2, or 1/(nK) everywhere.
-    tight : bool, default=False
+    tight : bool, default False
         With uniform weights and K >= 2, use the factor K/2 instead of the paper's K.
 
     Examples
@@ -157,7 +143,7 @@ def one_error_bound(
         factor = math.sqrt(classes - 1)
     else:
         factor = classes / 2 if tight else float(classes)
-    return factor * exponential_loss_bound(energies)
+    return factor * training_loss_bound(energies)
 
 
 def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = False) -> int:
@@ -179,7 +165,7 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
         As for :func:`one_error_bound`.
     edge : float
         The smallest edge of any round, in (0, 1], for weights that sum to one.
-    tight : bool, default=False
+    tight : bool, default False
         Require only that every example is classified correctly.
 
     Examples
@@ -197,3 +183,73 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
     else:
         inverse = 2.0 * examples * (classes - 1)
     return math.ceil(2.0 * math.log(inverse) / delta**2) + 1
+
+
+# For given votes v the multi-class edge is a two-class edge, sum_i phi(x_i) * s_i with
+# s_i = sum_l w_il v_l y_il. The sign of s_i is the pseudo-label of example i and its absolute value
+# the pseudo-weight (Kégl 2014b, above eq. 14). An edge of delta' on every weighting that sums to
+# one guarantees only delta' * w'_Sigma here, where w'_Sigma is the sum of the pseudo-weights; how
+# small it can become is the open problem of Kégl 2014b.
+
+
+def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> Signs:
+    """Label of each example in the binary problem that the votes define, -1 or +1.
+
+    The sign of sum_l w_il v_l y_il; +1 where the sum is zero, since the weight is then zero too.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n, K)
+        Weights of the round, not negative.
+    signs : array-like of shape (n, K)
+        Labels y of +-1.
+    votes : array-like of shape (K,)
+        Votes v of +-1, or 0 where a class abstains.
+
+    Examples
+    --------
+    >>> pseudo_labels([[0.25, 0.125, 0.125]], [[1, -1, -1]], [-1, 1, -1])
+    array([-1], dtype=int8)
+    """
+    return np.where(_sum_signed_weights(weights, signs, votes) < 0, -1, 1).astype(SIGN)
+
+
+def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> Reals:
+    """Weight of each example in the binary problem of the votes: ``| sum_l w_il v_l y_il |``.
+
+    Takes the parameters of :func:`pseudo_labels`.
+
+    Examples
+    --------
+    >>> pseudo_weights([[0.25, 0.125, 0.125]], [[1, -1, -1]], [-1, 1, -1])
+    array([0.25])
+    """
+    return np.abs(_sum_signed_weights(weights, signs, votes))
+
+
+def pseudo_weight_sum(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> float:
+    """Sum of the pseudo-weights, w'_Sigma (Kégl 2014b eq. 14).
+
+    It is at most the sum of the weights, and at least the edge of any classifier with these
+    votes. With two classes (y_1 = -y_2 and v_1 = -v_2) nothing cancels and it is the sum of the
+    weights, 1 (Kégl 2014b remark 1). Takes the parameters of :func:`pseudo_labels`.
+
+    Examples
+    --------
+    >>> pseudo_weight_sum([[0.5, 0.25, 0.25]], [[1, -1, -1]], [-1, 1, -1])
+    0.5
+    """
+    return float(np.abs(_sum_signed_weights(weights, signs, votes)).sum())
+
+
+def _sum_signed_weights(weights: ArrayLike, labels: ArrayLike, votes: ArrayLike) -> Reals:
+    """Return sum_l w_il v_l y_il of each example."""
+    w = reals("weights", weights, ndim=(2,))
+    y, v = signs("signs", labels, ndim=2), signs("votes", votes, ndim=1, zero=True)
+    if (w < 0).any():
+        raise ValueError(f"weights must not be negative, got {w.min():g}")
+    if y.shape != w.shape:
+        raise ValueError(f"signs must have the shape of weights, {w.shape}, got {y.shape}")
+    if len(v) != w.shape[1]:
+        raise ValueError(f"votes must have {w.shape[1]} entries, one per class, got {len(v)}")
+    return np.asarray((w * y) @ v)

@@ -2,17 +2,21 @@
 
 Each bound holds with probability at least 1 - delta over the draw of n independent examples, for
 two classes (or one column of a label matrix at a time). Bounds are not clipped: a value of 1 or
-more says nothing about the error.
+more is no information. Those for ranking assume bipartite feedback (Iyer 1999 section 4.4): each of
+the n instances of Y should rank above each of the m instances of X. A tied pair counts as
+misordered.
 """
 
 import math
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from edgewise.common.checks import between, integer, positive, up_to_one
-from edgewise.theory.margins import margin_cdf, sorted_margins
+from edgewise.common.checks import between, integer, one_of, positive, up_to_one
+from edgewise.common.dtypes import Reals
+from edgewise.theory.margins import margin_cdf, sort_margins
 
 _GRID = 64
 
@@ -95,7 +99,7 @@ def vc_bound(
         As for :func:`vote_vc_dimension`.
     n : int
         Number of training examples.
-    delta : float, default=0.05
+    delta : float, default 0.05
         Probability that the bound fails, in (0, 1).
 
     Examples
@@ -142,12 +146,12 @@ def margin_bound(
         Two-class margins of the training examples, in [-1, 1].
     vc_dimension : int
         VC dimension d of the base classifiers.
-    n : int, optional
+    n : int, default None
         Number of training examples, by default the number of margins. A larger number shows what
         the same distribution of margins would prove with more examples.
-    theta : float, optional
+    theta : float, default None
         The margin, in (0, 1]; by default the best of the grid.
-    delta : float, default=0.05
+    delta : float, default 0.05
         Probability that the bound fails, in (0, 1).
 
     Examples
@@ -160,7 +164,7 @@ def margin_bound(
     size, fails = _sample_size(margins, n), positive("delta", delta, below=1.0)
     effective = min(dimension, size)
     complexity = 2.0 * math.sqrt(2.0 * effective * math.log(math.e * size / effective) / size)
-    thetas = _thetas(theta, lowest=complexity)
+    thetas = _theta_grid(theta, lowest=complexity)
     penalty = complexity / thetas + math.sqrt(math.log(len(thetas) / fails) / (2.0 * size))
     return _best(margin_cdf(margins, thetas) + penalty, thetas)
 
@@ -196,10 +200,10 @@ def finite_margin_bound(
     """
     hypotheses = integer("class_size", class_size, 1)
     size, fails = _sample_size(margins, n), positive("delta", delta, below=1.0)
-    thetas = _thetas(theta, lowest=1.0 / math.sqrt(size))
+    thetas = _theta_grid(theta, lowest=1.0 / math.sqrt(size))
     # Beyond this N the first term is below 1/n at the smallest theta, and only the second grows.
-    most = math.ceil(8.0 * math.log(2.0 * size) / thetas.min() ** 2)
-    drawn = np.unique(np.geomspace(1, most, 512).round())[:, None]
+    max_drawn = math.ceil(8.0 * math.log(2.0 * size) / thetas.min() ** 2)
+    drawn = np.unique(np.geomspace(1, max_drawn, 512).round())[:, None]
     sampling = 2.0 * np.exp(-drawn * thetas**2 / 8.0)
     log_class = np.log(drawn) + 2.0 * np.log1p(drawn) + drawn * math.log(hypotheses)
     deviation = np.sqrt((log_class - math.log(fails)) / (2.0 * size))
@@ -210,18 +214,126 @@ def _sample_size(margins: ArrayLike, n: int | None) -> int:
     """Return n, or the number of margins."""
     if np.ndim(margins) != 1:
         raise ValueError("margins must be 1-D: pass the margins of one column at a time")
-    found = len(sorted_margins(margins))
-    return found if n is None else integer("n", n, 1)
+    n_margins = len(sort_margins(margins))
+    return n_margins if n is None else integer("n", n, 1)
 
 
-def _thetas(theta: float | None, lowest: float) -> NDArray[np.float64]:
-    """Return the given theta, or a grid on (0, 1] that does not depend on the margins."""
+def _theta_grid(theta: float | None, lowest: float) -> Reals:
+    """Return theta alone, or a grid on (0, 1] that does not depend on the margins."""
     if theta is not None:
         return np.array([up_to_one("theta", theta)])
     return np.geomspace(min(lowest, 1.0), 1.0, _GRID)
 
 
-def _best(values: NDArray[np.float64], thetas: NDArray[np.float64]) -> MarginBound:
+def _best(values: Reals, thetas: Reals) -> MarginBound:
     """Return the smallest value and its theta."""
     best = int(np.argmin(values))
     return MarginBound(float(values[best]), float(thetas[best]))
+
+
+def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: float = 0.05) -> float:
+    """Bound on the distance between training and true ranking loss, for every vote at once.
+
+    Iyer 1999 section 4.4.3: with probability 1 - delta all votes H of T weak rankers have
+
+        | training loss - true loss | < 2 sqrt((D (ln(2m / D) + 1) + ln(18 / delta)) / m)
+                                      + 2 sqrt((D (ln(2n / D) + 1) + ln(18 / delta)) / n)
+
+    where D is :func:`vote_vc_dimension`, at most 2m or 2n as in :func:`vc_bound`.
+
+    Parameters
+    ----------
+    rounds : int
+        Number of rounds T.
+    vc_dimension : int
+        VC dimension d of the weak rankers with outputs 0 and 1; see :func:`ranker_vc_dimension`.
+        The paper requires d >= 2; its counting needs only d >= 1.
+    m, n : int
+        Number of training instances to be ranked below, drawn independently from X, and above,
+        drawn independently from Y.
+    delta : float, default 0.05
+        Probability that the bound fails, in (0, 1).
+
+    Examples
+    --------
+    >>> round(ranking_deviation(rounds=10, vc_dimension=3, m=1_000_000, n=100_000), 3)
+    0.479
+    """
+    below, above = integer("m", m, 1), integer("n", n, 1)
+    half = positive("delta", delta, below=1.0) / 2.0
+    dimension = vote_vc_dimension(rounds, vc_dimension)
+    return vapnik_deviation(dimension, below, half) + vapnik_deviation(dimension, above, half)
+
+
+def ranking_bound(
+    train_loss: float, rounds: int, vc_dimension: int, m: int, n: int, delta: float = 0.05
+) -> float:
+    """Bound on the ranking loss on new pairs: the training loss plus :func:`ranking_deviation`.
+
+    Parameters
+    ----------
+    train_loss : float
+        Share of the m * n training pairs with H(x) >= H(y), ties counted in full.
+    rounds, vc_dimension, m, n, delta
+        As for :func:`ranking_deviation`.
+
+    Examples
+    --------
+    >>> round(ranking_bound(0.1, rounds=10, vc_dimension=3, m=1_000_000, n=100_000), 3)
+    0.579
+    """
+    loss = between("train_loss", train_loss, 0.0, 1.0)
+    return loss + ranking_deviation(rounds, vc_dimension, m, n, delta)
+
+
+def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: float = 0.05) -> int:
+    """Smallest m = n for which :func:`ranking_deviation` is below epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        The tolerated distance of the two losses, in (0, 1].
+    rounds, vc_dimension, delta
+        As for :func:`ranking_deviation`.
+
+    Examples
+    --------
+    >>> ranking_sample_size(0.5, rounds=10, vc_dimension=3)
+    219138
+    """
+    wanted = up_to_one("epsilon", epsilon)
+
+    def is_enough(size: int) -> bool:
+        return ranking_deviation(rounds, vc_dimension, size, size, delta) < wanted
+
+    large = 1
+    while not is_enough(large):
+        large *= 2
+    return bisect_left(range(large + 1), True, lo=(large + 1) // 2, key=is_enough)
+
+
+def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
+    """Upper bound on the VC dimension of weak rankers that threshold one ranking feature.
+
+    A weak ranker is 1 where f(x) > theta, 0 where f(x) <= theta, and q where f leaves x unranked
+    (Iyer 1999 eq. 4.9). With q given, the sets on which rankers of one feature are 1 are nested, so
+    p instances can be shattered only if C(p, p // 2) <= N; this is attained (symmetric chains; de
+    Bruijn, Tengbergen and Kruyswijk 1951). With q learned each feature has two nested sequences,
+    which gives C(p, p // 2) <= 2N, as for :func:`stump_vc_dimension`.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of ranking features N.
+    default : {"learned", "given"}, default "learned"
+        Whether q is chosen together with the threshold, or fixed for all weak rankers. Use "given"
+        also if every feature ranks every instance.
+
+    Examples
+    --------
+    >>> [ranker_vc_dimension(n) for n in (1, 2, 21, 1000)]
+    [2, 3, 7, 13]
+    """
+    features = integer("n_features", n_features, 1)
+    one_of("default", default, ("learned", "given"))
+    return largest_shattered(2 * features if default == "learned" else features)

@@ -1,18 +1,19 @@
 """Normalized margins, their distribution, and a bound on its lower end."""
 
-from typing import overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import Values, between, positive, reals, signs
-from edgewise.theory.bounds import log_energies
+from edgewise.common.dtypes import Reals
+from edgewise.theory.bounds import log_energies, to_float
 
 # A sum of up to 1e5 rounded terms may exceed the total by a few rounding errors.
 _ROUNDING = 1e-9
 
 
-def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.float64]:
+def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> Reals:
     """Return the normalized margin of each example, in [-1, 1] (Iyer 1999 section 3.4.2).
 
     The shapes decide which margin; it is positive where the example (or entry) is right, no tie:
@@ -44,9 +45,8 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.fl
         raise ValueError(
             f"total_vote must be at least the largest absolute score, {largest:g}, got {total:g}"
         )
-    label_ndim = np.ndim(y)
-    if f.ndim == 2 and label_ndim == 1:
-        result = _multiclass_gap(f, np.asarray(y)) / (2.0 * total)
+    if f.ndim == 2 and np.ndim(y) == 1:
+        result = _multiclass_margins(f, np.asarray(y)) / (2.0 * total)
     else:
         labels = signs("y", y, ndim=f.ndim)
         if labels.shape != f.shape:
@@ -55,7 +55,7 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.fl
     return np.clip(result, -1.0, 1.0)
 
 
-def _multiclass_gap(f: NDArray[np.float64], y: NDArray[np.generic]) -> NDArray[np.float64]:
+def _multiclass_margins(f: Reals, y: NDArray[np.generic]) -> Reals:
     """Score of the true class minus the best score of the others."""
     n, n_classes = f.shape
     if not np.issubdtype(y.dtype, np.integer):
@@ -63,7 +63,7 @@ def _multiclass_gap(f: NDArray[np.float64], y: NDArray[np.generic]) -> NDArray[n
     if n_classes < 2:
         raise ValueError("scores must have at least 2 columns for class indices; pass one as 1-D")
     if y.shape != (n,):
-        raise ValueError(f"y must have one class index a row of scores, {n}, got {y.shape[0]}")
+        raise ValueError(f"y must have one class index per row of scores, {n}, got {y.shape[0]}")
     index = y.astype(np.intp)
     if n and (index.min() < 0 or index.max() >= n_classes):
         raise ValueError(f"y must hold class indices from 0 to {n_classes - 1}")
@@ -73,7 +73,7 @@ def _multiclass_gap(f: NDArray[np.float64], y: NDArray[np.generic]) -> NDArray[n
     return f[rows, index] - others.max(axis=1)
 
 
-def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def margin_distribution(margins: ArrayLike) -> tuple[Reals, Reals]:
     """Sorted margins, flattened, and the share of margins at or below each of them.
 
     Drawn as a step function (a value holds until the next margin, ``drawstyle="steps-post"``),
@@ -89,15 +89,11 @@ def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArra
     >>> margin_distribution([0.5, -0.5, 0.25, 0.5])
     (array([-0.5 ,  0.25,  0.5 ,  0.5 ]), array([0.25, 0.5 , 1.  , 1.  ]))
     """
-    values = sorted_margins(margins)
+    values = sort_margins(margins)
     return values, np.searchsorted(values, values, side="right") / len(values)
 
 
-@overload
-def margin_cdf(margins: ArrayLike, theta: float) -> float: ...
-@overload
-def margin_cdf(margins: ArrayLike, theta: Values) -> NDArray[np.float64]: ...
-def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.float64]:
+def margin_cdf(margins: ArrayLike, theta: float | Values) -> Any:
     """Share of margins at or below theta; at 0 the training error, ties counted as errors.
 
     Parameters
@@ -112,13 +108,12 @@ def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.
     >>> margin_cdf([-0.1, 0.0, 0.3, 0.8], 0.0)
     0.5
     """
-    values = sorted_margins(margins)
+    values = sort_margins(margins)
     counts = np.searchsorted(values, reals("theta", theta), side="right")
-    share = np.asarray(counts / len(values))
-    return float(share) if share.ndim == 0 else share
+    return to_float(counts / len(values))
 
 
-def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> NDArray[np.float64]:
+def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> Reals:
     """Upper bound on the share of margins at or below theta, after each round.
 
     A margin of at most theta means exp(-y f + theta * sum alpha) >= 1, so the share is at most
@@ -135,7 +130,7 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
     alphas : array-like of shape (n_rounds,)
         The base coefficient of each round, for votes of +-1.
     theta : float
-        The margin, in [-1, 1]; at 0 this is :func:`hamming_bound`.
+        The margin, in [-1, 1]; at 0 this is :func:`training_loss_bound`.
 
     Examples
     --------
@@ -149,7 +144,7 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
     return np.exp(np.cumsum(logs + level * steps))
 
 
-def sorted_margins(margins: ArrayLike) -> NDArray[np.float64]:
+def sort_margins(margins: ArrayLike) -> Reals:
     """Return the margins, at least one and all in [-1, 1], flattened and sorted."""
     values = np.sort(reals("margins", margins), axis=None)
     if not len(values):
