@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from edgewise import AdaBoostMH, Best, Indicator, Lazy, Product, Selector, Stump, Tree
-from edgewise.learners import learner_named
+from edgewise.learners import resolve_learner
 from edgewise.model import Cut, ProductRule, Subset, TreeRule
 
 
@@ -110,7 +110,7 @@ def test_it_can_be_cloned():
 @pytest.mark.parametrize("learners", [[], "stump", None, 3])
 def test_what_is_no_list_is_an_error_that_names_it(learners):
     with pytest.raises(ValueError, match="learners must be a list"):
-        learner_named(Best(learners))
+        resolve_learner(Best(learners))
 
 
 def test_an_empty_list_is_an_error():

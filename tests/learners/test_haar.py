@@ -17,7 +17,7 @@ from edgewise import AdaBoostMH, Haar, Lazy, Product, Stump, Tree, load
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.data import as_table, encode, fit_encode
 from edgewise.data.filters import Filters
-from edgewise.learners import learner_named
+from edgewise.learners import resolve_learner
 
 from ..helpers import FIELDS
 
@@ -253,7 +253,7 @@ def test_it_can_be_cloned():
 )
 def test_a_wrong_setting_is_an_error_that_names_it(chosen, name):
     with pytest.raises((ValueError, TypeError), match=name):
-        learner_named(Haar(**chosen))
+        resolve_learner(Haar(**chosen))
 
 
 def test_a_shape_that_does_not_fit_is_an_error_that_names_it():

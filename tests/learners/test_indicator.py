@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from edgewise import AdaBoostMH, Indicator, Product, Selector, Tree
-from edgewise.learners import learner_named
+from edgewise.learners import resolve_learner
 from edgewise.model import EVERYWHERE, Scores, Subset, Wording
 
 shapes = st.fixed_dictionaries(
@@ -364,7 +364,7 @@ def test_it_can_be_cloned():
 )
 def test_a_wrong_setting_is_an_error_that_names_it(settings, error, name):
     with pytest.raises(error, match=f"{name} must be"):
-        learner_named(Indicator(**settings))
+        resolve_learner(Indicator(**settings))
 
 
 @pytest.mark.parametrize("whole", [Product, Tree])
@@ -372,7 +372,7 @@ def test_real_values_cannot_be_part_of_products_and_trees(whole):
     message = rf"base of a {whole.__name__} must make rules that say -1 or \+1.*values='real'"
     for base in (Indicator(values="real"), [Selector(), Indicator(values="real")]):
         with pytest.raises(ValueError, match=message):
-            learner_named(whole(base))
+            resolve_learner(whole(base))
 
 
 @pytest.mark.parametrize("votes", [None, "discrete", "abstain"])

@@ -15,7 +15,7 @@ from edgewise import AdaBoostMH, Indicator, Product, Selector, Stump, Tree
 from edgewise.backend.base import LEARN
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.learners import learner_named
+from edgewise.learners import resolve_learner
 from edgewise.model import ProductRule
 
 from ..helpers import Given, search
@@ -441,7 +441,7 @@ def test_it_can_be_cloned():
 )
 def test_a_wrong_setting_is_an_error_that_names_it(settings, error, name):
     with pytest.raises(error, match=f"{name} must be"):
-        learner_named(Product(**settings))
+        resolve_learner(Product(**settings))
 
 
 @pytest.mark.parametrize(

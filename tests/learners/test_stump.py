@@ -10,7 +10,7 @@ from edgewise import Best, Exhaustive, Indicator, Product, Stump, Tree
 from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.data import as_table, fit_encode
-from edgewise.learners import Comparison, Round, learner_named
+from edgewise.learners import Comparison, Round, resolve_learner
 from edgewise.model import EVERYWHERE, Cut, PerScore
 
 from ..helpers import Given, state_of
@@ -264,11 +264,11 @@ def test_a_learner_that_is_ready_leaves_its_settings_alone(make_problem):
 
 def test_learners_have_names(make_problem):
     binned = make_problem(0).binned
-    stump = learner_named("stump", binned)
+    stump = resolve_learner("stump", binned)
     assert isinstance(stump, Stump)
     assert stump.constant is True
-    assert learner_named(Stump(constant=False)).constant is False
-    product, tree = learner_named("product", binned), learner_named("tree", binned)
+    assert resolve_learner(Stump(constant=False)).constant is False
+    product, tree = resolve_learner("product", binned), resolve_learner("tree", binned)
     assert (type(product), type(product.base), product.n_terms) == (Product, Stump, 3)
     assert (type(tree), type(tree.base), tree.max_leaf_nodes) == (Tree, Stump, 8)
 
@@ -276,7 +276,7 @@ def test_learners_have_names(make_problem):
 def test_what_stump_stands_for_follows_from_the_kinds_of_columns():
     def named(frame):
         table = as_table(frame)
-        return learner_named("stump", fit_encode(table, None, 256))
+        return resolve_learner("stump", fit_encode(table, None, 256))
 
     numbers, words = [1.0, 2.0, 3.0], ["red", "blue", "red"]
     assert isinstance(named(pl.DataFrame({"size": numbers})), Stump)
@@ -287,26 +287,26 @@ def test_what_stump_stands_for_follows_from_the_kinds_of_columns():
 
 
 def test_a_list_of_learners_is_the_best_of_them():
-    best = learner_named([Stump(), Indicator()])
+    best = resolve_learner([Stump(), Indicator()])
     assert isinstance(best, Best)
     assert [type(part) for part in best.learners] == [Stump, Indicator]
     with pytest.raises(ValueError, match="learner must be a list of at least one learner"):
-        learner_named([])
+        resolve_learner([])
 
 
 @pytest.mark.parametrize(("learner", "error"), [("twig", ValueError), (None, TypeError)])
 def test_an_unknown_learner_is_an_error_that_lists_the_known_ones(learner, error):
     with pytest.raises(error, match="learner must be one of 'auto', 'stump', 'product', 'tree'"):
-        learner_named(learner)
+        resolve_learner(learner)
 
 
 @pytest.mark.parametrize("constant", ["yes", 1, None])
 def test_a_wrong_constant_is_an_error_that_names_it(constant):
     with pytest.raises(TypeError, match="constant must be True or False"):
-        learner_named(Stump(constant))
+        resolve_learner(Stump(constant))
 
 
 @pytest.mark.parametrize("missing", ["drop", None, 0])
 def test_a_wrong_choice_for_missing_values_is_an_error_that_names_it(missing):
     with pytest.raises(ValueError, match="missing must be one of 'learn', 'abstain'"):
-        learner_named(Stump(missing=missing))
+        resolve_learner(Stump(missing=missing))

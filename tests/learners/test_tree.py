@@ -15,7 +15,7 @@ from sklearn.base import clone
 from edgewise import AdaBoostMH, Best, Indicator, Product, Selector, Stump, Tree
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.data import RawRows, as_table
-from edgewise.learners import learner_named
+from edgewise.learners import resolve_learner
 from edgewise.model import ProductRule, Subset, TreeRule
 
 shapes = st.fixed_dictionaries(
@@ -351,7 +351,7 @@ def test_gain_sees_where_a_class_is_only_more_likely():
 )
 def test_gain_wants_tests_of_single_columns(base):
     with pytest.raises(ValueError, match="criterion='gain'"):
-        learner_named(Tree(base, criterion="gain"))
+        resolve_learner(Tree(base, criterion="gain"))
 
 
 # --- Rows on which a node abstains -----------------------------------------------------------
@@ -564,7 +564,7 @@ def test_it_can_be_cloned():
 )
 def test_a_wrong_setting_is_an_error_that_names_it(chosen, error, name):
     with pytest.raises(error, match=f"{name} must be"):
-        learner_named(Tree(**chosen))
+        resolve_learner(Tree(**chosen))
 
 
 @pytest.mark.parametrize(

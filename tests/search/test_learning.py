@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from edgewise import UCB, Bandit, Exp3P, Lazy, ThompsonSampling
-from edgewise.search import SEARCHES, search_named
+from edgewise.search import SEARCHES, resolve_search
 
 LEARNING = [UCB, Exp3P, ThompsonSampling]
 every = pytest.mark.parametrize("policy", LEARNING)
@@ -62,15 +62,8 @@ def test_a_pull_of_all_columns_returns_all(policy):
     for k in (3, 100):
         assert go(policy(k).start(columns, 0), range(5)) == [[2, 3, 7]] * 10
     search = policy(1).start(columns, 0)
-    assert search.pull(3).tolist() == [2, 3, 7]
-    assert search.takes_all(1)
-    assert not search.takes_all(2)
-
-
-@every
-def test_a_pull_may_be_of_another_size(policy):
-    search = policy(3).start(np.arange(20), 0)
-    assert [len(search.pull(n)) for n in (1, 5, None, 19, 30)] == [1, 5, 3, 19, 20]
+    assert search.searches_all(1)
+    assert not search.searches_all(2)
 
 
 @every
@@ -214,14 +207,14 @@ def test_no_columns_are_no_error(policy):
 )
 def test_a_wrong_setting_is_an_error_that_names_it(search, error, words):
     with pytest.raises(error, match=words):
-        search_named(search)
+        resolve_search(search)
 
 
 @pytest.mark.parametrize(
     ("name", "policy"), [("ucb", UCB), ("exp3p", Exp3P), ("thompson", ThompsonSampling)]
 )
 def test_searches_that_learn_have_names(name, policy):
-    search = search_named(name)
+    search = resolve_search(name)
     assert type(search) is policy
     assert isinstance(search, Bandit)
     assert search.learns

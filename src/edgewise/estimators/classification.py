@@ -46,14 +46,14 @@ from edgewise.learners import (
     Preset,
     Stump,
     Tree,
-    learner_named,
     preset_for,
+    resolve_learner,
 )
 from edgewise.metrics.classification import error, log_loss
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better, metrics_by_name
 from edgewise.model.links import log_odds, probabilities
 from edgewise.objective import SAMPLINGS, Hamming, Settings, Targets
-from edgewise.search import Search, search_named
+from edgewise.search import Search, resolve_search
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
@@ -91,7 +91,7 @@ def read_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
     if isinstance(learner, str):
         one_of("learner", learner, LEARNER_NAMES)
     else:
-        learner = learner_named(learner, names=LEARNER_NAMES)
+        learner = resolve_learner(learner, names=LEARNER_NAMES)
         if any(part.takes_values for part in learner.simple_parts()):
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
     if isinstance(model.n_rounds, str):
@@ -183,7 +183,7 @@ def _subsample(model: "AdaBoostMH", learner: Learner | str) -> float:
 
 def _search(model: "AdaBoostMH", learner: Learner | str) -> Search:
     """Return which columns a round searches."""
-    return search_named(_settings_of(learner).search if model.search is None else model.search)
+    return resolve_search(_settings_of(learner).search if model.search is None else model.search)
 
 
 class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):

@@ -23,7 +23,7 @@ from edgewise.common.fields import (
     Value,
 )
 from edgewise.common.text import text_table
-from edgewise.learners import Learner, learner_named
+from edgewise.learners import Learner, resolve_learner
 from edgewise.model.file import SettingOrNone
 from edgewise.model.scorer import SCORING, SCORING_CLASSES, ClassScorer, RankScorer, Scorer
 
@@ -372,7 +372,7 @@ def _as_numbers(state: dict[str, Any]) -> dict[str, NDArray]:
 
 
 def _learner_from(saved: Any) -> Learner | None:
-    return None if saved is None else learner_named(saved)
+    return None if saved is None else resolve_learner(saved)
 
 
 _FIELDS: dict[str, Field] = {

@@ -8,7 +8,7 @@ from edgewise.boosting import check_callbacks
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.data import MAX_BINS
 from edgewise.data.table import INFINITE_CHOICES
-from edgewise.search import search_named
+from edgewise.search import resolve_search
 
 C = TypeVar("C", bound=type)
 
@@ -99,7 +99,7 @@ class TableParameters(TrainingParameters):
         There may be an eval set, and `fit` may hold rows out to choose rounds.
         """
         if self.search is not None:
-            search_named(self.search)
+            resolve_search(self.search)
         flag("warm_start", self.warm_start)
         if self.max_bins is not None:
             integer("max_bins", self.max_bins, 2, MAX_BINS)

@@ -20,7 +20,7 @@ from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of, normalized_scores
 from edgewise.io import Run, read_qrels, read_run
-from edgewise.learners import learner_named
+from edgewise.learners import resolve_learner
 from edgewise.metrics.registry import larger_is_better
 from edgewise.model import FusionWording
 
@@ -315,7 +315,7 @@ class RankFusion(RankingParameters, Ranker):
 
 def _takes_values(learner: Any) -> bool:
     """Return whether rules of a learner are the values themselves."""
-    parts = learner_named(learner, names=choices.RANK_LEARNERS).simple_parts()
+    parts = resolve_learner(learner, names=choices.RANK_LEARNERS).simple_parts()
     return any(one.takes_values for one in parts)
 
 

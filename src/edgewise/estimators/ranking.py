@@ -29,7 +29,7 @@ from edgewise.estimators.fitting import (
 )
 from edgewise.estimators.judgments import LARGEST_GRADE, JudgedPairs, JudgedRows, whole_lists
 from edgewise.estimators.targets import bin_mass
-from edgewise.learners import Best, Goal, Learner, Tree, learner_named, preset_for
+from edgewise.learners import Best, Goal, Learner, Tree, preset_for, resolve_learner
 from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.metrics.registry import larger_is_better, metrics_by_name
@@ -43,7 +43,7 @@ from edgewise.objective import (
     TopSettings,
     edge_limit,
 )
-from edgewise.search import Lazy, search_named
+from edgewise.search import Lazy, resolve_search
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
@@ -125,7 +125,7 @@ def read_parameters(model: "RankBoost", validates: bool) -> Learner | str:
         one_of("learner", learner, choices.RANK_LEARNERS)
         takes_values = learner == "feature"
     else:
-        learner = learner_named(learner, names=choices.RANK_LEARNERS)
+        learner = resolve_learner(learner, names=choices.RANK_LEARNERS)
         takes_values = any(part.takes_values for part in learner.simple_parts())
         if model.missing != "learn":
             raise ValueError(
@@ -231,7 +231,7 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
             raise ValueError(f"objective={model.objective!r} needs grades: give fit_pairs 'pairs'")
         n_rows = judged.table.partition.n_rows
         self.max_bins = model.max_bins or _bins(self.named, self.learner, n_rows)
-        self.search = search_named(model.search)
+        self.search = resolve_search(model.search)
         share, n_columns = 1.0 if self.way is None else self.way.columns, judged.table.n_columns
         untouched = isinstance(model.search, str) and model.search == "exhaustive"
         if share < 1 and n_columns >= _MANY_COLUMNS and untouched:

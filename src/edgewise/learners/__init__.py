@@ -32,8 +32,8 @@ __all__ = [
     "Selector",
     "Stump",
     "Tree",
-    "learner_named",
     "preset_for",
+    "resolve_learner",
 ]
 
 # Subsets of values with fewer rows fit the noise; small tables have no others.
@@ -137,7 +137,7 @@ def preset_for(name: str, table: BinnedTable | None, goal: Goal = _ANY) -> Prese
     return NAMED_LEARNERS[name](_one_column(table, goal, constant), goal)
 
 
-def learner_named(
+def resolve_learner(
     learner: Any, table: BinnedTable | None = None, names: Collection[str] = NAMED_LEARNERS
 ) -> Learner:
     """Return a learner for a name, an object or a list of them, checked."""
@@ -160,7 +160,7 @@ def part_named(argument: str, learner: Any, table: BinnedTable | None) -> Learne
     """Return a learner that is part of another, checked."""
     if isinstance(learner, str) and learner == "auto":
         raise ValueError(f"{argument} must not be 'auto', which stands alone; use a Tree")
-    return learner_named(learner, table)
+    return resolve_learner(learner, table)
 
 
 def _one_column(table: BinnedTable | None, goal: Goal, constant: bool) -> Learner:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE
+from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import Backend, Bounds, Candidates, Histogram, Problem, Question
 from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
@@ -144,12 +144,6 @@ class Round(NamedTuple):
         alone = self.problem.gain(self.damping) if self.compare.by_gain else self.baseline
         return np.maximum(edges - alone, 0)
 
-    def shares(self, improvements: Exacts, mass: int) -> Reals:
-        """Return improvements as shares of a weight; gains as the edges that gain as much."""
-        if self.compare.by_gain:
-            return np.sqrt(np.minimum(improvements / (GAIN_SCALE * max(mass, 1)), 1.0))
-        return improvements / max(mass, 1)
-
 
 class Learner(BaseEstimator):
     """A family of base functions phi.
@@ -236,19 +230,10 @@ class Learner(BaseEstimator):
         return 1
 
 
-class _Tally(NamedTuple):
-    """What the nodes of a tree showed of all columns."""
-
-    improvements: Exacts  # summed over the nodes
-    mass: int = 0  # of the rows at the nodes
-
-
 class ColumnLearner(Learner):
     """A learner that searches the columns of one kind, one rule for each."""
 
     kind: str
-
-    _tally: "_Tally | None"
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = clone(self)
@@ -264,7 +249,6 @@ class ColumnLearner(Learner):
     def begin(self, t: int) -> None:
         self.search_.begin(t)
         self.looked_at_ = self.offered_ = 0
-        self._tally = None
 
     def _pull(self, round: Round) -> Columns:
         """Return the columns to search for one decision, and count them."""
@@ -282,35 +266,13 @@ class ColumnLearner(Learner):
     @property
     def searches_all(self) -> bool:
         """Whether every search is of all columns."""
-        return self.search_.takes_all(len(self.columns_))
+        return self.search_.searches_all(len(self.columns_))
 
     def _learn(self, round: Round, columns: Columns, edges: Exacts) -> None:
         """Reward the search for the best rule of each column."""
         if self.search_.learns:
-            self.learn(round, columns, round.improvements(edges), round.problem.mass)
-
-    def learn(self, round: Round, columns: Columns, improvements: Exacts, mass: int) -> None:
-        """Reward the search for improvements on rows of some mass, or add them to a tree's."""
-        if self._tally is not None:
-            places = np.searchsorted(self.search_.columns_, columns)
-            self._tally.improvements[places] += improvements
-            self._tally = self._tally._replace(mass=self._tally.mass + mass)
-            return
-        rewards = self.search_.rewards(round.shares(improvements, mass))
-        self.search_.update(columns, rewards, min(mass / SEARCH_SCALE, 1.0))
-
-    def gather(self) -> None:
-        """From now on, add up improvements at nodes that all search the columns of the round."""
-        if self.search_.learns and self.search_.per_round:
-            self._tally = _Tally(np.zeros(len(self.search_.columns_), dtype=np.int64))
-
-    def reward(self, round: Round) -> None:
-        """Reward the search once for all nodes; sums do not depend on the order of the nodes."""
-        tally, self._tally = self._tally, None
-        if tally is not None and tally.mass:
-            columns = self.search_.pull()
-            places = np.searchsorted(self.search_.columns_, columns)
-            self.learn(round, columns, tally.improvements[places], tally.mass)
+            improvements = round.improvements(edges)
+            self.search_.learn(columns, improvements, round.problem.mass, round.compare.by_gain)
 
     def column_learners(self) -> Iterator["ColumnLearner"]:
         yield self

@@ -44,7 +44,7 @@ class Best(Learner):
         n_columns = max(1, len(set().union(*columns)))
         shares = [len(own) / n_columns for own in columns]
         started.parts_ = [
-            learner.ready(table, search.shared(share), seed + 1 + place)
+            learner.ready(table, search.with_fraction(share), seed + 1 + place)
             for place, (learner, share) in enumerate(zip(learners, shares, strict=True))
         ]
         return started

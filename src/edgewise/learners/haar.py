@@ -85,7 +85,7 @@ class Haar(ColumnLearner):
         started = super().ready(table, search, seed)
         n_filters = len(started.columns_)
         started.scales_ = None
-        if search.learns and not search.takes_all(n_filters):
+        if search.learns and not search.searches_all(n_filters):
             started.scales_ = started.filters
             started.search_ = clone(search).start(np.arange(started.scales_.n_scales), seed)
         return started

@@ -126,7 +126,7 @@ class Tree(Wrapper):
         )
         plain = round._replace(compare=compare)
         for part in self.column_learners():
-            part.gather()
+            part.search_.begin_tree()
         grower = _Grower(plain, self)
         found = grower.grow(None)
         for _ in range(_RESCUES):
@@ -135,7 +135,7 @@ class Tree(Wrapper):
             grower = _Grower(plain, self)
             found = grower.grow(self.base_.draw(round.table, round.rng()))
         for part in self.column_learners():
-            part.reward(plain)
+            part.search_.end_tree(plain.compare.by_gain)
         energies = round.compare.energies
         if found is None or energies is None:
             return found
@@ -374,7 +374,11 @@ class _Grower:
         for part, own, end in zip(parts, pulled, ends, strict=True):
             part.count(len(own), grown.n_searches)
             if part.search_.learns:
-                part.learn(round, own, grown.improvements[end - len(own) : end], grown.mass)
+                improvements, by_gain = (
+                    grown.improvements[end - len(own) : end],
+                    round.compare.by_gain,
+                )
+                part.search_.learn(own, improvements, grown.mass, by_gain)
         return grown
 
     def _taken(self, grown: GrownTree) -> Found:

@@ -1,15 +1,12 @@
-"""Searches: which columns a round looks for rules in."""
+"""Searches: the columns that a round looks for rules in."""
 
 from typing import Any
 
 from edgewise.common.checks import one_of
-from edgewise.search.auto import Auto
 from edgewise.search.bandit import Bandit
-from edgewise.search.base import Search
-from edgewise.search.exhaustive import Exhaustive
+from edgewise.search.base import Exhaustive, Lazy, Search
 from edgewise.search.exp3p import Exp3P
-from edgewise.search.lazy import Lazy
-from edgewise.search.thompson import ThompsonSampling
+from edgewise.search.thompson import Auto, ThompsonSampling
 from edgewise.search.ucb import UCB
 
 __all__ = [
@@ -22,7 +19,7 @@ __all__ = [
     "Lazy",
     "Search",
     "ThompsonSampling",
-    "search_named",
+    "resolve_search",
 ]
 
 SEARCHES: dict[str, type[Search]] = {
@@ -35,8 +32,8 @@ SEARCHES: dict[str, type[Search]] = {
 }
 
 
-def search_named(search: Any) -> Search:
-    """Return a search for a name or an object, its settings checked."""
+def resolve_search(search: Any) -> Search:
+    """Return the search of a name, or an object with its settings checked."""
     if isinstance(search, str):
         search = SEARCHES[one_of("search", search, SEARCHES)]()
     if not isinstance(search, Search):

@@ -1,7 +1,7 @@
-"""The base of all searches, and the rewards of columns that some of them learn from."""
+"""The base of all searches, and the two that learn nothing: all columns, and random ones."""
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from edgewise.common.checks import flag, integer
-from edgewise.common.dtypes import Columns, Reals
+from edgewise.common.dtypes import Columns, Exacts, Reals
 
-# Shares of whole numbers that come out a little too large are not one more.
+# Fractions of whole numbers that come out slightly too large are not rounded up.
 _ROUNDING = 1e-9
 
 
@@ -20,9 +20,9 @@ class Search(BaseEstimator):
     """Which columns a learner searches.
 
     A search object holds settings; `start` prepares it for one training run, `begin` for one
-    round. Each decision is one `pull` and, where the search learns, one `update` with the rewards
-    of the columns. To write a search, give it a `k` and define `_choose`; to write one that learns,
-    see `Bandit`.
+    round. Each decision is one `pull`, after which a search that learns is shown how far each
+    column improves the model. To write a search, give it a `k` and define `_choose`; to write one
+    that learns, see `Bandit`.
     """
 
     k: int = 0
@@ -35,7 +35,7 @@ class Search(BaseEstimator):
     """Whether the search learns from rewards."""
 
     def start(self, columns: Columns, seed: int) -> "Search":
-        """Begin a run over the given columns; return the search to go on with, mostly this one."""
+        """Start a run over these columns and return the search to use, mostly this one."""
         self.columns_ = columns
         self.seed_ = seed
         return self.begin(0)
@@ -44,7 +44,7 @@ class Search(BaseEstimator):
         """Begin round `t`, whose random stream depends only on the seed and the round."""
         self.round_ = t
         self.__dict__.pop("rng_", None)
-        self.__dict__.pop("_held", None)
+        self.__dict__.pop("_columns_of_round", None)
         return self
 
     @cached_property
@@ -52,49 +52,55 @@ class Search(BaseEstimator):
         """The random stream of the round."""
         return np.random.default_rng([self.seed_, self.round_])
 
-    def shared(self, share: float) -> "Search":
-        """Return the search for a share of the columns, with the same share of its k."""
+    def with_fraction(self, fraction: float) -> "Search":
+        """Return the search for a fraction of the columns, with the same fraction of its k."""
         if not self._has_k:
             return self
-        return clone(self).set_params(k=max(1, math.ceil(self.k * share - _ROUNDING)))
+        return clone(self).set_params(k=max(1, math.ceil(self.k * fraction - _ROUNDING)))
 
     @property
     def _has_k(self) -> bool:
         return "k" in self.get_params(deep=False)
 
-    def pull(self, n: int | None = None) -> Columns:
-        """Return the numbers of `n` columns to search, ascending; None is the search's own k."""
-        if n is None and self.per_round:
-            return self._held
-        return self._pulled(self.k if n is None else integer("n", n, 1))
+    def pull(self) -> Columns:
+        """Return the columns to search, ascending."""
+        return self._columns_of_round if self.per_round else self._select_columns()
 
     @cached_property
-    def _held(self) -> Columns:
-        """The columns of the round, where all its decisions search the same."""
-        return self._pulled(self.k)
+    def _columns_of_round(self) -> Columns:
+        return self._select_columns()
 
-    def _pulled(self, size: int) -> Columns:
-        if size >= len(self.columns_):
+    def _select_columns(self) -> Columns:
+        if self.searches_all(len(self.columns_)):
             return self.columns_
-        return self.columns_[self._choose(size)]
+        return self.columns_[self._choose()]
 
-    def _choose(self, n: int) -> Columns:
-        """Return the positions of `n` columns, fewer than there are, ascending."""
+    def _choose(self) -> Columns:
+        """Return the positions of `k` columns, fewer than there are, ascending."""
         raise NotImplementedError
 
-    def takes_all(self, n_columns: int) -> bool:
+    def searches_all(self, n_columns: int) -> bool:
         """Return whether a pull takes all of `n_columns` columns."""
         return self.k >= n_columns
 
+    def learn(self, columns: Columns, improvements: Exacts, mass: int, by_gain: bool) -> None:
+        """Learn from the improvements that columns offer on rows of this mass; see `Bandit`."""
+
+    def begin_tree(self) -> None:
+        """Begin to add up the improvements at the nodes of a tree."""
+
+    def end_tree(self, by_gain: bool) -> None:
+        """Learn from the sums over all nodes of the tree."""
+
     def rewards(self, shares: Reals) -> Reals:
         """Return the rewards of columns, from their edges as shares of the weight."""
-        return root(shares)
+        raise NotImplementedError
 
     def update(self, columns: Columns, rewards: Reals, weight: float = 1.0) -> None:
         """Learn from the rewards of a pull, seen on a share `weight` of the round's weight."""
 
     def state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
-        """Return what the search has learned after `n_rounds` rounds, as arrays."""
+        """Return the memory of the search after `n_rounds` rounds, as arrays."""
         return {}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
@@ -109,27 +115,45 @@ class Search(BaseEstimator):
         flag("per_round", self.per_round)
 
 
-def root(shares: Reals) -> Reals:
-    """Return 1 - sqrt(1 - edge^2): decrease of the error bound (Kégl and Busa-Fekete 2009b)."""
-    return 1.0 - np.sqrt(1.0 - np.clip(shares, 0.0, 1.0) ** 2)
+class Exhaustive(Search):
+    """Search every column in every round.
 
-
-def log(shares: Reals) -> Reals:
-    """Return ``-1/2 ln(1 - edge^2)``, at most 1: the decrease of the logarithm of the bound."""
-    with np.errstate(divide="ignore"):
-        return np.minimum(-0.5 * np.log1p(-(np.clip(shares, 0.0, 1.0) ** 2)), 1.0) + 0.0
-
-
-def relative(shares: Reals, scale: Reals, fade: float) -> Reals:
-    """Return `root` as a share of the best of recent pulls: all edges shrink in training.
-
-    `scale`, the best so far, first fades by a factor; it is updated in place. The best of this pull
-    alone would not do: it would get a reward of 1 even where no column of the pull is any good.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> search = Exhaustive().start(np.arange(3), seed=0)
+    >>> search.pull()
+    array([0, 1, 2])
     """
-    rewards = np.nan_to_num(root(shares))
-    scale[0] = max(float(rewards.max(initial=0.0)), fade * scale[0])
-    return rewards / scale if scale[0] > 0.0 else rewards
+
+    def searches_all(self, n_columns: int) -> bool:
+        """Return True."""
+        return True
 
 
-REWARDS: dict[str, Callable[[Reals], Reals]] = {"root": root, "log": log}
-"""The rewards that depend on edges alone, by their names: numbers between 0 and 1."""
+@dataclass(eq=False, repr=False)
+class Lazy(Search):
+    """Search `k` random columns in every round.
+
+    LazyBoost (Escudero, Màrquez and Rigau 2000).
+
+    Parameters
+    ----------
+    k : int, default 100
+        The number of columns to search; all of them if there are fewer.
+    per_round : bool, default False
+        Whether all terms of a product and all nodes of a tree search the same columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> search = Lazy(2).start(np.arange(10), seed=0)
+    >>> search.pull().shape
+    (2,)
+    """
+
+    k: int = 100
+    per_round: bool = False
+
+    def _choose(self) -> Columns:
+        return np.sort(self.rng_.choice(len(self.columns_), size=self.k, replace=False))

@@ -69,46 +69,46 @@ class Exp3P(Bandit):
         if self.horizon is not None:
             integer("horizon", self.horizon, 1)
 
-    def probabilities(self, n: int | None = None) -> Reals:
-        """Return each column's probability to be among the next `n` (None: `k`)."""
-        size = min(self.k if n is None else n, len(self.columns_))
+    def probabilities(self) -> Reals:
+        """Return each column's probability to be in the next pull."""
+        size = min(self.k, len(self.columns_))
         if size == len(self.columns_):
             return np.ones(size)
         logs, floor = self.memory_["log_weights"], self.gamma / len(self.columns_)
         if self.gamma == 1.0:
             return np.full(len(logs), size * floor)
-        most = (1.0 / size - floor) / (1.0 - self.gamma)
-        shares = capped_shares(logs, size, most)
+        cap = (1.0 / size - floor) / (1.0 - self.gamma)
+        shares = capped_shares(logs, size, cap)
         chances = size * ((1.0 - self.gamma) * shares + floor)
-        # Capped columns are certain, but for rounding.
-        return np.where(shares < most, np.minimum(chances, 1.0), 1.0)
+        # Capped columns are certain, up to rounding.
+        return np.where(shares < cap, np.minimum(chances, 1.0), 1.0)
 
     def start(self, columns: Columns, seed: int) -> Search:
-        self._chances, self._drawn = np.ones(len(columns)), columns
+        self._chances, self._pulled_columns = np.ones(len(columns)), columns
         return super().start(columns, seed)
 
-    def pull(self, n: int | None = None) -> Columns:
+    def pull(self) -> Columns:
         self._chances = np.ones(len(self.columns_))
-        self._drawn = super().pull(n)
-        return self._drawn
+        self._pulled_columns = super().pull()
+        return self._pulled_columns
 
-    def _choose(self, n: int) -> Columns:
-        self._chances = self.probabilities(n)
-        return draw(self._chances, n, self.rng_)
+    def _choose(self) -> Columns:
+        self._chances = self.probabilities()
+        return draw(self._chances, self.k, self.rng_)
 
     def update(self, columns: Columns, rewards: Reals, weight: float = 1.0) -> None:
-        # Others that a learner searched too were not chosen by chance.
-        drawn = np.isin(columns, self._drawn)
-        super().update(columns[drawn], np.asarray(rewards)[drawn], weight)
+        # Columns that a learner searched in addition were not chosen by chance.
+        pulled = np.isin(columns, self._pulled_columns)
+        super().update(columns[pulled], np.asarray(rewards)[pulled], weight)
 
-    def _nothing(self, n_arms: int) -> Memory:
+    def _initial_memory(self, n_arms: int) -> Memory:
         return {"log_weights": np.zeros(n_arms), "pulls": np.zeros(1, dtype=np.int64)}
 
-    def _learn(self, places: Columns, rewards: Reals, weight: float) -> None:
+    def _learn(self, positions: Columns, rewards: Reals, weight: float) -> None:
         chances, logs = self._chances, self.memory_["log_weights"]
-        ratio = len(logs) / len(self._drawn)
+        ratio = len(logs) / len(self._pulled_columns)
         gains = self.alpha / (chances * math.sqrt(ratio * self._horizon()))
-        gains[places] += rewards / chances[places]
+        gains[positions] += rewards / chances[positions]
         # Capped weights do not change: they are drawn anyway.
         gains[chances == 1.0] = 0.0
         logs += self.gamma / (3.0 * ratio) * gains
@@ -121,15 +121,15 @@ class Exp3P(Bandit):
         return max(_FIRST_HORIZON, 1 << int(self.memory_["pulls"][0]).bit_length())
 
 
-def capped_shares(log_weights: Reals, n: int, most: float) -> Reals:
-    """Return the weights as shares of their sum, capped at `most`.
+def capped_shares(log_weights: Reals, n: int, cap: float) -> Reals:
+    """Return the weights as shares of their sum, capped at `cap`.
 
     The excess goes to the others in proportion to their weights (Exp3.M). `most` is above 1 / n,
     so fewer than `n` weights are capped.
     """
     weights = exp(log_weights - log_weights.max())
     shares = weights / weights.sum()
-    if shares.max() <= most:
+    if shares.max() <= cap:
         return shares
     # Only the n largest can be cut. `sums[i]` is the logarithm of the sum of all but the first i:
     # relative to a weight that is cut the others may be too small for a double.
@@ -137,14 +137,14 @@ def capped_shares(log_weights: Reals, n: int, most: float) -> Reals:
     top = top[np.argsort(-log_weights[top], kind="stable")]
     others = np.ones(len(log_weights), dtype=bool)
     others[top] = False
-    least = log_weights[top[-1]]
-    tail = least + np.log(exp(log_weights[others] - least).sum())
+    smallest = log_weights[top[-1]]
+    tail = smallest + np.log(exp(log_weights[others] - smallest).sum())
     sums = np.logaddexp.accumulate(np.append(tail, log_weights[top[::-1]]))[:0:-1]
-    left = 1.0 - most * np.arange(n)
-    fits = left * np.exp(log_weights[top] - sums) <= most
+    remaining = 1.0 - cap * np.arange(n)
+    fits = remaining * np.exp(log_weights[top] - sums) <= cap
     n_cut = int(fits.argmax()) if fits.any() else n - 1
-    shares = left[n_cut] * exp(np.minimum(log_weights - sums[n_cut], 0.0))
-    shares[top[:n_cut]] = most
+    shares = remaining[n_cut] * exp(np.minimum(log_weights - sums[n_cut], 0.0))
+    shares[top[:n_cut]] = cap
     return shares
 
 
@@ -157,8 +157,8 @@ def draw(chances: Reals, n: int, rng: np.random.Generator) -> Columns:
     order = rng.permutation(len(chances)) if n > 1 else np.arange(len(chances))
     ends = np.cumsum(chances[order])
     points = (rng.random() + np.arange(n)) * (ends[-1] / n)
-    found = np.minimum(np.searchsorted(ends, points, side="right"), len(ends) - 1)
-    drawn = np.unique(order[found])
+    hits = np.minimum(np.searchsorted(ends, points, side="right"), len(ends) - 1)
+    drawn = np.unique(order[hits])
     if len(drawn) < n:
         # Two points hit one position by a rounding error.
         spare = np.setdiff1d(np.arange(len(chances)), drawn)[: n - len(drawn)]

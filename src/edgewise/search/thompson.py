@@ -1,4 +1,7 @@
-"""Thompson sampling: search the columns with the largest rewards in a draw from posteriors."""
+"""Thompson sampling: search the columns with the largest rewards in a draw from posteriors.
+
+It is also what ``search="auto"`` does where there are many columns.
+"""
 
 from dataclasses import dataclass
 from typing import Self
@@ -8,12 +11,13 @@ import numpy as np
 from edgewise.common.checks import not_negative, up_to_one
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
+from edgewise.search.base import Exhaustive, Search
 
 # Below this a spread is rounding error; where all rewards are equal, draws must still differ.
-_LEAST_VARIANCE = 1e-18
+_MIN_VARIANCE = 1e-18
 
 # Beliefs about rewards between 0 and 1 stay far below this.
-_UNTRIED = 1e6
+_BONUS_OF_UNTRIED = 1e6
 
 # A draw from all posteriors selects the columns for this many pulls, which draw again from the
 # selected ones only. With thousands of columns, a draw from all would take as long as a stump.
@@ -30,7 +34,7 @@ class ThompsonSampling(Bandit):
     rewards (within) from their distances to their column's average. With n_j rewards that sum to
     s_j, the mean of column j has precision 1/between + n_j/within and expectation
     (center/between + s_j/within) over that. A reward seen in a node of a tree counts by the node's
-    share of the weight, and so tells less. Rewards are discounted as in Raj and Kalyani 2017. Every
+    share of the weight. Rewards are discounted as in Raj and Kalyani 2017. Every
     column is searched once, in random order, before any is searched twice.
 
     Parameters
@@ -71,7 +75,7 @@ class ThompsonSampling(Bandit):
         not_negative("exploration", self.exploration)
         up_to_one("discount", self.discount)
 
-    def _nothing(self, n_arms: int) -> Memory:
+    def _initial_memory(self, n_arms: int) -> Memory:
         return {
             "counts": np.zeros(n_arms),
             "sums": np.zeros(n_arms),
@@ -84,32 +88,30 @@ class ThompsonSampling(Bandit):
         }
 
     def begin(self, t: int) -> Self:
-        self._faded = False
+        self._has_faded = False
         return super().begin(t)
 
-    def _choose(self, n: int) -> Columns:
+    def _choose(self) -> Columns:
         memory = self.memory_
         near = memory["near"]
-        if memory["left"][0] == 0 or n > self.k:
-            memory["prior"][:] = self._common()
-            values = self._drawn(memory["counts"], memory["sums"])
-            if n > self.k:
-                return largest(values, n)
+        if memory["left"][0] == 0:
+            memory["prior"][:] = self._estimate_prior()
+            values = self._draw_means(memory["counts"], memory["sums"])
             near[:] = largest(values, len(near))
             memory["left"][0] = _PULLS
             values = values[near]
         else:
-            values = self._drawn(memory["counts"][near], memory["sums"][near])
+            values = self._draw_means(memory["counts"][near], memory["sums"][near])
         memory["left"] -= 1
-        return near[largest(values, n)]
+        return near[largest(values, self.k)]
 
-    def _drawn(self, counts: Reals, sums: Reals) -> Reals:
+    def _draw_means(self, counts: Reals, sums: Reals) -> Reals:
         """Return a draw from the posteriors; columns never tried come before all others."""
-        means, deviations = self._beliefs(counts, sums)
+        means, deviations = self._posteriors(counts, sums)
         draws = self.rng_.standard_normal(len(counts), dtype=np.float32)
-        return means + self.exploration * deviations * draws + _UNTRIED * (counts == 0.0)
+        return means + self.exploration * deviations * draws + _BONUS_OF_UNTRIED * (counts == 0.0)
 
-    def _common(self) -> tuple[float, float, float]:
+    def _estimate_prior(self) -> tuple[float, float, float]:
         """Return the center and the variance of the means, and the variance of the rewards."""
         counts, sums = self.memory_["counts"], self.memory_["sums"]
         if not counts.all():
@@ -118,28 +120,67 @@ class ThompsonSampling(Bandit):
         if not len(counts):
             return 0.0, 1.0, 1.0
         averages = sums / counts
-        between = max(float(averages.var()), _LEAST_VARIANCE)
+        between = max(float(averages.var()), _MIN_VARIANCE)
         squares, repeats = self.memory_["noise"].tolist()
-        within = max(squares / repeats, _LEAST_VARIANCE) if repeats > 0.0 else between
+        within = max(squares / repeats, _MIN_VARIANCE) if repeats > 0.0 else between
         return float(averages.mean()), between, within
 
-    def _beliefs(self, counts: Reals, sums: Reals) -> tuple[Reals, Reals]:
+    def _posteriors(self, counts: Reals, sums: Reals) -> tuple[Reals, Reals]:
         """Return the means and the standard deviations of posteriors."""
         center, between, within = self.memory_["prior"].tolist()
         precision = 1.0 / between + counts / within
         return (center / between + sums / within) / precision, 1.0 / np.sqrt(precision)
 
-    def _learn(self, places: Columns, rewards: Reals, weight: float) -> None:
-        if not self._faded:
+    def _learn(self, positions: Columns, rewards: Reals, weight: float) -> None:
+        if not self._has_faded:
             for key in ("counts", "sums", "noise"):
                 self.memory_[key] *= self.discount
-            self._faded = True
-        counts, sums = self.memory_["counts"][places], self.memory_["sums"][places]
-        again = counts > 0.0
-        if again.any():
+            self._has_faded = True
+        counts, sums = self.memory_["counts"][positions], self.memory_["sums"][positions]
+        tried = counts > 0.0
+        if tried.any():
             # A reward of weight w is off an average of weight c by the variance times 1/w + 1/c.
-            off = rewards[again] - sums[again] / counts[again]
-            squares = (off**2 * (weight * counts[again] / (counts[again] + weight))).sum()
-            self.memory_["noise"] += (squares, again.sum())
-        self.memory_["counts"][places] = counts + weight
-        self.memory_["sums"][places] = sums + weight * rewards
+            off = rewards[tried] - sums[tried] / counts[tried]
+            squares = (off**2 * (weight * counts[tried] / (counts[tried] + weight))).sum()
+            self.memory_["noise"] += (squares, tried.sum())
+        self.memory_["counts"][positions] = counts + weight
+        self.memory_["sums"][positions] = sums + weight * rewards
+
+
+MANY_COLUMNS = 200
+"""The smallest number of columns from which `Auto` learns which to search."""
+
+# Above 1, columns are still chosen by their rewards, and trees of a run stay different.
+_EXPLORATION = 1.5
+
+
+@dataclass(eq=False, repr=False)
+class Auto(Search):
+    """Search every column of up to 199, and learn which to search of more: ``search="auto"``.
+
+    `start` returns `Exhaustive` or ``ThompsonSampling(k, exploration=1.5, per_round=True)``.
+
+    Parameters
+    ----------
+    k : int, default 50
+        The number of columns to search if there are 200 or more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [len(Auto().start(np.arange(n), seed=0).pull()) for n in (100, 10_000)]
+    [100, 50]
+    """
+
+    learns = True
+
+    k: int = 50
+
+    def start(self, columns: Columns, seed: int) -> Search:
+        if self.searches_all(len(columns)):
+            return Exhaustive().start(columns, seed)
+        policy = ThompsonSampling(self.k, exploration=_EXPLORATION, per_round=True)
+        return policy.start(columns, seed)
+
+    def searches_all(self, n_columns: int) -> bool:
+        return n_columns < MANY_COLUMNS

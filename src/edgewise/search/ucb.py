@@ -9,8 +9,8 @@ from edgewise.common.checks import between, not_negative, positive
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
 
-# The least count of a column that was tried.
-_LEAST = 1e-3
+# The smallest count of a column that was tried.
+_MIN_COUNT = 1e-3
 
 
 @dataclass(eq=False, repr=False)
@@ -69,23 +69,23 @@ class UCB(Bandit):
             positive("memory", self.memory)
         between("random", self.random, 0, 1)
 
-    def _nothing(self, n_arms: int) -> Memory:
+    def _initial_memory(self, n_arms: int) -> Memory:
         return {
             "counts": np.zeros(n_arms),
             "sums": np.zeros(n_arms),
             "pulls": np.zeros(1, dtype=np.int64),
         }
 
-    def _choose(self, n: int) -> Columns:
-        n_random = round(n * self.random)
-        best = self._best(n - n_random)
+    def _choose(self) -> Columns:
+        n_random = round(self.k * self.random)
+        best = self._find_best(self.k - n_random)
         if n_random == 0:
             return best
         others = np.setdiff1d(np.arange(len(self.columns_)), best, assume_unique=True)
-        drawn = self.rng_.choice(others, size=n_random, replace=False)
-        return np.sort(np.concatenate((best, drawn)))
+        random = self.rng_.choice(others, size=n_random, replace=False)
+        return np.sort(np.concatenate((best, random)))
 
-    def _best(self, n: int) -> Columns:
+    def _find_best(self, n: int) -> Columns:
         """Return the positions with the largest bounds, ascending."""
         counts, sums = self.memory_["counts"], self.memory_["sums"]
         pulls = max(int(self.memory_["pulls"][0]), 1)
@@ -94,13 +94,15 @@ class UCB(Bandit):
         bounds[counts == 0.0] = np.inf
         return largest(bounds, n)
 
-    def _learn(self, places: Columns, rewards: Reals, weight: float) -> None:
+    def _learn(self, positions: Columns, rewards: Reals, weight: float) -> None:
         if self.memory is not None:
             counts = self.memory_["counts"]
-            kept = max(0.0, 1.0 - self.k / (self.memory * len(counts)))
-            self.memory_["sums"] *= kept
+            factor = max(0.0, 1.0 - self.k / (self.memory * len(counts)))
+            self.memory_["sums"] *= factor
             # However long ago, a tried column stays distinct from an untried one.
-            self.memory_["counts"] = np.where(counts > 0.0, np.maximum(kept * counts, _LEAST), 0.0)
-        self.memory_["counts"][places] += 1.0
-        self.memory_["sums"][places] += rewards
+            self.memory_["counts"] = np.where(
+                counts > 0.0, np.maximum(factor * counts, _MIN_COUNT), 0.0
+            )
+        self.memory_["counts"][positions] += 1.0
+        self.memory_["sums"][positions] += rewards
         self.memory_["pulls"] += 1
