@@ -187,7 +187,7 @@ def measured(test: Ratings, scores: np.ndarray) -> list[float]:
         float(metrics.disagreement(values, scores, users)),
         float(metrics.mean_average_precision(good, scores, users)),
         float(metrics.prot(good, scores, users)),
-        float(metrics.coverage(good, scores, users)),
+        float(metrics.precision_at_full_recall(good, scores, users)),
     ]
 
 
@@ -239,7 +239,7 @@ def guesses(share: float, n_movies: int, _: Bench) -> dict[str, Any]:
     """Return the exact measures of guessing."""
     good = (np.arange(n_movies) < round(share * n_movies)).astype(int)
     scores, one = np.zeros(n_movies), np.zeros(n_movies, int)
-    found = (metrics.mean_average_precision, metrics.prot, metrics.coverage)
+    found = (metrics.mean_average_precision, metrics.prot, metrics.precision_at_full_recall)
     return together(
         {
             f"figure 5-5, {measure}": {

@@ -215,7 +215,7 @@ def first_relevant(part: Part, scores: np.ndarray) -> np.ndarray:
     """Return, for each query with a relevant document, whether it is in each top, and its rank."""
     lists = metrics.Lists(part.y, part.lists.qid)
     tops = [metrics.success_at(lists, scores, k=k, empty="skip", per_query=True) for k in TOPS]
-    rank = metrics.average_rank(lists, scores, most=31, per_query=True)
+    rank = metrics.average_rank(lists, scores, max_rank=31, per_query=True)
     found = np.array([*tops, rank])
     return found[:, np.isfinite(rank)]
 

@@ -171,7 +171,7 @@ class TestErrors:
                 "r.csv --algorithms bias --test words.csv",
                 "--test words.csv: users must be integers",
             ),
-            ("r.csv --metrics best", "--metrics: metrics must be among rmse"),
+            ("r.csv --metrics best", "--metrics: unknown metrics: 'best'"),
             ("r.csv --output t.txt", "'-o': must end in .csv or .csv.gz or .parquet, got 't.txt'"),
             ("r.csv --output r.csv", "r.csv is given as DATA and --output"),
             ("r.csv --output m.edgewise", "'-o': must end in .csv"),

@@ -154,10 +154,10 @@ class TestEvaluate:
             ("qrels.txt other.run", "other has none of the judged queries"),
             (
                 "qrels.txt mine.run --metrics map,prot",
-                "--metrics: metrics must be names out of",
+                "--metrics: unknown metrics:",
             ),
-            ("qrels.txt mine.run --metrics ndcg@0", "got 'ndcg@0'"),
-            ("qrels.txt mine.run --metrics map,,mrr", "got ''"),
+            ("qrels.txt mine.run --metrics ndcg@0", "unknown metrics: 'ndcg@0'"),
+            ("qrels.txt mine.run --metrics map,,mrr", "unknown metrics: ''"),
             ("huge.txt mine.run --metrics ndcg", "huge.txt: y is too large"),
             ("qrels.txt empty.run", "empty.run is empty"),
         ],

@@ -252,7 +252,7 @@ class TestRankErrors:
             ("train.txt --test test.txt --output test.txt", "given as --test and --output"),
             ("train.txt --output s.txt", "--output needs --test"),
             ("train.txt --early-stopping-rounds 3", "--early-stopping-rounds needs --validate"),
-            ("train.txt --eval-metric best", "--eval-metric: name must be one of 'map'"),
+            ("train.txt --eval-metric best", "--eval-metric: unknown metric: 'best'"),
             ("train.txt --criterion energy --learner tree", "works with --learner stump only"),
             ("train.txt --target grade", "--target is for tables"),
             ("train.txt --test table.csv", "--test table.csv is a table and DATA is a LETOR"),

@@ -508,7 +508,7 @@ class TestErrors:
             ("r.csv --user 101 --metrics rmse", "--metrics needs --test or --hold-out"),
             ("r.csv --user 101 --relevant 4", "--relevant needs --test or --hold-out"),
             ("r.csv --test words.csv --hold-out 0.2", "--test and --hold-out are two ways"),
-            ("r.csv --hold-out 0.2 --metrics rmsd", "--metrics: metrics must be among rmse"),
+            ("r.csv --hold-out 0.2 --metrics rmsd", "--metrics: unknown metrics: 'rmsd'"),
             ("r.csv --hold-out 0.2 --by time", "--by time needs the times of ratings"),
             ("r.csv --hold-out 0.0001", "--hold-out: test=0.0001 leaves none"),
             ("r.csv --test words.csv", "--test words.csv: users must be integers"),

@@ -120,7 +120,7 @@ class TestCrossValidation:
                 "cv must have folds of whole queries",
             ),
             ({"qid": QID, "cv": list(QueryKFold(3).split(X, Y, QID))[:2]}, "every query in one"),
-            ({"qid": QID, "metrics": "mapp"}, "name must be one of"),
+            ({"qid": QID, "metrics": "mapp"}, "unknown metrics"),
             ({"qid": QID, "sample_weight": [1.0]}, "a weight for each document"),
         ],
     )

@@ -50,7 +50,7 @@ def test_a_million_rows_agree_with_the_formulas_of_the_thesis(million):
     lists = Lists(y, qid)
     map_ = metrics.mean_average_precision(lists, scores, per_query=True)
     mrr = metrics.mean_reciprocal_rank(lists, scores, per_query=True)
-    last = metrics.coverage(lists, scores, per_query=True, relevant=None)
+    last = metrics.precision_at_full_recall(lists, scores, per_query=True, relevant=None)
     for query in (0, 777, 19_999):
         mine = qid == query
         each = precisions(y[mine] > 0, scores[mine])
@@ -119,11 +119,11 @@ def test_one_relevant_document_in_a_large_tie():
     for function in (
         metrics.mean_reciprocal_rank,
         metrics.mean_average_precision,
-        metrics.coverage,
+        metrics.precision_at_full_recall,
     ):
         assert function(y, np.zeros(n)) == pytest.approx(mean, rel=1e-12)
     assert metrics.average_rank(y, np.zeros(n)) == (n + 1) / 2
-    assert metrics.average_rank(y, np.zeros(n), most=2) == pytest.approx(2 - 1 / n, rel=1e-12)
+    assert metrics.average_rank(y, np.zeros(n), max_rank=2) == pytest.approx(2 - 1 / n, rel=1e-12)
     counts = metrics.top_counts(y, np.zeros(n), ks=[10, n])
     np.testing.assert_allclose(counts, [10 / n, 1.0], rtol=1e-12)
 
@@ -137,12 +137,12 @@ def test_many_relevant_documents_in_a_large_tie(n_relevant):
     expected = math.fsum(p / rank for rank, p in firsts)
     assert metrics.mean_reciprocal_rank(y, scores) == pytest.approx(expected, rel=1e-12)
     expected = math.fsum(p * min(rank, 31) for rank, p in firsts)
-    assert metrics.average_rank(y, scores, most=31) == pytest.approx(expected, rel=1e-12)
+    assert metrics.average_rank(y, scores, max_rank=31) == pytest.approx(expected, rel=1e-12)
     expected = math.fsum(p for rank, p in firsts if rank <= 30)
     assert metrics.top_counts(y, scores, ks=[30])[0] == pytest.approx(expected, rel=1e-12)
     lasts = [(2 * above + n + 1 - rank, p) for rank, p in firsts]
     expected = math.fsum(n_relevant * p / rank for rank, p in lasts)
-    assert metrics.coverage(y, scores) == pytest.approx(expected, rel=1e-12)
+    assert metrics.precision_at_full_recall(y, scores) == pytest.approx(expected, rel=1e-12)
 
 
 def _firsts(n, n_relevant):

@@ -12,7 +12,7 @@ from edgewise.metrics import Lists
 FUNCTIONS = [
     metrics.mean_average_precision,
     metrics.average_rank,
-    metrics.coverage,
+    metrics.precision_at_full_recall,
     metrics.disagreement,
     metrics.ndcg,
     metrics.precision_at,
@@ -191,8 +191,8 @@ def test_what_single_options_refuse():
             function(y, scores, k=0)
         with pytest.raises(TypeError, match="k must be an integer of at least 1"):
             function(y, scores, k=2.5)
-    with pytest.raises(ValueError, match="most must be an integer of at least 1"):
-        metrics.average_rank(y, scores, most=0)
+    with pytest.raises(ValueError, match="max_rank must be an integer of at least 1"):
+        metrics.average_rank(y, scores, max_rank=0)
     with pytest.raises(ValueError, match="ks must be an integer of at least 1"):
         metrics.top_counts(y, scores, ks=[1, 0])
     with pytest.raises(ValueError, match="gain must be one of 'exponential', 'linear'"):
@@ -214,7 +214,7 @@ def test_ndcg_refuses_gains_beyond_all_numbers():
     assert metrics.ndcg([2000, 0], [2.0, 1.0], gain="linear") == 1.0
 
 
-K = {"ndcg": "@60", "precision": "@5", "recall": "@5", "success": "@3"}
+K = {"ndcg": "@60", "precision": "@5", "recall": "@5", "success": "@3", "hit_rate": "@3"}
 
 
 @pytest.mark.parametrize("name", sorted({*metrics.RANKING_METRICS} - {"bpref"}))
@@ -245,6 +245,6 @@ def test_returned_must_have_a_flag_for_each_row():
 
 def test_the_rank_of_a_document_that_is_not_returned_is_the_most():
     lists = Lists([0, 1], returned=np.array([True, False]))
-    assert metrics.average_rank(lists, [1.0, 0.0], most=31) == 31
+    assert metrics.average_rank(lists, [1.0, 0.0], max_rank=31) == 31
     assert metrics.average_rank(lists, [1.0, 0.0]) == np.inf
     assert metrics.top_counts(lists, [1.0, 0.0], ks=(1, 5)).tolist() == [0, 0]

@@ -7,6 +7,7 @@ import pytest
 
 from edgewise import metrics
 from edgewise.metrics import RANKING_METRICS, Lists, ranking_metric
+from edgewise.metrics.registry import metric_title
 
 NAMES = {
     "map": metrics.mean_average_precision,
@@ -19,7 +20,7 @@ NAMES = {
     "auc": metrics.grouped_auc,
     "disagreement": metrics.disagreement,
     "prot": metrics.prot,
-    "coverage": metrics.coverage,
+    "precision_at_full_recall": metrics.precision_at_full_recall,
 }
 
 
@@ -59,7 +60,7 @@ def test_a_name_with_a_depth(k):
 
 
 def test_every_base_name_is_registered():
-    assert set(RANKING_METRICS) == {*NAMES, "precision", "recall", "success"}
+    assert set(RANKING_METRICS) == {*NAMES, "precision", "recall", "success", "hit_rate", "map_top"}
 
 
 def test_metrics_can_be_pickled():
@@ -115,15 +116,15 @@ def test_several_names_stand_between_commas():
     with pytest.raises(TypeError, match="metrics must be names of metrics, got 3"):
         metrics.ranking_metrics(3)
     for nothing in ("", [], "3", "map@" + 5000 * "9"):
-        with pytest.raises(ValueError, match="name"):
+        with pytest.raises(ValueError, match="metrics"):
             metrics.ranking_metrics(nothing)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("map(relevance=2)", "'relevance' is no option of it, which are: rel"),
-        ("disagreement(rel=2)", "which are: none"),
+        ("map(relevance=2)", "unknown option 'relevance'"),
+        ("disagreement(rel=2)", "unknown option 'rel'"),
         ("map(rel=many)", "rel must be a number"),
         ("ndcg(dcg=log3)", "dcg"),
     ],
@@ -150,5 +151,18 @@ OTHERS = "auc@5 ndcg@ ndcg@0 ndcg@-1 ndcg@2.5 ndcg@x ndcg@² precision recall@ m
 
 @pytest.mark.parametrize("name", [*OTHERS.split(), "", None, 3])
 def test_other_names_are_refused_with_a_list(name):
-    with pytest.raises(ValueError, match=r"name must be one of 'map', 'map@k', 'mrr', .*'ndcg@k'"):
+    with pytest.raises(ValueError, match=r"unknown metric: .*map, map@k, mrr, .*ndcg@k"):
         ranking_metric(name)
+
+
+def test_titles_for_people():
+    titles = {
+        "NDCG@10": "NDCG@10",
+        "roc_auc": "ROC AUC",
+        "train_error": "training error",
+        "AP(rel=2)": "AP(rel=2)",
+        "hit_rate": "hit rate",
+        "one_zero_best": "wrong levels",
+        "my_metric": "my metric",
+    }
+    assert {name: metric_title(name) for name in titles} == titles

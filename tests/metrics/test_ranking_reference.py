@@ -106,7 +106,7 @@ def test_measures_of_the_movie_task_by_hand():
     # Good movies (grade 5) at ranks 2 and 5 of five.
     y, scores = [4, 5, 1, 2, 5], [5.0, 4.0, 3.0, 2.0, 1.0]
     assert metrics.prot(y, scores) == 1 / 2
-    assert metrics.coverage(y, scores) == 2 / 5
+    assert metrics.precision_at_full_recall(y, scores) == 2 / 5
     assert metrics.mean_average_precision(y, scores, relevant="top") == pytest.approx(
         (1 / 2 + 2 / 5) / 2
     )
@@ -118,7 +118,9 @@ def test_prot_of_a_random_order_is_that_of_the_distribution_of_the_first_rank():
     # Iyer 1999 eq. (5.2): 2 good of 4 tied movies are first at 1, 2, 3 with 3/6, 2/6, 1/6.
     y, scores = [5, 5, 1, 1], [0.0] * 4
     assert metrics.prot(y, scores) == pytest.approx(3 / 6 + 2 / 6 / 2 + 1 / 6 / 3)
-    assert metrics.coverage(y, scores) == pytest.approx(2 * (3 / 6 / 4 + 2 / 6 / 3 + 1 / 6 / 2))
+    assert metrics.precision_at_full_recall(y, scores) == pytest.approx(
+        2 * (3 / 6 / 4 + 2 / 6 / 3 + 1 / 6 / 2)
+    )
     first = metrics.average_rank(y, scores, relevant="top")
     assert first == pytest.approx((3 * 1 + 2 * 2 + 1 * 3) / 6)
 
@@ -138,12 +140,12 @@ def test_columns_of_table_5_1():
     assert metrics.top_counts(y, scores, qid).tolist() == [1, 1, 2, 2, 2, 2]
     assert metrics.top_counts(y, scores, qid, ks=[3, 1]).tolist() == [2, 1]
     assert metrics.average_rank(y, scores, qid) == 2.0
-    assert metrics.average_rank(y, scores, qid, most=2, empty=2) == (1 + 2 + 2) / 3
+    assert metrics.average_rank(y, scores, qid, max_rank=2, empty=2) == (1 + 2 + 2) / 3
 
 
 def test_a_perfect_order_is_worth_one():
     y, _, qid = instance()
-    for name in ("map", "mrr", "ndcg", "ndcg@3", "prot", "coverage"):
+    for name in ("map", "mrr", "ndcg", "ndcg@3", "prot", "precision_at_full_recall"):
         metric = metrics.ranking_metric(name)
         assert metric.function(y, y, qid, empty=1.0) == pytest.approx(1.0)
     assert metrics.disagreement(y, y, qid) == 0.0

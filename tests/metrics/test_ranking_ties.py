@@ -69,7 +69,7 @@ def expected_reciprocal_rank(grades, k=None, max_grade=4):
     return value if max(grades) > 0 else None
 
 
-def coverage(grades, relevant="top"):
+def precision_at_full_recall(grades, relevant="top"):
     found = ranks(grades, relevant)
     return len(found) / found[-1] if found else None
 
@@ -84,9 +84,9 @@ def recall_at(grades, k=10, relevant=None):
     return sum(i <= k for i in found) / len(found) if found else None
 
 
-def average_rank(grades, most=None, relevant=None):
+def average_rank(grades, max_rank=None, relevant=None):
     found = ranks(grades, relevant)
-    return min(found[0], most or math.inf) if found else None
+    return min(found[0], max_rank or math.inf) if found else None
 
 
 def disagreement(grades):
@@ -173,8 +173,8 @@ CASES = [
     ("expected_reciprocal_rank", expected_reciprocal_rank, {"k": 4}),
     ("mean_reciprocal_rank", reciprocal_rank, {"relevant": 2.5}),
     ("prot", reciprocal_rank, {"relevant": "top"}),
-    ("coverage", coverage, {"relevant": "top"}),
-    ("coverage", coverage, {"relevant": None}),
+    ("precision_at_full_recall", precision_at_full_recall, {"relevant": "top"}),
+    ("precision_at_full_recall", precision_at_full_recall, {"relevant": None}),
     ("precision_at", precision_at, {"k": 2}),
     ("precision_at", precision_at, {"k": 10, "relevant": 2}),
     ("recall_at", recall_at, {"k": 1}),
@@ -186,8 +186,8 @@ CASES = [
     ("ndcg", ndcg, {"k": 3, "rule": "letor"}),
     ("disagreement", disagreement, {}),
     ("average_rank", average_rank, {}),
-    ("average_rank", average_rank, {"most": 3}),
-    ("average_rank", average_rank, {"most": 2, "relevant": "top"}),
+    ("average_rank", average_rank, {"max_rank": 3}),
+    ("average_rank", average_rank, {"max_rank": 2, "relevant": "top"}),
 ]
 
 

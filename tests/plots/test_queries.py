@@ -58,7 +58,7 @@ def test_lists_have_their_own_queries():
 def test_wrong_arguments(ranker, documents):
     with pytest.raises(ValueError, match="qid must be given"):
         QueryMetricDisplay.from_estimator(ranker, *documents()[:2])
-    with pytest.raises(ValueError, match="must be one of 'map'"):
+    with pytest.raises(ValueError, match="unknown metric: 'speed'"):
         QueryMetricDisplay.from_estimator(ranker, None, None, metric="speed")
     with pytest.raises(ValueError, match="values must hold a query for which map is defined"):
         QueryMetricDisplay.from_predictions([0, 0], [1, 2], metric="map")

@@ -166,7 +166,7 @@ def test_a_candidate_that_fails_is_named():
         ({"param_grid": "number"}, "param_grid: .* is not a dict"),
         ({"param_grid": []}, "param_grid must hold"),
         ({"estimator": "bias"}, "estimator must be a recommender, got str"),
-        ({"metric": "speed"}, "metric must be among"),
+        ({"metric": "speed"}, "unknown metric"),
         ({"metric": ["rmse", "mae"]}, "metric must be the name"),
         (
             {"estimator": Popularity(), "param_grid": {"by": ["mean"]}},

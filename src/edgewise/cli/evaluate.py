@@ -148,11 +148,11 @@ class Report:
         self, path: str, metrics: str, gain: Gain | None = None, ties: str = TIES[0]
     ) -> None:
         from edgewise.io import read_qrels
-        from edgewise.metrics.runs import run_metrics
+        from edgewise.metrics.registry import RUN_METRICS, get_metrics
 
         self.path, self.gain, self.ties = path, gain, ties
         with one_line_errors("--metrics"):
-            self.metrics = [metric.name for metric in run_metrics(metrics)]
+            self.metrics = [metric.name for metric in get_metrics(metrics, RUN_METRICS)]
         with one_line_errors():
             self.qrels = read_qrels(path)
         self.runs: dict[str, RunEvaluation] = {}

@@ -47,7 +47,7 @@ Metrics of predicted ratings:
   rmse, mae, nmae, one_zero; with _level, predictions are rounded to a rating
   level first; with _best, the better of both counts
 Metrics of the order of a user's test items:
-  disagreement, ap, prot, coverage
+  disagreement, map_top, prot, precision_at_full_recall
 Metrics of lists of items that the user has not rated in training:
   ndcg@k, precision@k, recall@k, hit_rate@k, map, mrr, auc; test ratings of at
   least --relevant are relevant
@@ -223,12 +223,12 @@ def describe(ratings: "Ratings") -> str:
 
 def metric_names(text: str | None, implicit: bool) -> list[str]:
     """Return the names of metrics; the default depends on the feedback."""
-    from edgewise.recommend.evaluation.evaluator import metrics_named
+    from edgewise.recommend.evaluation.evaluator import recommender_metrics
 
     usual = _IMPLICIT_METRICS if implicit else _METRICS
     names = (usual if text is None else text).split(",")
     with one_line_errors("--metrics"):
-        return [metric.name for metric in metrics_named([name.strip() for name in names], 10)]
+        return [metric.name for metric in recommender_metrics([name.strip() for name in names], 10)]
 
 
 def write_columns(path: str, columns: Mapping[str, Any]) -> None:

@@ -156,9 +156,9 @@ class RankingParameters(TrainingParameters):
         The weight of all pairs of a query: their number, its square root, or 1.
     eval_metric : str, callable or list of them, default "map"
         The metric of validation queries, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
-        "precision@10", "recall@10", "auc", "disagreement", "prot" or "coverage", averaged over
-        ties. A callable takes grades, scores and query ids, and is maximized. Of several, the first
-        decides and `evals_result_` has all.
+        "precision@10", "recall@10", "auc", "disagreement", "prot" or "precision_at_full_recall",
+        averaged over ties. A callable takes grades, scores and query ids, and is maximized. Of
+        several, the first decides and `evals_result_` has all.
     """
 
     criterion: str = "edge"

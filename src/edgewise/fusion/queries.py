@@ -10,7 +10,7 @@ from edgewise.common.checks import one_of
 from edgewise.common.dtypes import REAL, Columns, Reals
 from edgewise.common.ids import as_ids
 
-NORMALIzATIONS = ("minmax", "standard", "rank")
+NORMALIZATIONS = ("minmax", "standard", "rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def normalize_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
     >>> normalize_by_query([[1.0], [5.0], [2.0], [30.0], [20.0]], [1, 1, 1, 2, 2]).ravel()
     array([0.  , 1.  , 0.25, 1.  , 0.  ])
     """
-    one_of("method", method, NORMALIzATIONS)
+    one_of("method", method, NORMALIZATIONS)
     values = np.asarray(X, dtype=REAL)
     if values.ndim != 2:
         raise ValueError(f"X must have rows and columns, got {values.ndim} dimension(s)")

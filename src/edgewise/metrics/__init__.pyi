@@ -19,7 +19,7 @@ from edgewise.metrics.pairs import (
 from edgewise.metrics.ranks import (
     average_rank as average_rank,
     bpref as bpref,
-    coverage as coverage,
+    precision_at_full_recall as precision_at_full_recall,
     mean_average_precision as mean_average_precision,
     mean_reciprocal_rank as mean_reciprocal_rank,
     precision_at as precision_at,
@@ -46,7 +46,8 @@ from edgewise.metrics.recommendations import (
 )
 from edgewise.metrics.registry import (
     RANKING_METRICS as RANKING_METRICS,
-    RankingMetric as RankingMetric,
+    METRICS as METRICS,
+    Metric as Metric,
     ranking_metric as ranking_metric,
     ranking_metrics as ranking_metrics,
 )
@@ -58,7 +59,7 @@ from edgewise.metrics.runs import (
     evaluate_run as evaluate_run,
 )
 from edgewise.metrics.significance import (
-    RandomisationResult as RandomisationResult,
+    RandomizationResult as RandomizationResult,
     randomization_test as randomization_test,
 )
 

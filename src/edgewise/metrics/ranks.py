@@ -268,13 +268,13 @@ def _of_first(ranked: Ranked, good: Relevance, worth: Callable[[Reals], Reals]) 
     values = np.zeros(ranked.lists.n_queries)
     if good.defined.any():
         found = _groups(ranked, good)
-        values[found.query] = found.worth_of_first(worth)
+        values[found.query] = found.expected_value_at_first(worth)
     return values, good.defined
 
 
 @query_metric()
-def coverage(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
-    """Coverage: the precision of the last relevant document, K / rank(t_K).
+def precision_at_full_recall(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
+    """Precision at full recall: that of the last relevant document, K / rank(t_K).
 
     K is the number of relevant documents of the list: this is the precision at recall 1 (Iyer
     1999 section 5.2.4, whose first formula misprints the numerator as 1; its expectation has K).
@@ -283,7 +283,7 @@ def coverage(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
 
     Examples
     --------
-    >>> coverage([5, 3, 5, 1], [4.0, 3.0, 2.0, 1.0])  # two good ones, the last at rank 3
+    >>> precision_at_full_recall([5, 3, 5, 1], [4.0, 3.0, 2.0, 1.0])  # 2 / 3
     0.6666666666666666
     """
     good = relevance(ranked.lists, relevant)
@@ -301,38 +301,38 @@ def coverage(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
 
 @query_metric(empty="skip")
 def average_rank(
-    ranked: Ranked, *, most: int | None = None, relevant: RelevantOption = None
+    ranked: Ranked, *, max_rank: int | None = None, relevant: RelevantOption = None
 ) -> PerQuery:
     """Average rank of the first relevant document, from 1. Lower is better.
 
-    Ranks above `most` count as `most`, before the expectation over ties is taken. Iyer 1999 table
-    5.1 uses 31 for lists of 30 and for queries whose document was not found: ``most=31,
-    empty=31``.
+    Ranks above `max_rank` count as `max_rank`, before the expectation over ties is taken. Iyer 1999
+    table 5.1 uses 31 for lists of 30 and for queries whose document was not found:
+    ``max_rank=31, empty=31``.
 
     Parameters
     ----------
     y, scores, qid, relevant, per_query
         As for :func:`mean_average_precision`.
-    most : int or None, default None
+    max_rank : int or None, default None
         The largest rank that counts as such; None for no limit.
     empty : float or "skip", default "skip"
         The rank of a query without a relevant document; "skip" leaves it out of the mean.
 
     Examples
     --------
-    >>> average_rank([0, 0, 1], [0.0, 0.0, 0.0], most=2)  # (1 + 2 + 2) / 3
+    >>> average_rank([0, 0, 1], [0.0, 0.0, 0.0], max_rank=2)  # (1 + 2 + 2) / 3
     1.6666666666666665
     """
-    most = None if most is None else integer("most", most, 1)
+    max_rank = None if max_rank is None else integer("max_rank", max_rank, 1)
     good = relevance(ranked.lists, relevant)
-    values = np.full(ranked.lists.n_queries, np.inf if most is None else float(most))
+    values = np.full(ranked.lists.n_queries, np.inf if max_rank is None else float(max_rank))
     if good.defined.any():
         found = _groups(ranked, good)
-        if most is None:
+        if max_rank is None:
             values[found.query] = found.before + (found.tied + 1) / (found.relevant + 1)
         else:
             at = _steps(found)
-            values[found.query] = at.mean(np.minimum(found.before[at.group] + at.step, most))
+            values[found.query] = at.mean(np.minimum(found.before[at.group] + at.step, max_rank))
     return values, good.defined
 
 
@@ -383,10 +383,10 @@ class TieGroups:
     tied: Exacts
     relevant: Exacts
 
-    def worth_of_first(self, worth: Callable[[Reals], Reals]) -> Reals:
-        """Return, by group, what the rank of the first relevant document is worth, on average."""
-        at = _steps(self)
-        return at.mean(worth((self.before[at.group] + at.step).astype(np.float64)))
+    def expected_value_at_first(self, value: Callable[[Reals], Reals]) -> Reals:
+        """Return the expectation, by group, of a function of the first relevant document's rank."""
+        steps = _steps(self)
+        return steps.mean(value((self.before[steps.group] + steps.step).astype(np.float64)))
 
 
 def _groups(ranked: Ranked, good: Relevance, last: bool = False) -> TieGroups:

@@ -1,16 +1,15 @@
-"""Metrics by name. A line here makes a metric an `eval_metric` and a name for every evaluation."""
+"""All metrics by name, for `eval_metric`, evaluations, reports, plots and commands."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 
 from edgewise.common.checks import one_of
 from edgewise.common.choices import GAINS
-from edgewise.common.dtypes import Reals
 from edgewise.metrics.cascade import expected_reciprocal_rank
 from edgewise.metrics.classification import balanced_accuracy, error, hamming_loss, log_loss
 from edgewise.metrics.gain import ndcg
@@ -19,10 +18,10 @@ from edgewise.metrics.pairs import disagreement, grouped_auc
 from edgewise.metrics.ranks import (
     average_rank,
     bpref,
-    coverage,
     mean_average_precision,
     mean_reciprocal_rank,
     precision_at,
+    precision_at_full_recall,
     prot,
     r_precision,
     rank_biased_precision,
@@ -39,116 +38,175 @@ from edgewise.metrics.recommendations import (
 )
 from edgewise.metrics.roc import roc_auc
 
-
-@dataclass(frozen=True)
-class ClassificationMetric:
-    """A function of targets and an (n, K) array of scores, probabilities, or either."""
-
-    function: Callable[[Any, Reals], float]
-    larger_is_better: bool = False
-    takes: Literal["scores", "probabilities", "either"] = "scores"
-
-
-CLASSIFICATION_METRICS: dict[str, ClassificationMetric] = {
-    "error": ClassificationMetric(error),
-    "hamming_loss": ClassificationMetric(hamming_loss),
-    "balanced_accuracy": ClassificationMetric(balanced_accuracy, larger_is_better=True),
-    "roc_auc": ClassificationMetric(roc_auc, larger_is_better=True, takes="either"),
-    "log_loss": ClassificationMetric(log_loss, takes="probabilities"),
-}
-"""The names that `eval_metric` of a classifier takes."""
+Kind: TypeAlias = Literal["classification", "ranking", "ratings", "catalog"]
 
 
 @dataclass(frozen=True)
-class RankingMetric:
-    """A ranking metric with its name, called as ``metric(y, scores, qid)``.
+class Metric:
+    """A metric with its name; a ranking metric is called as ``metric(y, scores, qid)``.
 
     Attributes
     ----------
     name : str
         The name, such as "ndcg@10".
     function : callable
-        The function of grades (or Lists), scores and query ids.
+        The function, with the options that the name sets.
+    label : str
+        The name for people without the cutoff, such as "NDCG".
+    kind : {"classification", "ranking", "ratings", "catalog"}
+        What the function takes: targets and an (n, K) array of scores; grades (or Lists), scores
+        and query ids; ratings and predictions; or recommended lists.
     larger_is_better : bool, default True
         The direction.
     cutoff : {"none", "optional", "required"}, default "none"
         Whether the name takes an "@k".
-    for_runs : bool, default False
-        Whether it is defined where judged documents were not returned, as in TREC runs.
     options : tuple of str, default ()
         What the name may set in brackets, as in "map(rel=2)".
     aliases : tuple of str, default ()
         Other names, of ir_measures and trec_eval; capitals do not count.
+    for_runs : bool, default False
+        Whether it is defined where judged documents were not returned, as in TREC runs.
+    takes : {"scores", "probabilities", "either"}, default "scores"
+        What a classification metric evaluates.
+    base : str
+        The name in the registry: without aliases, options and cutoff.
+    k : int or None, default None
+        The cutoff.
     """
 
     name: str
-    function: Callable[..., float | Reals]
+    function: Callable[..., Any]
+    label: str
+    kind: Kind
     larger_is_better: bool = True
     cutoff: Literal["none", "optional", "required"] = "none"
-    for_runs: bool = False
     options: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    for_runs: bool = False
+    takes: Literal["scores", "probabilities", "either"] = "scores"
+    base: str = ""
+    k: int | None = None
 
     def __call__(
         self, y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None = None
     ) -> float:
-        """Return the mean over queries."""
+        """Return the mean over queries of a ranking metric."""
         return float(self.function(y, scores, qid))
 
     @property
+    def title(self) -> str:
+        """The name for people, such as "NDCG@10"; options stay as they were written."""
+        if "(" in self.name:
+            return self.name
+        return self.label if self.k is None else f"{self.label}@{self.k}"
+
+    @property
     def spellings(self) -> list[str]:
-        """The ways to write the name, with and without a cut-off."""
-        whole = [] if self.cutoff == "required" else [self.name]
-        return whole + ([] if self.cutoff == "none" else [f"{self.name}@k"])
+        """The ways to write the name, with and without a cutoff."""
+        plain = [] if self.cutoff == "required" else [self.name]
+        return plain + ([] if self.cutoff == "none" else [f"{self.name}@k"])
 
 
-_REL = ("rel",)
+def _classification(name: str, function: Any, label: str, **settings: Any) -> Metric:
+    return Metric(name, function, label, "classification", **{"larger_is_better": False} | settings)
 
-RANKING_METRICS: dict[str, RankingMetric] = {
-    metric.name: metric
+
+def _ranking(name: str, function: Any, label: str, **settings: Any) -> Metric:
+    return Metric(name, function, label, "ranking", **settings)
+
+
+def _in_runs(name: str, function: Any, label: str, *aliases: str, **settings: Any) -> Metric:
+    """Return a ranking metric that is defined for TREC runs."""
+    defaults: dict[str, Any] = {"for_runs": True, "cutoff": "optional", "options": ("rel",)}
+    return Metric(name, function, label, "ranking", aliases=aliases, **defaults | settings)
+
+
+def _error(name: str, function: Any, label: str) -> Metric:
+    return Metric(name, function, label, "ratings", larger_is_better=False)
+
+
+def _catalog(name: str, function: Any, larger_is_better: bool = True) -> Metric:
+    label = name.replace("_", " ").replace("gini", "Gini index")
+    return Metric(name, function, label, "catalog", larger_is_better, "required")
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: replace(metric, base=metric.name)
     for metric in (
-        RankingMetric(
-            "map", mean_average_precision, True, "optional", True, _REL, ("ap", "map_cut")
+        _classification("error", error, "error"),
+        _classification("hamming_loss", hamming_loss, "Hamming loss"),
+        _classification(
+            "balanced_accuracy", balanced_accuracy, "balanced accuracy", larger_is_better=True
         ),
-        RankingMetric(
-            "mrr", mean_reciprocal_rank, True, "optional", True, _REL, ("rr", "recip_rank")
+        _classification("roc_auc", roc_auc, "ROC AUC", larger_is_better=True, takes="either"),
+        _classification("log_loss", log_loss, "log loss", takes="probabilities"),
+        _in_runs("map", mean_average_precision, "MAP", "ap", "map_cut"),
+        _in_runs("mrr", mean_reciprocal_rank, "MRR", "rr", "recip_rank"),
+        _in_runs("ndcg", ndcg, "NDCG", "ndcg_cut", options=("dcg", "gain")),
+        _in_runs("precision", precision_at, "precision", "p", cutoff="required"),
+        _in_runs("recall", recall_at, "recall", "r", cutoff="required"),
+        _in_runs("success", success_at, "success", cutoff="required"),
+        _in_runs("hit_rate", success_at, "hit rate", cutoff="required"),
+        _in_runs("rprec", r_precision, "R-precision", "r_precision", cutoff="none"),
+        _in_runs("bpref", bpref, "bpref", cutoff="none"),
+        _in_runs("rbp", rank_biased_precision, "RBP", options=("p", "rel")),
+        _in_runs("err", expected_reciprocal_rank, "ERR", options=("max_rel",)),
+        _ranking("auc", grouped_auc, "AUC", options=("rel",)),
+        _ranking("disagreement", disagreement, "misordered pairs", larger_is_better=False),
+        _ranking("map_top", partial(mean_average_precision, relevant="top"), "MAP of top grades"),
+        _ranking("prot", prot, "predicted rank of top", options=("rel",)),
+        _ranking(
+            "precision_at_full_recall",
+            precision_at_full_recall,
+            "precision at full recall",
+            options=("rel",),
         ),
-        RankingMetric("ndcg", ndcg, True, "optional", True, ("dcg", "gain"), ("ndcg_cut",)),
-        RankingMetric("precision", precision_at, True, "required", True, _REL, ("p",)),
-        RankingMetric("recall", recall_at, True, "required", True, _REL, ("r",)),
-        RankingMetric("success", success_at, True, "required", True, _REL),
-        RankingMetric("rprec", r_precision, True, "none", True, _REL, ("r_precision",)),
-        RankingMetric("bpref", bpref, True, "none", True, _REL),
-        RankingMetric("rbp", rank_biased_precision, True, "optional", True, ("p", *_REL)),
-        RankingMetric("err", expected_reciprocal_rank, True, "optional", True, ("max_rel",)),
-        RankingMetric("auc", grouped_auc, options=_REL),
-        RankingMetric("disagreement", disagreement, larger_is_better=False),
-        RankingMetric("prot", prot, options=_REL),
-        RankingMetric("coverage", coverage, options=_REL),
+        _error("rmse", rmse, "RMSE"),
+        *(
+            _error(name + output, function, label + about)
+            for name, function, label in (
+                ("mae", mae, "MAE"),
+                ("nmae", nmae, "NMAE"),
+                ("one_zero", one_zero_error, "wrong levels"),
+            )
+            for output, about in (("", ""), ("_level", " of levels"), ("_best", ""))
+        ),
+        _catalog("catalog_coverage", catalog_coverage),
+        _catalog("novelty", novelty),
+        _catalog("diversity", diversity),
+        _catalog("average_popularity", average_popularity, False),
+        _catalog("gini", gini, False),
     )
 }
-"""The ranking metrics that a name, before an "@k", can stand for."""
+"""The metrics that a name, without an "@k", can stand for."""
 
-_ALIASES = {alias: one.name for one in RANKING_METRICS.values() for alias in one.aliases}
-# The gain of a grade g is g in ir_measures' nDCG and in trec_eval.
-_LINEAR = ("nDCG", "ndcg_cut")
-_GAINS = {"log2": "linear", "exp-log2": "exponential"}
-_ARGUMENTS = {"rel": "relevant", "max_rel": "max_grade"}
-# No list is as long as a number of more digits.
-_MOST_DIGITS = 19
-# A name, options in brackets, and a cut-off after "@", or after trec_eval's "_" and ".".
-_NAME = re.compile(r"([A-Za-z_]+?)(?:\(([^()]*)\))?(?:@([^()@]*)|[_.]([0-9]+))?")
+CLASSIFICATION_METRICS = {n: m for n, m in METRICS.items() if m.kind == "classification"}
+"""The names that `eval_metric` of a classifier takes."""
+RANKING_METRICS = {n: m for n, m in METRICS.items() if m.kind == "ranking"}
+"""The names, before an "@k", that `eval_metric` of a ranker takes."""
+RUN_METRICS = {n: m for n, m in METRICS.items() if m.for_runs}
+"""The names, before an "@k", that an evaluation of TREC runs takes."""
 
-_DIRECTIONS: dict[Callable[..., Any], bool] = {
-    **dict.fromkeys((average_rank, rmse, mae, nmae, one_zero_error), False),
-    **dict.fromkeys((gini, average_popularity), False),
-    **dict.fromkeys((catalog_coverage, novelty, diversity), True),
-    **{metric.function: metric.larger_is_better for metric in CLASSIFICATION_METRICS.values()},
-    **{metric.function: metric.larger_is_better for metric in RANKING_METRICS.values()},
+# Quantities of training histories that are no metrics of their own.
+_LOSS_TITLES = {
+    "train_error": "training error",
+    "train_rmse": "training RMSE",
+    "validation_rmse": "validation RMSE",
+    "ranking_loss": "ranking loss",
 }
 
+_ALIASES = {alias: metric.name for metric in METRICS.values() for alias in metric.aliases}
+# The gain of a grade g is g in ir_measures' nDCG and in trec_eval.
+_LINEAR_NAMES = ("nDCG", "ndcg_cut")
+_GAIN_NAMES = {"log2": "linear", "exp-log2": "exponential"}
+_ARGUMENTS = {"rel": "relevant", "max_rel": "max_grade"}
+# No list is as long as a number of more digits.
+_MAX_DIGITS = 18
+# A name, options in brackets, and a cutoff after "@", or after trec_eval's "_" and ".".
+_NAME = re.compile(r"([A-Za-z_]+?)(?:\(([^()]*)\))?(?:@([^()@]*)|[_.]([0-9]+))?")
 
-def ranking_metric(name: str) -> RankingMetric:
+
+def ranking_metric(name: str) -> Metric:
     """Return the ranking metric called `name`.
 
     Capitals do not count, and names of ir_measures and trec_eval are known: "AP", "RR@10", "P@5",
@@ -159,94 +217,138 @@ def ranking_metric(name: str) -> RankingMetric:
     ----------
     name : str
         "map", "map@k", "mrr", "mrr@k", "ndcg", "ndcg@k", "precision@k", "recall@k", "success@k",
-        "rprec", "bpref", "rbp", "rbp@k", "err", "err@k", "auc", "disagreement", "prot" or
-        "coverage", with a number of 1 or more in place of k. Options stand in brackets: the least
-        relevant grade, as in "map(rel=2)@10"; the persistence in "rbp(p=0.9)"; the highest grade of
-        the scale in "err(max_rel=2)@10"; and the gain in "ndcg(dcg='exp-log2')" ("log2" is linear).
+        "hit_rate@k" (the same), "rprec", "bpref", "rbp", "rbp@k", "err", "err@k", "auc",
+        "disagreement", "map_top", "prot" or "precision_at_full_recall", with a positive integer in
+        place of k. Options stand in brackets: the lowest relevant grade, as in "map(rel=2)@10"; the
+        persistence in "rbp(p=0.9)"; the highest grade of the scale in "err(max_rel=2)@10"; and the
+        gain in "ndcg(dcg='exp-log2')" ("log2" is linear).
 
     Examples
     --------
     >>> metric = ranking_metric("ndcg@2")
-    >>> round(metric([0, 2, 1], [3.0, 2.0, 1.0]), 4), metric.larger_is_better
-    (0.5213, True)
+    >>> round(metric([0, 2, 1], [3.0, 2.0, 1.0]), 4), metric.larger_is_better, metric.title
+    (0.5213, True, 'NDCG@2')
     >>> ranking_metric("AP(rel=2)")([0, 2, 1], [3.0, 2.0, 1.0])
     0.5
     """
-    parts = _NAME.fullmatch(name) if isinstance(name, str) else None
-    base, brackets, at, dotted = parts.groups() if parts else ("", None, None, None)
-    k = dotted if at is None else at
-    lower = base.lower()
-    metric = RANKING_METRICS.get(_ALIASES.get(lower, lower))
-    known = metric is not None and (metric.cutoff != "required" if k is None else _counts(k))
-    if metric is None or not known or (k is not None and metric.cutoff == "none"):
-        spelt = ", ".join(repr(word) for one in RANKING_METRICS.values() for word in one.spellings)
-        raise ValueError(f"name must be one of {spelt}, with k a number from 1, got {name!r}")
+    return get_metric(name, RANKING_METRICS)
+
+
+def get_metric(
+    name: Any,
+    metrics: dict[str, Metric] = METRICS,
+    argument: str = "metric",
+    k: int | None = None,
+) -> Metric:
+    """Return the metric called `name` among `metrics`, or raise an error that names `argument`.
+
+    `k` is the cutoff of lists where the name has none but needs one.
+    """
+    match = _NAME.fullmatch(name) if isinstance(name, str) else None
+    written, brackets, at, dotted = match.groups() if match else ("", None, None, None)
+    cutoff = dotted if at is None else at
+    lower = written.lower()
+    metric = metrics.get(_ALIASES.get(lower, lower))
+    if metric is None or not _takes_cutoff(metric, cutoff, k):
+        valid = ", ".join(s for each in metrics.values() for s in each.spellings)
+        raise ValueError(
+            f"unknown {argument}: {name!r}; valid names, with a positive integer k: {valid}"
+        )
     arguments: dict[str, Any] = {} if brackets is None else _options(metric, name, brackets)
-    if base in _LINEAR or lower in _LINEAR:
+    if written in _LINEAR_NAMES or lower in _LINEAR_NAMES:
         arguments.setdefault("gain", "linear")
-    if k is not None:
-        arguments["k"] = int(k)
-    if lower in RANKING_METRICS and base not in _LINEAR:
-        name = lower + name[len(base) :]
-    if not arguments:
-        return replace(metric, name=name)
-    return replace(metric, name=name, function=partial(metric.function, **arguments))
+    if lower in METRICS and written not in _LINEAR_NAMES:
+        name = lower + name[len(written) :]
+    if cutoff is not None:
+        k = int(cutoff)
+    elif k is not None and (metric.cutoff == "required" or metric.base == "ndcg"):
+        name += f"@{k}"
+    else:
+        k = None
+    if k is not None and metric.kind == "ranking":
+        arguments["k"] = k
+    function = partial(metric.function, **arguments) if arguments else metric.function
+    return replace(metric, name=name, function=function, k=k)
 
 
-def _counts(k: str) -> bool:
-    return k.isascii() and k.isdigit() and len(k) < _MOST_DIGITS and int(k) > 0
+def _takes_cutoff(metric: Metric, cutoff: str | None, k: int | None) -> bool:
+    """Return whether a metric can have the cutoff that a name gives."""
+    if cutoff is None:
+        return metric.cutoff != "required" or k is not None
+    is_count = cutoff.isascii() and cutoff.isdigit() and len(cutoff) <= _MAX_DIGITS
+    return metric.cutoff != "none" and is_count and int(cutoff) > 0
 
 
-def _options(metric: RankingMetric, name: str, brackets: str) -> dict[str, Any]:
-    """Return the arguments of a metric that its name gives in brackets."""
-    found: dict[str, Any] = {}
-    for part in filter(None, map(str.strip, brackets.split(","))):
-        key, _, text = (word.strip() for word in part.partition("="))
+def _options(metric: Metric, name: str, brackets: str) -> dict[str, Any]:
+    """Return the arguments of a metric that its name sets in brackets."""
+    arguments: dict[str, Any] = {}
+    for option in filter(None, map(str.strip, brackets.split(","))):
+        key, _, text = (side.strip() for side in option.partition("="))
         if key not in metric.options:
-            listed = ", ".join(metric.options) or "none"
-            raise ValueError(f"name={name!r}: {key!r} is no option of it, which are: {listed}")
+            valid = ", ".join(metric.options) or "none"
+            raise ValueError(f"name={name!r}: unknown option {key!r}; valid options: {valid}")
         value: Any = text.strip("'\"")
         if key in ("dcg", "gain"):
-            key, value = "gain", one_of(key, _GAINS.get(value, value), GAINS)
+            key, value = "gain", one_of(key, _GAIN_NAMES.get(value, value), GAINS)
         elif not (key == "rel" and value == "top"):
             try:
                 value = float(value)
             except ValueError:
                 raise ValueError(f"name={name!r}: {key} must be a number, got {text!r}") from None
-        found[_ARGUMENTS.get(key, key)] = value
-    return found
+        arguments[_ARGUMENTS.get(key, key)] = value
+    return arguments
 
 
-def ranking_metrics(names: str | Sequence[str]) -> list[RankingMetric]:
+def ranking_metrics(names: str | Sequence[str]) -> list[Metric]:
     """Return the ranking metrics of several names, each once.
 
     Parameters
     ----------
     names : str or sequence of str
         Names that :func:`ranking_metric` knows, in a list or between commas. A number alone is
-        another cut-off of the name before it.
+        another cutoff of the name before it.
 
     Examples
     --------
     >>> [metric.name for metric in ranking_metrics("map, P@5,10, AP(rel=2)")]
     ['map', 'P@5', 'P@10', 'AP(rel=2)']
     """
+    return get_metrics(names, RANKING_METRICS)
+
+
+def get_metrics(
+    names: Any,
+    metrics: dict[str, Metric] = METRICS,
+    argument: str = "metrics",
+    k: int | None = None,
+) -> list[Metric]:
+    """Return the metrics of names, in a list or between commas, each once: see `get_metric`."""
     if not isinstance(names, Iterable):
-        raise TypeError(f"metrics must be names of metrics, got {names!r}")
-    listed = [names] if isinstance(names, str) else list(names)
-    found: dict[str, RankingMetric] = {}
-    for text in listed:
-        before = ""
+        raise TypeError(f"{argument} must be names of metrics, got {names!r}")
+    chosen: dict[str, Metric] = {}
+    for text in [names] if isinstance(names, str) else names:
+        base = ""
         # Commas within brackets stand between options.
-        for word in re.split(r",(?![^()]*\))", text) if isinstance(text, str) else [text]:
-            one = word.strip() if isinstance(word, str) else word
-            if before and one.isascii() and one.isdigit():
-                one = f"{before}@{one}"
-            before = one.rpartition("@")[0] if isinstance(one, str) else ""
-            found.setdefault(one, ranking_metric(one))
-    if not found:
-        raise ValueError("metrics must name at least one metric, got none")
-    return list(found.values())
+        for name in re.split(r",(?![^()]*\))", text) if isinstance(text, str) else [text]:
+            if isinstance(name, str):
+                name = name.strip()
+                name = f"{base}@{name}" if base and name.isascii() and name.isdigit() else name
+                base = name.rpartition("@")[0]
+            metric = get_metric(name, metrics, argument, k)
+            chosen.setdefault(metric.name, metric)
+    if not chosen:
+        raise ValueError(f"{argument} must name at least one metric, got none")
+    return list(chosen.values())
+
+
+def metric_title(name: str) -> str:
+    """Return a metric or a loss of a training history as people call it, such as "NDCG@10"."""
+    if name in _LOSS_TITLES:
+        return _LOSS_TITLES[name]
+    try:
+        return get_metric(name).title
+    except ValueError:
+        return METRICS[name].label if name in METRICS else name.replace("_", " ")
 
 
 def first_metric(eval_metric: Any) -> Any:
@@ -260,42 +362,42 @@ def metrics_by_name(eval_metric: Any, check: Callable[[Any], object]) -> dict[st
     `check` raises where a name is not known.
     """
     several = isinstance(eval_metric, (list, tuple))
-    found: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     for metric in eval_metric if several else [eval_metric]:
         if not callable(metric):
             check(metric)
         name = metric_name(metric)
-        if name in found:
+        if name in named:
             raise ValueError(
                 f"eval_metric has two metrics of the name {name!r}; a function's is its __name__"
             )
-        found[name] = metric
-    if not found:
+        named[name] = metric
+    if not named:
         raise ValueError("eval_metric is an empty list: name at least one metric")
-    return found
+    return named
 
 
 def metric_name(metric: Any) -> str:
     """Return the name of an `eval_metric`, "metric" for a function that has none."""
     if isinstance(metric, str):
         return metric
-    # A `RankingMetric` has a name instead.
+    # A `Metric` has a name instead.
     return str(getattr(metric, "__name__", None) or getattr(metric, "name", "metric"))
 
 
 def storable_metric(eval_metric: Any) -> Any:
     """Return an `eval_metric` as files hold it: the library's own ranking metrics by name."""
     if isinstance(eval_metric, (list, tuple)):
-        return [storable_metric(one) for one in eval_metric]
-    if isinstance(eval_metric, RankingMetric):
+        return [storable_metric(metric) for metric in eval_metric]
+    if isinstance(eval_metric, Metric):
         return eval_metric.name
     function, options = eval_metric, {}
     if isinstance(eval_metric, partial) and not eval_metric.args:
         function, options = eval_metric.func, eval_metric.keywords
     for metric in RANKING_METRICS.values():
         if metric.function is function and options.keys() <= {"k"}:
-            cutoff = f"@{options['k']}" if "k" in options else ""
-            return metric.name + (cutoff or ("@10" if metric.cutoff == "required" else ""))
+            k = options.get("k", 10 if metric.cutoff == "required" else None)
+            return metric.name if k is None else f"{metric.name}@{k}"
     return eval_metric
 
 
@@ -307,8 +409,11 @@ def larger_is_better(metric: Any, default: bool = False) -> bool:
     """
     metric = first_metric(metric)
     if isinstance(metric, str):
-        named = CLASSIFICATION_METRICS.get(metric) or ranking_metric(metric)
-        return named.larger_is_better
+        return get_metric(metric, k=1).larger_is_better
+    if hasattr(metric, "larger_is_better"):
+        return bool(metric.larger_is_better)
     function = metric.func if isinstance(metric, partial) else metric
-    known = (larger for one, larger in _DIRECTIONS.items() if one is function)
-    return bool(getattr(metric, "larger_is_better", next(known, default)))
+    if function is average_rank:
+        return False
+    registered = (m.larger_is_better for m in METRICS.values() if m.function is function)
+    return next(registered, default)

@@ -15,9 +15,9 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize, text_table
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
-from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metrics
+from edgewise.metrics.registry import RUN_METRICS, get_metrics
 from edgewise.metrics.significance import (
-    RandomisationResult,
+    RandomizationResult,
     randomization_test,
     share_interval,
 )
@@ -116,7 +116,7 @@ def evaluate_run(
     >>> evaluate_run(qrels, run, ["map", "recall@2"]).means
     {'map': 0.25, 'recall@2': 0.5}
     """
-    chosen = run_metrics(metrics)
+    chosen = get_metrics(metrics, RUN_METRICS)
     if gain is not None:
         one_of("gain", gain, GAINS)
     one_of("ties", ties, TIES)
@@ -174,7 +174,7 @@ class Evaluation:
         return {name: one.intervals for name, one in self.runs.items()}
 
     @cached_property
-    def tests(self) -> dict[str, dict[str, RandomisationResult]]:
+    def tests(self) -> dict[str, dict[str, RandomizationResult]]:
         """Paired randomization tests of the other runs against `baseline`, by run and metric."""
         base = self.runs[self.baseline].values
         return {
@@ -293,7 +293,7 @@ def evaluate(
     mine          +0.5000 (0.2500)  +0.6667 (0.5000)
     """
     judged = as_qrels(qrels)
-    chosen = [metric.name for metric in run_metrics(metrics)]
+    chosen = [metric.name for metric in get_metrics(metrics, RUN_METRICS)]
     named = runs if isinstance(runs, Mapping) and not _is_nested(runs) else {"run": runs}
     if not named:
         raise ValueError("runs must have at least one run, got none")
@@ -365,17 +365,6 @@ def _triples(given: Any, what: str, column: str) -> tuple[NDArray, NDArray, Real
     if len(set(zip(queries.tolist(), docs.tolist(), strict=True))) < len(queries):
         raise ValueError(f"{what} must have each document of a query once")
     return queries, docs, finite_numbers(f"{what}: {column}", columns[2], len(queries))
-
-
-def run_metrics(names: str | Sequence[str]) -> list[RankingMetric]:
-    """Return the metrics of some names, each once, or raise unless all are defined for runs."""
-    found = ranking_metrics(names)
-    for metric in found:
-        if not metric.for_runs:
-            known = [one for one in RANKING_METRICS.values() if one.for_runs]
-            listed = ", ".join(word for one in known for word in one.spellings)
-            raise ValueError(f"metrics must be names out of {listed}, got {metric.name!r}")
-    return found
 
 
 def _joined(qrels: "Qrels", run: "Run", known: NDArray[np.bool_], ties: str) -> tuple[Lists, Reals]:

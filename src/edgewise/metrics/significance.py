@@ -36,7 +36,7 @@ def share_interval(values: Reals) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True)
-class RandomisationResult:
+class RandomizationResult:
     """The result of a paired randomization test.
 
     Attributes
@@ -59,7 +59,7 @@ class RandomisationResult:
 
 def randomization_test(
     a: ArrayLike, b: ArrayLike, n_draws: int = 10_000, random_state: Any = None
-) -> RandomisationResult:
+) -> RandomizationResult:
     """Test whether two rankers have the same mean, by a paired two-sided randomization test.
 
     Under the null hypothesis, swapping a query's two values, which changes the sign of its
@@ -80,7 +80,7 @@ def randomization_test(
     Examples
     --------
     >>> randomization_test([0.9, 0.8, 0.7], [0.5, 0.6, 0.6])  # 2 of the 8 assignments
-    RandomisationResult(mean_difference=0.2333..., p_value=0.25, n_queries=3, exact=True)
+    RandomizationResult(mean_difference=0.2333..., p_value=0.25, n_queries=3, exact=True)
     """
     n_draws = integer("n_draws", n_draws, 1)
     differences = _differences(a, b)
@@ -102,7 +102,7 @@ def randomization_test(
         sums = sizes.sum() - 2.0 * (flips @ sizes)
         count += int((np.abs(sums) >= least).sum())
     p_value = count / total if exact else (1 + count) / (1 + total)
-    return RandomisationResult(float(differences.mean()), p_value, len(differences), exact)
+    return RandomizationResult(float(differences.mean()), p_value, len(differences), exact)
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> Reals:

@@ -14,7 +14,7 @@ from edgewise.online.pool import Pool
 
 Codes = NDArray[np.intp]
 
-_PENALIzE = ("mistakes", "always")
+_PENALIZE = ("mistakes", "always")
 _BOUNDS = ("best", "each", "total", "weights")
 
 
@@ -81,7 +81,7 @@ class WeightedMajority(Pool):
         n_experts = integer("n_experts", n_experts, 1)
         beta = positive("beta", self.beta, below=1.0)
         labels = _checked_labels(self.labels)
-        always = one_of("penalize", self.penalize, _PENALIzE) == "always"
+        always = one_of("penalize", self.penalize, _PENALIZE) == "always"
         self._rng = generator(self.random_state)
         self._draw, self._always = self._rng.random(), always
         self.beta_, self.labels_, self.n_experts_ = beta, labels, n_experts

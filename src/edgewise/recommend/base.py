@@ -448,7 +448,7 @@ class Recommender(Storable, ABC):
         >>> report.section("errors").title
         'Errors'
         """
-        from edgewise.recommend.evaluation.evaluator import Evaluator, metrics_named
+        from edgewise.recommend.evaluation.evaluator import Evaluator, recommender_metrics
         from edgewise.recommend.evaluation.exposure import exposure
         from edgewise.report import recommender_report, reported
 
@@ -462,10 +462,10 @@ class Recommender(Storable, ABC):
                 n_users = _REPORT_USERS
                 drawn = np.random.default_rng(0).choice(users, n_users, replace=False)
                 few = Evaluator(self, ratings.take(np.isin(ratings.users, drawn)), "mean")
-            errors = metrics_named(["rmse", "mae", "one_zero_best", "disagreement"], 10)
+            errors = recommender_metrics(["rmse", "mae", "one_zero_best", "disagreement"], 10)
             values = judged.measured(errors, None)
             lists = ["ndcg", "precision", "recall", "hit_rate", "catalog_coverage"]
-            values |= few.measured(metrics_named(lists, 10), None)
+            values |= few.measured(recommender_metrics(lists, 10), None)
             spans = {name: (one.value, one.half_interval) for name, one in values.items()}
             there = few.user_places[np.unique(few.test.users)]
             there = there[self._known(there, None)]

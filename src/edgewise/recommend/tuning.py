@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from edgewise.common.checks import flag, generator, integer, one_of, positive
+from edgewise.metrics import Metric
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
 from edgewise.recommend.evaluation.catalog import defined_mean
@@ -20,7 +21,7 @@ from edgewise.recommend.evaluation.comparison import (
     evaluate_on_splits,
     splits_of,
 )
-from edgewise.recommend.evaluation.evaluator import RecommenderMetric, check_relevant, metrics_named
+from edgewise.recommend.evaluation.evaluator import check_relevant, recommender_metrics
 
 
 @dataclass(eq=False, repr=False)
@@ -125,7 +126,7 @@ class RecommenderSearch(BaseEstimator):
         self,
         models: list[tuple[str, Recommender]],
         splits: tuple[Iterable[Split], int],
-        metric: RecommenderMetric,
+        metric: Metric,
         start: float,
         rng: np.random.Generator,
     ) -> list[list[Run]]:
@@ -160,14 +161,14 @@ class RecommenderSearch(BaseEstimator):
             raise NotFittedError("there is no best estimator yet: call fit, with refit=True")
         return self.best_estimator_
 
-    def _checked(self) -> RecommenderMetric:
+    def _checked(self) -> Metric:
         """Return the metric to choose by, or raise if a parameter is wrong."""
         if not isinstance(self.estimator, Recommender):
             raise TypeError(f"estimator must be a recommender, got {type(self.estimator).__name__}")
         if not isinstance(self.metric, str):
             raise TypeError(f"metric must be the name of a metric, got {self.metric!r}")
-        (metric,) = metrics_named(self.metric, self.k, "metric")
-        if metric.evaluates == "ratings" and self.estimator.predicts != "rating":
+        (metric,) = recommender_metrics(self.metric, self.k, "metric")
+        if metric.kind == "ratings" and self.estimator.predicts != "rating":
             raise ValueError(
                 f"metric must not be {self.metric!r} for a {type(self.estimator).__name__}, which "
                 "predicts scores, not ratings: 'ndcg' would do"
@@ -200,7 +201,7 @@ class RecommenderSearch(BaseEstimator):
 
 
 def _results(
-    candidates: list[dict[str, Any]], runs: list[list[Run]], metric: RecommenderMetric
+    candidates: list[dict[str, Any]], runs: list[list[Run]], metric: Metric
 ) -> list[dict[str, Any]]:
     """Return one row per candidate, with its rank."""
     values = [np.array([run.values[metric.name] for run in each]) for each in runs]

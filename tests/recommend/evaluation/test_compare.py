@@ -221,7 +221,7 @@ def test_progress(capsys):
         ({"ratings": []}, "ratings must be Ratings, or pairs"),
         ({"ratings": [1, 2]}, "ratings must be Ratings, or pairs"),
         ({"n_folds": 1}, "n_folds must be"),
-        ({"metrics": "best"}, "metrics must be among"),
+        ({"metrics": "best"}, "unknown metrics"),
         ({"relevant": float("nan")}, "relevant must be"),
         ({"unknown": None}, "unknown must be one of"),
     ],

@@ -47,7 +47,7 @@ def test_values_of_users_add_up_to_those_of_all(parts):
 def test_values_of_a_user_do_not_depend_on_who_else_is_tested(parts):
     train, test = parts
     model = ItemKNN(5).fit(train)
-    names = ["rmse", "ap", "ndcg", "hit_rate", "auc", "average_popularity"]
+    names = ["rmse", "map_top", "ndcg", "hit_rate", "auc", "average_popularity"]
     whole = evaluate(model, test, names, per_user=True)
     few = evaluate(model, test.take(test.users % 3 == 0), names, relevant=4, per_user=True)
     mine = np.isin(whole.users, few.users)

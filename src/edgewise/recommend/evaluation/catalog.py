@@ -15,21 +15,20 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Exacts, Indices, Reals
 from edgewise.metrics import (
     Lists,
+    Metric,
     average_popularity,
     catalog_coverage,
     diversity,
     gini,
     novelty,
-    ranking_metric,
 )
 from edgewise.metrics.ranks import TieGroups
 from edgewise.recommend.evaluation.users import Measured, UserSums
 from edgewise.recommend.lists import best_of
 
 if TYPE_CHECKING:
-    from edgewise.recommend.evaluation.evaluator import Evaluator, RecommenderMetric
+    from edgewise.recommend.evaluation.evaluator import Evaluator
 
-_LIST_METRICS = ("catalog_coverage", "gini", "average_popularity", "novelty", "diversity")
 _BY_POSITION = ("ndcg", "precision", "recall", "hit_rate", "success", "map", "mrr", "auc")
 
 # Blocks of users are sized to at most this many scores.
@@ -37,12 +36,12 @@ _ENTRIES = 1 << 21
 
 
 def list_values(
-    evaluator: "Evaluator", metrics: "list[RecommenderMetric]", relevant: float
+    evaluator: "Evaluator", metrics: list[Metric], relevant: float
 ) -> dict[str, Measured]:
     """Return metrics of the lists that the model recommends to the users of the test, by name."""
     users = _TestUsers(evaluator, relevant)
-    ranked = [one for one in metrics if one.base not in _LIST_METRICS]
-    others = [one for one in metrics if one.base in _LIST_METRICS]
+    ranked = [one for one in metrics if one.kind == "ranking"]
+    others = [one for one in metrics if one.kind == "catalog"]
     longest = max((one.k or 0 for one in others), default=0)
     values = {one.name: np.full(evaluator.test.n_users, np.nan) for one in ranked}
     lists: list[Indices] = []
@@ -142,19 +141,20 @@ class _RelevantItems:
     inside: Exacts
     before: Exacts
 
-    def by_position(self, metric: "RecommenderMetric") -> Reals:
+    def by_position(self, metric: Metric) -> Reals:
         """Return the value of each user; NaN without a relevant item, or where undefined."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            values = self._values(metric.base, metric.k or 0)
+            values = self._values(metric.base, metric.k)
         return np.where(self.relevant > 0, values, np.nan)
 
-    def _values(self, base: str, k: int) -> Reals:
+    def _values(self, base: str, cutoff: int | None) -> Reals:
         if base == "auc":
             return 1.0 - self._wrong() / (self.relevant * self.others)
+        k = self.scores.shape[1] if cutoff is None else cutoff
         if base == "map":
-            return self._sums(self._precisions()) / self.relevant
+            return self._sums(self._precisions(k)) / self.relevant
         if base == "mrr":
-            return self._of_first(np.reciprocal)
+            return self._of_first(lambda ranks: (ranks <= k) / ranks)
         if base in ("hit_rate", "success"):
             return self._of_first(lambda ranks: (ranks <= k).astype(np.float64))
         discounts = 1.0 / np.log2(np.arange(2, k + 2))
@@ -164,7 +164,7 @@ class _RelevantItems:
             return gained / best[np.minimum(self.relevant, k).astype(np.intp)]
         return gained / (k if base == "precision" else self.relevant)
 
-    def ranked(self, metric: "RecommenderMetric") -> Reals:
+    def ranked(self, metric: Metric) -> Reals:
         """Return the value of each user, as `by_position` does, by ranking whole lists."""
         row, item = self.pairs
         found = np.full(len(self.scores), np.nan)
@@ -181,8 +181,7 @@ class _RelevantItems:
             returned=np.arange(len(users)) < len(users) - len(missed),
         )
         scores = np.concatenate([self.scores[on_list], np.zeros(len(missed))])
-        function = ranking_metric(metric.name).function
-        found[lists.queries] = function(lists, scores, empty="skip", per_query=True)
+        found[lists.queries] = metric.function(lists, scores, empty="skip", per_query=True)
         return found
 
     def _sums(self, values: Reals) -> Reals:
@@ -196,7 +195,7 @@ class _RelevantItems:
             *(part[first] for part in (self.row, self.above, self.tied, self.inside))
         )
         values = np.zeros(len(self.scores))
-        values[groups.query] = groups.worth_of_first(worth)
+        values[groups.query] = groups.expected_value_at_first(worth)
         return values
 
     def _gains(self, weights: Reals) -> Reals:
@@ -206,14 +205,15 @@ class _RelevantItems:
         high = ends[np.minimum(self.above + self.tied, last)]
         return self.inside / self.tied * (high - ends[np.minimum(self.above, last)])
 
-    def _precisions(self) -> Reals:
-        """Return the expected sum of precisions at relevant items (``mean_average_precision``)."""
+    def _precisions(self, k: int) -> Reals:
+        """Return the expected sum of precisions at the relevant items of the top k, by group."""
         starts = np.cumsum(self.tied) - self.tied
         group = np.repeat(np.arange(len(self.tied)), self.tied)
         step = np.arange(len(group)) - starts[group]
         slope = (self.inside - 1) / np.maximum(self.tied - 1, 1)
         expected = (self.before + 1)[group] + step * slope[group]
-        sums = np.add.reduceat(expected / (self.above[group] + step + 1), starts)
+        rank = self.above[group] + step + 1
+        sums = np.add.reduceat(np.where(rank <= k, expected / rank, 0.0), starts)
         return self.inside / self.tied * sums
 
     def _wrong(self) -> Reals:
@@ -257,7 +257,7 @@ def mean_of(values: Reals) -> Measured:
 
 
 def _list_value(
-    metric: "RecommenderMetric", evaluator: "Evaluator", users: Indices, lists: list[Indices]
+    metric: Metric, evaluator: "Evaluator", users: Indices, lists: list[Indices]
 ) -> Measured:
     """Return a metric of the lists of users, by test index; NaN if nothing is recommended."""
     ratings = evaluator.model.ratings_

@@ -17,6 +17,7 @@ from edgewise.common.compiled import compiling
 from edgewise.common.dtypes import Reals
 from edgewise.common.progress import progress
 from edgewise.common.text import pluralize, text_table
+from edgewise.metrics import METRICS, Metric
 from edgewise.metrics.significance import Z95
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender
@@ -25,11 +26,10 @@ from edgewise.recommend.evaluation.evaluator import (
     BEST,
     DEFAULT_METRICS,
     LEVEL,
-    METRICS,
     Evaluator,
-    RecommenderMetric,
     check_relevant,
-    metrics_named,
+    output_variants,
+    recommender_metrics,
 )
 from edgewise.recommend.evaluation.users import Difference, UserSums, difference, pooled
 
@@ -100,8 +100,8 @@ def compare(
     'BiasBaseline'
     """
     named = _named_models(models)
-    chosen = metrics_named(metrics, k)
-    needed = tuple(dict.fromkeys(one for metric in chosen for one in metric.choices))
+    chosen = recommender_metrics(metrics, k)
+    needed = tuple(dict.fromkeys(one for metric in chosen for one in output_variants(metric)))
     check_relevant(relevant)
     one_of("unknown", unknown, UNKNOWN)
     one_of("by", by, COMPARE_BY)
@@ -318,7 +318,7 @@ class RecommenderComparison:
 
 def larger_is_better(metric: str) -> bool:
     """Return whether a larger value of a metric or time is better."""
-    return metric not in TIMES and metrics_named(metric, 1)[0].larger_is_better
+    return metric not in TIMES and recommender_metrics(metric, 1)[0].larger_is_better
 
 
 def _title(name: str) -> list[str]:
@@ -340,7 +340,7 @@ def _wrapped(names: list[str], columns: list[list[str]]) -> str:
 
 
 def _gathered(
-    models: Iterable[str], runs: "list[list[Run]]", metrics: tuple[RecommenderMetric, ...]
+    models: Iterable[str], runs: "list[list[Run]]", metrics: tuple[Metric, ...]
 ) -> tuple[dict[str, dict[str, Reals]], dict[str, dict[str, str]], dict[str, dict[str, UserSums]]]:
     """Return the values of all folds by model and metric, the outputs in use, and sums by user."""
     folds: dict[str, dict[str, Reals]] = {}
@@ -350,11 +350,11 @@ def _gathered(
         found = {name: np.array([row.values[name] for row in rows]) for name in rows[0].values}
         folds[model], outputs[model], users[model] = {}, {}, {}
         for metric in metrics:
-            means = [defined_mean(found[one.name]) for one in metric.choices]
+            means = [defined_mean(found[one.name]) for one in output_variants(metric)]
             # NaN sorts last.
-            taken = metric.choices[int(np.argsort(means, kind="stable")[0])]
+            taken = output_variants(metric)[int(np.argsort(means, kind="stable")[0])]
             folds[model][metric.name] = found[taken.name]
-            if len(metric.choices) > 1 and not np.isnan(found[taken.name]).all():
+            if metric.base.endswith(BEST) and not np.isnan(found[taken.name]).all():
                 outputs[model][metric.name] = "level" if LEVEL in taken.name else "expected"
             parts = [(row.users, row.sums[taken.name]) for row in rows if taken.name in row.sums]
             if parts:
@@ -418,7 +418,7 @@ def evaluate_on_splits(
     argument: str,
     models: Sequence[tuple[str, Recommender]],
     splits: tuple[Iterable[Split], int],
-    metrics: tuple[RecommenderMetric, ...],
+    metrics: tuple[Metric, ...],
     relevant: float | None,
     unknown: str,
     verbose: int,
@@ -444,7 +444,7 @@ def _run(
     model: Recommender,
     train: Ratings,
     test: Ratings,
-    metrics: tuple[RecommenderMetric, ...],
+    metrics: tuple[Metric, ...],
     relevant: float | None,
     unknown: str,
 ) -> Run:

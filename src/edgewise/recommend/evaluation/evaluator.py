@@ -1,8 +1,7 @@
 """One fitted model on test ratings: the metrics by name, and their values."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Iterable
+from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, overload
 
@@ -11,97 +10,48 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import flag, integer, one_of
 from edgewise.common.dtypes import Reals
-from edgewise.metrics import RANKING_METRICS, Lists, mean_average_precision
+from edgewise.metrics import METRICS, Lists, Metric
 from edgewise.metrics import ratings as errors
+from edgewise.metrics.registry import get_metrics
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
 from edgewise.recommend.evaluation.catalog import list_values, mean_of
 from edgewise.recommend.evaluation.users import Measured, UserSums, UserValues
 
-_ORDER_METRICS: dict[str, Callable[..., Any]] = {
-    **{name: RANKING_METRICS[name].function for name in ("disagreement", "prot", "coverage")},
-    "ap": partial(mean_average_precision, relevant="top"),
-}
-
 BEST, LEVEL = "_best", "_level"
 
-
-@dataclass(frozen=True)
-class RecommenderMetric:
-    """A metric by name: what it evaluates, its direction, and its cut-off if it takes one.
-
-    `evaluates` is "ratings" (predictions of test pairs), "order" (of each user's test items) or
-    "lists" (recommended out of the whole catalog).
-    """
-
-    base: str
-    evaluates: str
-    larger_is_better: bool = True
-    cut: bool = False
-    k: int | None = None
-
-    @property
-    def name(self) -> str:
-        """The name in results, with "@k" if there is a cut-off."""
-        return self.base if self.k is None else f"{self.base}@{self.k}"
-
-    @property
-    def choices(self) -> tuple["RecommenderMetric", ...]:
-        """The metrics that a "best" one takes the better of: of the expectation and the level."""
-        if not self.base.endswith(BEST):
-            return (self,)
-        stem = self.base.removesuffix(BEST)
-        return METRICS[stem], METRICS[stem + LEVEL]
-
-
-def _metrics(evaluates: str, *names: str, **settings: bool) -> dict[str, RecommenderMetric]:
-    return {name: RecommenderMetric(name, evaluates, **settings) for name in names}
-
-
-METRICS: dict[str, RecommenderMetric] = {
-    **_metrics("ratings", "rmse", larger_is_better=False),
-    **_metrics("ratings", "mae", "mae_level", "mae_best", larger_is_better=False),
-    **_metrics("ratings", "nmae", "nmae_level", "nmae_best", larger_is_better=False),
-    **_metrics("ratings", "one_zero", "one_zero_level", "one_zero_best", larger_is_better=False),
-    **_metrics("order", "disagreement", larger_is_better=False),
-    **_metrics("order", "ap", "prot", "coverage"),
-    **_metrics("lists", "ndcg", "precision", "recall", "hit_rate", cut=True),
-    **_metrics("lists", "map", "mrr", "auc"),
-    **_metrics("lists", "catalog_coverage", "novelty", "diversity", cut=True),
-    **_metrics("lists", "average_popularity", "gini", cut=True, larger_is_better=False),
+RECOMMENDER_METRICS = {
+    name: metric for name, metric in METRICS.items() if metric.kind != "classification"
 }
-DEFAULT_METRICS = tuple(METRICS)
-"""The metrics of ``evaluate`` by default: all but those that rank every list as a whole."""
+"""The metrics that a name, without an "@k", can stand for."""
 
-METRICS |= {
-    name: RecommenderMetric(name, "lists", metric.larger_is_better, metric.cutoff == "required")
-    for name, metric in RANKING_METRICS.items()
-    if metric.for_runs and name not in METRICS
-}
-"""All metrics by name; names with a cut-off may end in "@k"."""
+ORDER_METRICS = ("disagreement", "map_top", "prot", "precision_at_full_recall")
+"""The metrics of the order of each user's test items; other ranking metrics are of lists."""
 
-
-def metrics_named(metrics: Any, k: Any, argument: str = "metrics") -> tuple[RecommenderMetric, ...]:
-    """Return the metrics of these names, each once; `argument` is what errors call them."""
-    integer("k", k, 1)
-    names = [metrics] if isinstance(metrics, str) else metrics
-    if not isinstance(names, Iterable):
-        raise TypeError(f"{argument} must be names of metrics, got {metrics!r}")
-    found = dict.fromkeys(_named(name, int(k), argument) for name in names)
-    if not found:
-        raise ValueError(f"{argument} must name at least one metric, got none")
-    return tuple(found)
+DEFAULT_METRICS = (
+    *(name for name, metric in METRICS.items() if metric.kind == "ratings"),
+    *ORDER_METRICS,
+    *("ndcg", "precision", "recall", "hit_rate", "map", "mrr", "auc"),
+    *(name for name, metric in METRICS.items() if metric.kind == "catalog"),
+)
+"""The metrics of ``evaluate`` by default: all except those that must rank every list completely."""
 
 
-def _named(name: Any, k: int, argument: str) -> RecommenderMetric:
-    base, at, cut = name.partition("@") if isinstance(name, str) else ("", "", "")
-    metric = METRICS.get(base)
-    if metric is not None and not at:
-        return replace(metric, k=k if metric.cut else None)
-    if metric is not None and metric.cut and cut.isascii() and cut.isdigit() and int(cut) > 0:
-        return replace(metric, k=int(cut))
-    listed = ", ".join(one.base + ("[@k]" if one.cut else "") for one in METRICS.values())
-    raise ValueError(f"{argument} must be among {listed}, got {name!r}")
+def recommender_metrics(metrics: Any, k: Any, argument: str = "metrics") -> tuple[Metric, ...]:
+    """Return the metrics of these names, each once; `k` is the cutoff of names without one."""
+    chosen = get_metrics(metrics, RECOMMENDER_METRICS, argument, integer("k", k, 1))
+    for metric in chosen:
+        if "rel=" in metric.name.replace(" ", ""):
+            raise ValueError(f"{argument}: {metric.name!r} sets rel; set relevant instead")
+    return tuple(chosen)
+
+
+def output_variants(metric: Metric) -> tuple[Metric, ...]:
+    """Return the metrics of which a "best" one is the better: of expectations and of levels."""
+    if not metric.base.endswith(BEST):
+        return (metric,)
+    stem = metric.base.removesuffix(BEST)
+    return METRICS[stem], METRICS[stem + LEVEL]
 
 
 @overload
@@ -147,10 +97,12 @@ def evaluate(
       "one_zero" (share of wrong levels). With "_level" they are of the predicted level, the nearest
       to the prediction or the model's own; with "_best" the smaller.
     - The order of each user's test items (Iyer 1999 section 5.2.4), where the user's highest rating
-      is good: "disagreement", "ap", "prot", "coverage". Users with equal ratings are skipped.
+      is good: "disagreement", "map_top" (mean average precision), "prot" (reciprocal rank) and
+      "precision_at_full_recall". Users with equal ratings are skipped.
     - Lists out of the whole catalog, without items that the user rated in training: "ndcg",
       "precision", "recall" and "hit_rate" (any relevant item on the list) at k, "map", "mrr" and
-      "auc", or any metric of TREC runs, such as "err", in ten times the time. Relevant items that
+      "auc", or any other metric of TREC runs, such as "err", in ten times the time. Names are those
+      of :func:`edgewise.metrics.ranking_metric`, such as "map@10" or "P@5". Relevant items that
       training does not know count as missed; users without relevant items are skipped; ties count
       by their expectation.
     - Lists of k items beyond accuracy: "catalog_coverage", "novelty" (in bits) and "diversity";
@@ -163,9 +115,9 @@ def evaluate(
     test : Ratings
         The test ratings. Their weights count in metrics of predicted ratings.
     metrics : str or sequence of str, default all that need no whole lists
-        Names from above; "ndcg@5" has another cut-off than `k`.
+        Names from above; "ndcg@5" has another cutoff than `k`.
     k : int, default 10
-        The cut-off of lists.
+        The cutoff of lists.
     relevant : float or None, default None
         The lowest relevant rating; None is the upper quarter of the scale, which is 4 for 1 to 5,
         and everything if all ratings are equal.
@@ -192,7 +144,7 @@ def evaluate(
     >>> list(found), found["ndcg@1"]
     (['rmse', 'ndcg@1'], 1.0)
     """
-    chosen = metrics_named(metrics, k)
+    chosen = recommender_metrics(metrics, k)
     least = check_relevant(relevant)
     flag("per_user", per_user)
     evaluator = Evaluator(model, test, unknown)
@@ -228,15 +180,11 @@ class Evaluator:
             model._require_known("users", users, self.users)
             model._require_known("items", items, self.items)
 
-    def values(
-        self, metrics: Iterable[RecommenderMetric], relevant: float | None
-    ) -> dict[str, float]:
+    def values(self, metrics: Iterable[Metric], relevant: float | None) -> dict[str, float]:
         """Return the values of metrics by name, in their order."""
         return {name: one.value for name, one in self.measured(metrics, relevant).items()}
 
-    def user_values(
-        self, metrics: Iterable[RecommenderMetric], relevant: float | None
-    ) -> UserValues:
+    def user_values(self, metrics: Iterable[Metric], relevant: float | None) -> UserValues:
         """Return the values of metrics for each user with a test rating."""
         measured = self.measured(metrics, relevant)
         tested = np.unique(self.test.users)
@@ -244,18 +192,16 @@ class Evaluator:
         values = {name: one.values[tested] for name, one in sums.items()}
         return UserValues(self.test.user_ids.values[tested], values, measured)
 
-    def measured(
-        self, metrics: Iterable[RecommenderMetric], relevant: float | None
-    ) -> dict[str, Measured]:
+    def measured(self, metrics: Iterable[Metric], relevant: float | None) -> dict[str, Measured]:
         """Return the values of metrics by name, in their order, with their sums over users."""
         chosen = list(metrics)
         found: dict[str, Measured] = {}
         for one in chosen:
-            if one.evaluates == "ratings":
+            if one.kind == "ratings":
                 found[one.name] = self._rating_error(one)
-            elif one.evaluates == "order":
-                found[one.name] = self._order_value(one.base)
-        lists = [one for one in chosen if one.evaluates == "lists"]
+            elif one.base in ORDER_METRICS:
+                found[one.name] = self._order_value(one)
+        lists = [one for one in chosen if one.name not in found]
         if lists:
             if relevant is None:
                 # The upper quarter of the scale.
@@ -305,10 +251,10 @@ class Evaluator:
         found = model._predicted(*self._ids, self.unknown, model._pair_scores, clip=False)
         return np.asarray(found)
 
-    def _rating_error(self, metric: RecommenderMetric) -> Measured:
+    def _rating_error(self, metric: Metric) -> Measured:
         """Return an error of predicted ratings or levels; NaN if there are none."""
-        if len(metric.choices) > 1:
-            both = [self._rating_error(one) for one in metric.choices]
+        if metric.base.endswith(BEST):
+            both = [self._rating_error(variant) for variant in output_variants(metric)]
             return min(both, key=lambda one: np.inf if np.isnan(one.value) else one.value)
         stem = metric.base.removesuffix(LEVEL)
         by_level = stem != metric.base
@@ -343,11 +289,10 @@ class Evaluator:
     def _test_lists(self) -> Lists:
         return Lists(self.test.values[self.included], self.test.users[self.included])
 
-    def _order_value(self, name: str) -> Measured:
+    def _order_value(self, metric: Metric) -> Measured:
         """Return a metric of the order of each user's test items; NaN if it is undefined."""
         values = np.full(self.test.n_users, np.nan)
         if self.included.any():
             lists, scores = self._test_lists, self.scores[self.included]
-            metric = _ORDER_METRICS[name]
-            values[lists.queries] = metric(lists, scores, empty="skip", per_query=True)
+            values[lists.queries] = metric.function(lists, scores, empty="skip", per_query=True)
         return mean_of(values)
