@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from edgewise.backend.base import LEARN, Question, Targets
+from edgewise.backend.base import MISSING_AUTO, ScanQuery, Targets
 from edgewise.backend.host import HostState
 from edgewise.model import Test
 
@@ -76,13 +76,13 @@ def search(
     per_score=False,
     score_edges=False,
     constant=True,
-    absent=LEARN,
+    absent=MISSING_AUTO,
     gain=False,
     bounds=None,
 ):
     """Return the best cut of each column."""
     criterion = "score" if per_score else "gain" if gain else "edge"
-    question = Question(criterion, constant, absent, score_edges, bounds)
+    question = ScanQuery(criterion, constant, absent, score_edges, bounds)
     return backend.scan(backend.histogram(columns, problem), question)
 
 

@@ -53,9 +53,9 @@ for path in sorted(folder.glob("*.edgewise")):
     found = [getattr(model, name)(rows) for name in calls]
     path.with_suffix(".found").write_bytes(pickle.dumps(found))
 
-from edgewise.backend.choose import compiled_when
+from edgewise.backend.choose import kernels_ready
 
-assert not compiled_when(1e15, "walk", lambda: None)()  # more work than kernels are compiled for
+assert not kernels_ready(1e15, "walk", lambda: None)()  # more work than kernels are compiled for
 assert not Forbidding.names & {name.split(".")[0] for name in sys.modules}
 """
 

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from edgewise.backend.base import LEARN
+from edgewise.backend.base import MISSING_AUTO
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import ReferenceBackend, unpacked
+from edgewise.backend.reference.engine import ReferenceBackend, all_signed
 
 from ..helpers import search
 
@@ -17,7 +17,7 @@ from ..helpers import search
 def all_cuts(values, thresholds, constant, absent):
     """Yield (first bin, missing side, phi of every row) of a column's cuts, first come first."""
     holed = any(math.isnan(value) for value in values)
-    sides = ((1, -1) if absent == LEARN else (absent,)) if holed else (1,)
+    sides = ((1, -1) if absent == MISSING_AUTO else (absent,)) if holed else (1,)
     for first in range(len(thresholds) + 1):
         low = thresholds[first - 1] if first else -math.inf
         for side in sides:
@@ -26,7 +26,7 @@ def all_cuts(values, thresholds, constant, absent):
                 yield first, side, phi
 
 
-def best_cut(signed, values, thresholds, constant=True, scores=None, absent=LEARN):
+def best_cut(signed, values, thresholds, constant=True, scores=None, absent=MISSING_AUTO):
     """Return (edge, first bin, missing side, edges of the score columns) of the best cut.
 
     The edge is the sum over the score columns l of | sum over i of S[i, l] phi(x_i) |; of equal
@@ -42,9 +42,9 @@ def best_cut(signed, values, thresholds, constant=True, scores=None, absent=LEAR
     return best
 
 
-def best_cuts(problem, state, constant=True, scores=None, absent=LEARN):
+def best_cuts(problem, state, constant=True, scores=None, absent=MISSING_AUTO):
     """Return the best cut of each column."""
-    signed = unpacked(state.problem()).tolist()
+    signed = all_signed(state.problem()).tolist()
     return [
         best_cut(signed, problem.X[:, j].tolist(), b.thresholds.tolist(), constant, scores, absent)
         for j, b in enumerate(problem.binned.bins)
@@ -55,7 +55,7 @@ def best_cuts(problem, state, constant=True, scores=None, absent=LEARN):
 OPTIONS = [
     {"constant": constant, "absent": absent, **more}
     for constant, absent, more in product(
-        (True, False), (LEARN, -1, 0, 1), ({}, {"score_edges": True}, {"per_score": True})
+        (True, False), (MISSING_AUTO, -1, 0, 1), ({}, {"score_edges": True}, {"per_score": True})
     )
 ]
 
@@ -80,12 +80,12 @@ def assert_same_candidates(reference, compiled, problem, other, options=OPTIONS)
 def assert_same_problem(a, b):
     """Compare what two problems sum, whatever stands in the rows that do not count."""
     assert a.signed.dtype == b.signed.dtype
-    assert np.array_equal(unpacked(a), unpacked(b))
+    assert np.array_equal(all_signed(a), all_signed(b))
     assert np.array_equal(a.signed_totals, b.signed_totals)
     assert np.array_equal(a.signed_masses, b.signed_masses)
     # The sums are those of the rows that count.
-    assert np.array_equal(a.signed_totals, unpacked(a).sum(axis=0))
-    assert np.array_equal(a.signed_masses, np.abs(unpacked(a)).sum(axis=0))
+    assert np.array_equal(a.signed_totals, all_signed(a).sum(axis=0))
+    assert np.array_equal(a.signed_masses, np.abs(all_signed(a)).sum(axis=0))
 
 
 @contextmanager

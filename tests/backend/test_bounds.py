@@ -5,14 +5,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgewise.backend.base import LEARN, Bounds
+from edgewise.backend.base import MISSING_AUTO, Bounds
 from edgewise.backend.host import SignedProblem, aligned_zeros
-from edgewise.backend.reference.engine import ReferenceBackend, unpacked
+from edgewise.backend.reference.engine import ReferenceBackend, all_signed
 from edgewise.data import as_table, fit_encode
 
 from ..helpers import search, shapes
 
-SIDES = [LEARN, -1, 0, 1]
+SIDES = [MISSING_AUTO, -1, 0, 1]
 
 
 def random_bounds(rng, problem, columns, absent, largest):
@@ -21,7 +21,7 @@ def random_bounds(rng, problem, columns, absent, largest):
     found = []
     for q, j in enumerate(columns.tolist()):
         bins = problem.binned.bins[j]
-        sides = (1, -1) if absent == LEARN else (absent,)
+        sides = (1, -1) if absent == MISSING_AUTO else (absent,)
         cuts = [
             (first, side)
             for first in range(len(bins.thresholds) + 1)
@@ -50,7 +50,7 @@ def best_allowed(problem, signed, columns, bounds, constant, absent):
         sizes = {}
         for first in range(len(thresholds) + 1):
             high = values >= (thresholds[first - 1] if first else -np.inf)
-            for side in ((1, -1) if absent == LEARN else (absent,)) if holed else (1,):
+            for side in ((1, -1) if absent == MISSING_AUTO else (absent,)) if holed else (1,):
                 if first == 0 and side == 1 and not constant:
                     continue
                 phi = np.where(np.isnan(values), side, np.where(high, 1, -1))
@@ -80,7 +80,7 @@ def make(make_problem, shape, absent):
 @given(PROBLEMS, st.booleans(), st.sampled_from(SIDES))
 def test_the_best_of_the_cuts_that_may_be(make_problem, both, shape, constant, absent):
     given, problem, columns, bounds = make(make_problem, shape, absent)
-    signed = unpacked(problem)[:, 0]
+    signed = all_signed(problem)[:, 0]
     expected = best_allowed(given, signed, columns, bounds, constant, absent)
     with both(given.binned) as backend:
         for one in backend:
@@ -114,7 +114,9 @@ def test_compiled_equals_reference(make_problem, both, shape, constant, absent, 
 @given(PROBLEMS, st.booleans(), st.sampled_from([1, 2]))
 def test_both_learn_the_side_of_missing_values(make_problem, both, shape, constant, n_jobs):
     # Without few levels of weights, which make ties likely: of these see below.
-    given, problem, columns, bounds = make(make_problem, {**shape, "weight_levels": None}, LEARN)
+    given, problem, columns, bounds = make(
+        make_problem, {**shape, "weight_levels": None}, MISSING_AUTO
+    )
     assert_equal_to_reference(
         both, given, problem, columns, n_jobs, constant=constant, bounds=bounds
     )
@@ -128,7 +130,7 @@ def test_some_of_the_rows(make_problem, both, shape, absent, share):
     with both(given.binned) as (reference, _):
         part = reference.within(problem, rows)
     assert_equal_to_reference(both, given, part, columns, absent=absent, bounds=bounds)
-    expected = best_allowed(given, unpacked(part)[:, 0], columns, bounds, True, absent)
+    expected = best_allowed(given, all_signed(part)[:, 0], columns, bounds, True, absent)
     with both(given.binned) as (_, compiled):
         found = search(compiled, columns, part, absent=absent, bounds=bounds)
         assert found.edges.tolist() == [best for best, _ in expected]

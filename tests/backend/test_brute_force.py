@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
-from edgewise.backend.base import LEARN, Step
+from edgewise.backend.base import MISSING_AUTO, Step
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import ReferenceBackend, unpacked
+from edgewise.backend.reference.engine import ReferenceBackend, all_signed
 
 from ..helpers import Given, search
 
@@ -29,7 +29,7 @@ shapes = st.fixed_dictionaries(
 
 
 # Where missing values go.
-SIDES = [LEARN, -1, 0, 1]
+SIDES = [MISSING_AUTO, -1, 0, 1]
 
 
 def assert_finds_the_best(backend, problem, brute_force, **options):
@@ -88,7 +88,7 @@ def test_the_constant_wins_where_one_class_weighs_most(make_problem):
     found = search(ReferenceBackend(problem.binned), problem.binned.splittable, state.problem())
     assert (found.first == 0).all()
     assert (found.missing == 1).all()
-    assert (found.edges == np.abs(unpacked(state.problem())).sum()).all()
+    assert (found.edges == np.abs(all_signed(state.problem())).sum()).all()
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "multilabel"])
@@ -114,15 +114,19 @@ def test_a_step_does_what_its_definition_says(make_problem, kind, n_cuts):
             pull += weight * label * np.sign(step.votes[k])
             assert state.weights[k, i] == weight * factor
             assert state.scores[k, i] == sign * step.coefficients[k]
-            assert unpacked(state.problem())[i, k] == round(weight * factor * SEARCH_SCALE) * label
+            assert (
+                all_signed(state.problem())[i, k] == round(weight * factor * SEARCH_SCALE) * label
+            )
             wrong = (state.scores[k, i] > 0) != (label > 0)
             wrong_entries[int(label > 0), k] += wrong * state.row_mass[i]
             row.append(wrong)
         pseudo += abs(pull)
         lost = int(state.scores[:, i].argmax()) != problem.target[i]
         wrong_rows += int(state.row_mass[i]) if (lost if kind == "multiclass" else any(row)) else 0
-    assert np.array_equal(state.whole.signed_totals, unpacked(state.problem()).sum(axis=0))
-    assert np.array_equal(state.whole.signed_masses, np.abs(unpacked(state.problem())).sum(axis=0))
+    assert np.array_equal(state.whole.signed_totals, all_signed(state.problem()).sum(axis=0))
+    assert np.array_equal(
+        state.whole.signed_masses, np.abs(all_signed(state.problem())).sum(axis=0)
+    )
     assert tally.wrong_rows == wrong_rows
     assert np.array_equal(tally.wrong_entries, wrong_entries)
     if n_cuts == 1:

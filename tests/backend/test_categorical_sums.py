@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.backend.reference.engine import unpacked
+from edgewise.backend.reference.engine import all_signed
 from edgewise.data import as_table, fit_encode
 
 from ..helpers import Given, some_rows, sums
@@ -55,17 +55,17 @@ def test_histograms_of_categorical_columns(
     with both(table, n_jobs) as (reference, numba):
         if share is not None:
             problem = reference.within(problem, some_rows(rng, n, share))
-        expected = sums_of_values(table, columns, unpacked(problem))
+        expected = sums_of_values(table, columns, all_signed(problem))
         for backend in (reference, numba):
             found = sums(backend, columns, problem)
             assert found.dtype == np.int64
             assert np.array_equal(found, expected)
         with_mass = replace(heavy.problem(), rows=problem.rows)
-        expected = sums_of_values(table, columns, unpacked(with_mass, mass=True))
+        expected = sums_of_values(table, columns, all_signed(with_mass, mass=True))
         for backend in (reference, numba):
             assert np.array_equal(sums(backend, columns, with_mass, mass=True), expected)
         flipped = reference.flip(problem, [Given(rng.integers(-1, 2, size=n).astype(np.int8))])
-        expected = sums_of_values(table, columns, unpacked(flipped))
+        expected = sums_of_values(table, columns, all_signed(flipped))
         for backend in (reference, numba):
             assert np.array_equal(sums(backend, columns, flipped), expected)
 
@@ -84,6 +84,6 @@ def test_histograms_of_more_values_than_two_bytes_hold(make_problem, both, n_val
         problem = make_problem(0, n=n, d=1, n_scores=n_scores, kind="multilabel").state().problem()
         with both(binned, n_jobs) as (reference, numba):
             for part in (problem, reference.within(problem, some_rows(rng, n, 0.3))):
-                expected = sums_of_values(binned, [0, 1], unpacked(part))
+                expected = sums_of_values(binned, [0, 1], all_signed(part))
                 for backend in (reference, numba):
                     assert np.array_equal(sums(backend, np.array([0, 1]), part), expected)

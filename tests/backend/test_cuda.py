@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from cuda_emulator import HAS_COMPILER, Emulator
 
 from edgewise import AdaBoostMH, Indicator, Product, RankBoost, Selector, Stump, Tree
-from edgewise.backend.choose import using
+from edgewise.backend.choose import use_backend
 from edgewise.backend.cuda.device import Device, gpu, why_no_gpu
 from edgewise.backend.cuda.engine import CudaBackend
 
@@ -58,7 +58,7 @@ def assert_same(model, other):
 
 def assert_same_on(device, make):
     model = make()
-    with using(lambda table, n_jobs: CudaBackend(table, device)):
+    with use_backend(lambda table, n_jobs: CudaBackend(table, device)):
         assert_same(make(), model)
 
 

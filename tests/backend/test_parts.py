@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgewise.backend.base import Step
 from edgewise.backend.host import Entries, SignedProblem
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import ReferenceBackend, unpacked
+from edgewise.backend.reference.engine import ReferenceBackend, all_signed
 from edgewise.data import as_table, encode, fit_encode
 
 from ..helpers import Given, search, shapes, sums
@@ -30,7 +30,7 @@ PROBLEMS = shapes(
 def plain(problem):
     """Return a problem's sums of S by row and score column, whatever form it has."""
     if problem.entries is None:
-        return unpacked(problem)
+        return all_signed(problem)
     form = problem.entries
     whole = np.zeros((form.shape[1], form.shape[0] * form.shape[2]), dtype=np.int64)
     np.add.at(whole, (form.rows, form.scores), form.values)
@@ -61,7 +61,7 @@ def some_rows(seed, n):
 
 def a_size(problem, seed):
     """Return how large one of the entries is that are not 0, or 1."""
-    sizes = np.abs(unpacked(problem))
+    sizes = np.abs(all_signed(problem))
     sizes = sizes[sizes > 0]
     return int(np.random.default_rng(seed).choice(sizes)) if len(sizes) else 1
 
@@ -85,7 +85,7 @@ def test_some_rows(make_problem, both, equal_candidates, shape, n_jobs):
     with both(given.binned, n_jobs) as backend:
         parts = [one.part(rows) for one in backend]
         gathered = [part.gather(problem) for part in parts]
-        expected = unpacked(problem)[rows]
+        expected = all_signed(problem)[rows]
         for part, one in zip(parts, gathered, strict=True):
             assert part.size == len(rows)
             np.testing.assert_array_equal(part.rows, rows)
@@ -103,13 +103,13 @@ def test_some_entries(make_problem, both, equal_candidates, shape, mass, n_jobs)
     given = make_problem(kind="multilabel", **shape)
     problem = given.state(mass_column=mass).problem()
     least = a_size(problem, shape["seed"])
-    chosen = np.abs(unpacked(problem)) >= least
+    chosen = np.abs(all_signed(problem)) >= least
     assume(chosen.any())
     with both(given.binned, n_jobs) as backend:
-        parts = [one.heavy_part(problem, least) for one in backend]
+        parts = [one.select_heavy(problem, least) for one in backend]
         gathered = [part.gather(problem) for part in parts]
         rows = np.flatnonzero(chosen.any(axis=1))
-        expected = np.where(chosen, unpacked(problem), 0)[rows]
+        expected = np.where(chosen, all_signed(problem), 0)[rows]
         for part, one in zip(parts, gathered, strict=True):
             assert part.size == chosen.sum()
             np.testing.assert_array_equal(part.rows, rows)
@@ -130,10 +130,10 @@ def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, 
     # Products search on labels times the signs of their other terms, 0 where one abstains.
     given = make_problem(kind="multilabel", **shape)
     problem = given.state().problem()
-    assume(unpacked(problem).any())
+    assume(all_signed(problem).any())
     rng = np.random.default_rng(shape["seed"])
     with both(given.binned) as backend:
-        parts = [one.heavy_part(problem, a_size(problem, shape["seed"])) for one in backend]
+        parts = [one.select_heavy(problem, a_size(problem, shape["seed"])) for one in backend]
         signs = rng.choice(np.int8([-1, 0, 1] if abstain else [-1, 1]), size=len(parts[0].rows))
         reference, numba = (
             part.backend.flip(part.gather(problem), [Given(signs)]) for part in parts
@@ -157,11 +157,11 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
     problem = given.state(mass_column=mass).problem()
     least, columns = a_size(problem, shape["seed"]), given.binned.splittable
     questions = [{"gain": True}] if mass else [{}, {"score_edges": True}]
-    assume(unpacked(problem).any())
+    assume(all_signed(problem).any())
     with both(given.binned) as backend:
         found = []
         for one in backend:
-            part = one.heavy_part(problem, least)
+            part = one.select_heavy(problem, least)
             rows = np.arange(0, len(part.rows), 2, dtype=np.int32)
             here = part.backend.within(part.gather(problem), rows)
             found.append((part.backend, here))
@@ -180,12 +180,12 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
 def test_how_heavy_rows_and_entries_are(make_problem, both, shape, mass):
     given = make_problem(kind="multilabel", **shape)
     problem = given.state(mass_column=mass).problem()
-    sizes = np.abs(unpacked(problem))
+    sizes = np.abs(all_signed(problem))
     with both(given.binned) as backend:
         for one in backend:
-            np.testing.assert_array_equal(one.row_masses(problem), sizes.sum(axis=1))
+            np.testing.assert_array_equal(one.row_weight_sums(problem), sizes.sum(axis=1))
             for least in (1, 2, a_size(problem, shape["seed"]), 2**31, 2**40):
-                assert one.mass_from(problem, least) == sizes[sizes >= least].sum()
+                assert one.sum_heavy(problem, least) == sizes[sizes >= least].sum()
 
 
 def test_a_mass_column_in_a_vector_of_its_own(make_problem, both, equal_candidates):
@@ -194,9 +194,9 @@ def test_a_mass_column_in_a_vector_of_its_own(make_problem, both, equal_candidat
     problem = given.state(mass_column=True).problem()
     assert problem.shape == (3, 40, 16)
     least = a_size(problem, 1)
-    whole = with_zeros(problem, np.abs(unpacked(problem)) >= least)
+    whole = with_zeros(problem, np.abs(all_signed(problem)) >= least)
     with both(given.binned) as backend:
-        parts = [one.heavy_part(problem, least) for one in backend]
+        parts = [one.select_heavy(problem, least) for one in backend]
         gathered = [(part, part.gather(problem)) for part in parts]
         searched_alike(backend, gathered, whole, equal_candidates, [{"gain": True}, {}])
 
@@ -213,8 +213,8 @@ def test_a_part_follows_the_weights(make_problem, both, equal_candidates, kind):
             parts = [one.part(rows) for one in backend]
             chosen = np.isin(np.arange(50), rows)[:, None]
         else:
-            parts = [one.heavy_part(problem, least) for one in backend]
-            chosen = np.abs(unpacked(problem)) >= least
+            parts = [one.select_heavy(problem, least) for one in backend]
+            chosen = np.abs(all_signed(problem)) >= least
         for _ in range(3):
             state.weights *= rng.uniform(0.5, 1.5, state.weights.shape)
             state.weights /= state.weights.sum()
@@ -240,12 +240,12 @@ def test_categorical_columns_of_a_part(make_problem, both, n_scores):
     rows = some_rows(3, 80)
     chosen = {
         "rows": np.isin(np.arange(80), rows)[:, None],
-        "entries": np.abs(unpacked(problem)) >= least,
+        "entries": np.abs(all_signed(problem)) >= least,
     }
     with both(binned) as backend:
         for one in backend:
             for name, which in chosen.items():
-                part = one.part(rows) if name == "rows" else one.heavy_part(problem, least)
+                part = one.part(rows) if name == "rows" else one.select_heavy(problem, least)
                 found = sums(part.backend, columns, part.gather(problem))
                 whole = sums(ReferenceBackend(binned), columns, with_zeros(problem, which))
                 np.testing.assert_array_equal(found, whole)

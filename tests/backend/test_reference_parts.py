@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import unpacked
+from edgewise.backend.reference.engine import all_signed
 
 from ..helpers import Given, search, shapes, some_rows
 
@@ -39,8 +39,8 @@ def test_parts_of_the_rows(make_problem, both, same_problem, same_candidates, sh
         part, other = reference.within(problem, rows), numba.within(problem, rows)
         same_problem(part, other)
         outside = np.setdiff1d(np.arange(shape["n"]), rows)
-        assert np.array_equal(unpacked(part)[rows], unpacked(problem)[rows])
-        assert not unpacked(part)[outside].any()
+        assert np.array_equal(all_signed(part)[rows], all_signed(problem)[rows])
+        assert not all_signed(part)[outside].any()
         if len(reference.table.splittable):
             same_candidates(reference, numba, part, other)
             # Searching all rows afterwards is as it was.
@@ -266,7 +266,7 @@ def test_the_best_gain_is_that_of_trying_every_cut(make_problem, both, n_scores,
             levels=4, weight_levels=(None, 3)[seed % 2],
         )  # fmt: skip
         problem = given.state(mass_column=True).problem()
-        signed = unpacked(problem)
+        signed = all_signed(problem)
         expected = [
             best_gain(signed, given.X[:, j], b.thresholds) for j, b in enumerate(given.binned.bins)
         ]
@@ -284,7 +284,9 @@ def test_a_mass_column_changes_no_search_by_edge(
 ):
     given = make_problem(5, n=70, n_scores=n_scores, kind="multilabel", storage=storage)
     plain, other = given.state().problem(), given.state(mass_column=True).problem()
-    assert np.array_equal(unpacked(other, mass=True)[:, -1], np.abs(unpacked(plain)).sum(axis=1))
+    assert np.array_equal(
+        all_signed(other, mass=True)[:, -1], np.abs(all_signed(plain)).sum(axis=1)
+    )
     rows = some_rows(np.random.default_rng(5), 70, 0.5)
     with both(given.binned) as (reference, numba):
         same_problem(plain, other)
@@ -315,7 +317,7 @@ def test_virtual_labels(
     given = make_problem(kind="multilabel", **shape)
     rng = np.random.default_rng(shape["seed"])
     problem = given.state().problem()
-    before = unpacked(problem)
+    before = all_signed(problem)
     with both(given.binned, n_jobs) as (reference, numba):
         if share is not None:
             problem = reference.within(problem, some_rows(rng, shape["n"], share))
@@ -326,10 +328,10 @@ def test_virtual_labels(
                 numba.flip(problem, [Given(signs)]),
             )
             same_problem(flipped, other)
-            assert np.array_equal(unpacked(flipped), unpacked(problem) * signs[:, None])
+            assert np.array_equal(all_signed(flipped), all_signed(problem) * signs[:, None])
             if len(reference.table.splittable):
                 same_candidates(reference, numba, flipped, other)
-        assert np.array_equal(unpacked(given.state().problem()), before)
+        assert np.array_equal(all_signed(given.state().problem()), before)
 
 
 @every_width
@@ -361,8 +363,8 @@ def test_two_problems_with_virtual_labels_do_not_share_memory(make_problem, both
     first, second = signs_of(rng, 60, "signs"), signs_of(rng, 60, "signs")
     with both(given.binned) as (_, numba):
         one, two = numba.flip(problem, [Given(first)]), numba.flip(problem, [Given(second)])
-        assert np.array_equal(unpacked(one), unpacked(problem) * first[:, None])
-        assert np.array_equal(unpacked(two), unpacked(problem) * second[:, None])
+        assert np.array_equal(all_signed(one), all_signed(problem) * first[:, None])
+        assert np.array_equal(all_signed(two), all_signed(problem) * second[:, None])
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
@@ -400,7 +402,7 @@ def test_kernels_over_another_table_search_its_columns(
     columns = np.arange(7)
     with both(one.binned, n_jobs) as (reference, numba), both(other.binned) as (expected, _):
         for backend in (reference, numba):
-            over = backend.over(other.binned)
+            over = backend.with_columns(other.binned)
             assert over.table is other.binned
             equal_candidates(search(over, columns, problem), search(expected, columns, problem))
         same_candidates(reference, numba, problem, problem)

@@ -10,7 +10,7 @@ from tests.backend.test_trees import assert_same, categories_of, table_of
 
 from edgewise import AdaBoostMH, Stump, Tree
 from edgewise.backend.arithmetic import log
-from edgewise.backend.choose import using
+from edgewise.backend.choose import use_backend
 from edgewise.backend.numba import step
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.boosting import Callback
@@ -38,7 +38,7 @@ def both(X, y, weights=None, eval_set=None, **settings):
     Leaping.count = 0
     models = []
     for backend in (Leaping, OneByOne):
-        with using(backend):
+        with use_backend(backend):
             model = AdaBoostMH(random_state=0, **settings)
             models.append(model.fit(X, y, sample_weight=weights, eval_set=eval_set))
     assert Leaping.count > 0
@@ -92,7 +92,7 @@ def test_callbacks_see_every_round():
     seen = []
     for backend in (Leaping, OneByOne):
         sees = Sees()
-        with using(backend):
+        with use_backend(backend):
             model = AdaBoostMH(n_rounds=50, callbacks=[sees]).fit(X, y)
         assert model.n_rounds_ == 12
         assert model.stop_reason_ == "enough"
@@ -122,10 +122,10 @@ def test_small_trees_come_first():
 def test_more_rounds_follow():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(150, 3)), rng.integers(3, size=150)
-    with using(Leaping):
+    with use_backend(Leaping):
         model = AdaBoostMH(n_rounds=20, warm_start=True).fit(X, y)
         model.set_params(n_rounds=45).fit(X, y)
-    with using(OneByOne):
+    with use_backend(OneByOne):
         assert_same(model, AdaBoostMH(n_rounds=45).fit(X, y))
 
 

@@ -11,7 +11,7 @@ from edgewise import AdaBoostMH, RankBoost, Tree
 from edgewise.backend import choose, switching
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.backend.switching import Compilation, SwitchingBackend
+from edgewise.backend.switching import KernelCompilation, SwitchingBackend
 from edgewise.common import compiled
 
 ROUNDS = 6
@@ -60,7 +60,7 @@ def test_the_round_of_the_change_does_not_show(settings):
     expected = fitted = AdaBoostMH(**settings).fit(X, y)
     changes = range(2 * n_rounds) if n_rounds == ROUNDS else (0, 1, 30, 70)
     for change in changes:
-        with choose.using(switching_after(change)):
+        with choose.use_backend(switching_after(change)):
             fitted = AdaBoostMH(**settings).fit(X, y)
         assert np.array_equal(fitted.decision_function(X), expected.decision_function(X))
         assert np.array_equal(fitted.history_["energy"], expected.history_["energy"])
@@ -73,7 +73,7 @@ def test_rankings_are_the_same_too(learner):
     query = np.repeat(np.arange(3), 40)
     expected = RankBoost(learner, n_rounds=ROUNDS).fit(X, grades, query)
     for change in range(ROUNDS + 1):
-        with choose.using(switching_after(change)):
+        with choose.use_backend(switching_after(change)):
             fitted = RankBoost(learner, n_rounds=ROUNDS).fit(X, grades, query)
         assert np.array_equal(fitted.predict(X), expected.predict(X))
         for name in ("energy", "ranking_loss"):
@@ -102,21 +102,21 @@ def done(compilation, seconds=60.0):
 
 
 def test_another_process_compiles_once(empty_cache):
-    other = Compilation("cubes", lambda: (compiled.record_compiled, "cubes"))
-    waiting = Compilation("cones", lambda: (compiled.record_compiled, "cones"))
+    other = KernelCompilation("cubes", lambda: (compiled.record_compiled, "cubes"))
+    waiting = KernelCompilation("cones", lambda: (compiled.record_compiled, "cones"))
     assert waiting._process is None, "one at a time"
     assert done(other)
     assert done(waiting)
     waiting._process.wait()
     assert [path.suffix for path in empty_cache.iterdir()] == [".forms"]
-    assert done(Compilation("cubes", lambda: pytest.fail("compiled already")))
+    assert done(KernelCompilation("cubes", lambda: pytest.fail("compiled already")))
 
 
 def test_a_process_that_fails_is_given_up(empty_cache, monkeypatch):
-    assert not done(Compilation("cubes", lambda: (compiled.record_compiled,)))
-    assert not done(Compilation("cubes", lambda: (lambda: None,))), "cannot be pickled"
+    assert not done(KernelCompilation("cubes", lambda: (compiled.record_compiled,)))
+    assert not done(KernelCompilation("cubes", lambda: (lambda: None,))), "cannot be pickled"
     monkeypatch.setattr(switching.sys, "executable", "/usr/bin/spreadsheet")
-    assert not done(Compilation("cubes", lambda: (compiled.record_compiled, "cubes")))
+    assert not done(KernelCompilation("cubes", lambda: (compiled.record_compiled, "cubes")))
     assert list(empty_cache.iterdir()) == []
 
 
@@ -125,15 +125,15 @@ def test_modules_in_the_working_folder_are_not_imported(empty_cache, monkeypatch
     folder.mkdir()
     (folder / "pickle.py").write_text("open('imported', 'w').close()")
     monkeypatch.chdir(folder)
-    assert done(Compilation("cubes", lambda: (compiled.record_compiled, "cubes")))
+    assert done(KernelCompilation("cubes", lambda: (compiled.record_compiled, "cubes")))
     assert not (folder / "imported").exists()
 
 
 def test_the_lock_of_a_killed_process_expires(empty_cache, monkeypatch):
     switching._lock_file().touch()
-    assert Compilation("cubes", lambda: pytest.fail("locked"))._process is None
+    assert KernelCompilation("cubes", lambda: pytest.fail("locked"))._process is None
     monkeypatch.setattr(switching, "_LOCK_EXPIRES", -1.0)
-    assert done(Compilation("cubes", lambda: (compiled.record_compiled, "cubes")))
+    assert done(KernelCompilation("cubes", lambda: (compiled.record_compiled, "cubes")))
 
 
 def graded():
@@ -163,7 +163,7 @@ def test_what_is_compiled_is_of_the_same_form(given, monkeypatch):
     monkeypatch.setattr(choose, "_COMPILE_APART_FROM", 0)
     monkeypatch.setattr(choose, "_compilations", {})
     monkeypatch.setattr(
-        choose, "Compilation", lambda form, rehearsal: rehearsals.append(rehearsal) or Never()
+        choose, "KernelCompilation", lambda form, rehearsal: rehearsals.append(rehearsal) or Never()
     )
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     model.fit(*arguments)
@@ -176,16 +176,18 @@ def test_what_is_compiled_is_of_the_same_form(given, monkeypatch):
 def test_work_of_a_form_adds_up_until_one_process_compiles(empty_cache, monkeypatch):
     started = []
     monkeypatch.setattr(choose, "_compilations", {})
-    monkeypatch.setattr(choose, "Compilation", lambda *given: started.append(given) or Never())
+    monkeypatch.setattr(
+        choose, "KernelCompilation", lambda *given: started.append(given) or Never()
+    )
     half = choose._COMPILE_APART_FROM / 2
-    assert choose.compiled_when(half, "cubes", list) is choose.never
-    assert choose.compiled_when(half, "cones", list) is choose.never
+    assert choose.kernels_ready(half, "cubes", list) is choose.never
+    assert choose.kernels_ready(half, "cones", list) is choose.never
     assert not started
     for _ in range(3):
-        assert not choose.compiled_when(half, "cubes", list)()
+        assert not choose.kernels_ready(half, "cubes", list)()
     assert started == [("cubes", list)]
     compiled.record_compiled("cubes")
-    assert choose.compiled_when(1, "cubes", list)()
+    assert choose.kernels_ready(1, "cubes", list)()
 
 
 class Never:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise import AdaBoostMH, Indicator, Lazy, Stump, ThompsonSampling, Tree
-from edgewise.backend.choose import using
+from edgewise.backend.choose import use_backend
 from edgewise.backend.numba import trees
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
@@ -32,7 +32,7 @@ class AtOnce(NumbaBackend):
 def trained(backend, X, y, weights, n_jobs=1, **settings):
     given = {"votes": "real", "loss": "logistic", "learning_rate": 0.5, "random_state": 0}
     model = AdaBoostMH(n_jobs=n_jobs, **{**given, **settings})
-    with using(backend):
+    with use_backend(backend):
         return model.fit(X, y, sample_weight=weights)
 
 
@@ -192,7 +192,7 @@ def test_validation_rows_end_in_the_same_leaves(missing):
     models = []
     for backend in (lambda table, n_jobs: AtOnce(table), node_by_node):
         model = AdaBoostMH(learner, votes="real", loss="logistic", n_rounds=4, random_state=0)
-        with using(backend):
+        with use_backend(backend):
             models.append(model.fit(X, y, eval_set=watched))
     assert_same(*models)
     assert np.isfinite(models[0].history_["validation"]).all()

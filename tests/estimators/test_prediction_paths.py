@@ -246,7 +246,7 @@ def test_the_row_where_compiled_loops_take_over_does_not_show(learner, monkeypat
     monkeypatch.setattr("edgewise.model.forest._WALKS", 500)
     for count in (0, 1, 3, 99):
         answers = iter([False] * count + [True])
-        monkeypatch.setattr(choose, "compiled_when", lambda *_, given=answers: lambda: next(given))
+        monkeypatch.setattr(choose, "kernels_ready", lambda *_, given=answers: lambda: next(given))
         assert np.array_equal(model.decision_function(X), expected)
 
 
@@ -256,7 +256,7 @@ def test_another_process_can_compile_the_walk(monkeypatch):
     model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     monkeypatch.setattr(compiled, "_loaded", set())
-    monkeypatch.setattr(choose, "compiled_when", lambda *work: given.append(work) or choose.never)
+    monkeypatch.setattr(choose, "kernels_ready", lambda *work: given.append(work) or choose.never)
     model.decision_function(X[:31])
     assert not given, "a few rows are not worth loading kernels"
     model.decision_function(X)

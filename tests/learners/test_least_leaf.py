@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise import AdaBoostMH, Haar, Indicator, Lazy, Product, Selector, Stump, Tree
-from edgewise.backend.base import LEARN, GrownTree, Question
+from edgewise.backend.base import MISSING_AUTO, GrownTree, ScanQuery
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 
@@ -139,7 +139,7 @@ def test_min_samples_leaf_is_a_positive_integer(value):
 @given(
     st.integers(0, 10**6),
     st.sampled_from(["edge", "gain", "score"]),
-    st.sampled_from([LEARN, -1, 0, 1]),
+    st.sampled_from([MISSING_AUTO, -1, 0, 1]),
     st.sampled_from([0.05, 0.2, 0.4]),
     st.sampled_from([("weight",), ("count",), ("weight", "count")]),
 )
@@ -152,13 +152,13 @@ def test_a_scan_finds_the_best_cut_that_holds_enough(
     given = make_problem(seed, n=40, d=4, n_scores=2, kind="multilabel", equal_mass=False)
     columns = given.binned.splittable
     problem = given.state(mass_column=criterion == "gain").problem(names)
-    totals = dict(zip(names, problem.row_masses.signed_totals.tolist(), strict=True))
+    totals = dict(zip(names, problem.constraints.signed_totals.tolist(), strict=True))
     least = tuple(int(share * totals[name]) for name in names)
     found = []
     with closing(NumbaBackend(given.binned)) as compiled:
         for backend in (ReferenceBackend(given.binned), compiled):
-            masses = backend.histogram(columns, problem.row_masses)
-            question = Question(criterion, False, missing, masses=masses, least=least)
+            masses = backend.histogram(columns, problem.constraints)
+            question = ScanQuery(criterion, False, missing, masses=masses, least=least)
             found.append(backend.scan(backend.histogram(columns, problem), question))
     np.testing.assert_array_equal(found[0].edges, found[1].edges)
     held = found[0].edges >= 0
@@ -172,7 +172,7 @@ def test_a_scan_finds_the_best_cut_that_holds_enough(
         return
     for q, j in enumerate(columns.tolist()):
         best, bins = -1, given.binned.bins[j]
-        places = ((1, -1) if missing == LEARN else (missing,)) if bins.has_missing else (1,)
+        places = ((1, -1) if missing == MISSING_AUTO else (missing,)) if bins.has_missing else (1,)
         for first in range(bins.missing_code):
             for side in places:
                 if first == 0 and side == 1:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from edgewise import AdaBoostMH, Indicator, Product, Selector, Stump, Tree
-from edgewise.backend.base import LEARN
+from edgewise.backend.base import MISSING_AUTO
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.learners import resolve_learner
@@ -184,7 +184,7 @@ def assert_same_search(backend, columns, ours, theirs, **settings):
     assert found[0] == found[1]
 
 
-@given(shapes, st.sampled_from([LEARN, -1, 0, 1]))
+@given(shapes, st.sampled_from([MISSING_AUTO, -1, 0, 1]))
 def test_virtual_labels_are_the_labels_times_signs(random_small, shape, absent):
     problem = random_small(**shape)
     backend, columns = ReferenceBackend(problem.binned), problem.binned.splittable

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from edgewise import AdaBoostMH, Stump, Tree
 from edgewise.backend.arithmetic import SEARCH_SCALE
-from edgewise.backend.base import Question
+from edgewise.backend.base import ScanQuery
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.objective import Hamming, Settings
@@ -142,7 +142,7 @@ def test_gains_are_of_the_weight_and_the_damping(make_problem, seed, damping, n_
         found = [
             backend.scan(
                 backend.histogram(columns, problem),
-                Question("gain", False, damping=damping * row),
+                ScanQuery("gain", False, damping=damping * row),
             )
             for backend in (ReferenceBackend(given.binned), compiled)
         ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import Step
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import ReferenceBackend, unpacked
+from edgewise.backend.reference.engine import ReferenceBackend, all_signed
 from edgewise.objective import trimming
 from edgewise.objective.trimming import HeaviestWeights, SampledRows, heaviest_rows
 
@@ -144,7 +144,7 @@ def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
 def test_entries_where_they_are_fewer(make_problem, mass_column):
     given, state = problem_of(make_problem, 60.0, n=200, n_scores=40, mass=mass_column)
     problem = state.problem()
-    sizes = np.abs(unpacked(problem))
+    sizes = np.abs(all_signed(problem))
     found = []
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
         selection = HeaviestWeights(backend, 0.9)
@@ -181,18 +181,18 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
 def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
     given, state = problem_of(make_problem, 3.0, n_scores=n_scores, mass=mass_column)
     problem = state.problem()
-    masses = np.abs(unpacked(problem)).sum(axis=1)
+    masses = np.abs(all_signed(problem)).sum(axis=1)
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
         selection = SampledRows(backend, 0.5, seed=4)
         part_kernels, part = selection.part(problem, 7)
         assert selection.share == 0.5
-        sizes = np.abs(unpacked(part)).sum(axis=1)
+        sizes = np.abs(all_signed(part)).sum(axis=1)
         draws = sizes * 30 / SEARCH_SCALE
         np.testing.assert_allclose(draws, np.rint(draws), atol=1e-5)
         assert np.rint(draws).sum() == 30
         assert part.n_rows == part_kernels.table.n_rows <= 30
-        np.testing.assert_array_equal(part.signed_totals, unpacked(part).sum(axis=0))
-        np.testing.assert_array_equal(part.signed_masses, np.abs(unpacked(part)).sum(axis=0))
+        np.testing.assert_array_equal(part.signed_totals, all_signed(part).sum(axis=0))
+        np.testing.assert_array_equal(part.signed_masses, np.abs(all_signed(part)).sum(axis=0))
         if mass_column:
             by_row = part.signed.transpose(1, 0, 2).reshape(part.n_rows, -1)
             np.testing.assert_array_equal(by_row[:, n_scores], sizes)
@@ -202,7 +202,7 @@ def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
 def test_heavy_rows_are_drawn_more_often(make_problem):
     given, state = problem_of(make_problem, 6.0, n_scores=1)
     problem = state.problem()
-    shares = np.abs(unpacked(problem)).sum(axis=1) / mass(problem)
+    shares = np.abs(all_signed(problem)).sum(axis=1) / mass(problem)
     selection = SampledRows(ReferenceBackend(given.binned), 1.0, seed=0)
     sums = np.zeros(1)
     totals = 0
@@ -220,7 +220,7 @@ def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
     problem = state.problem()
 
     def drawn(seed, t):
-        return unpacked(
+        return all_signed(
             SampledRows(ReferenceBackend(given.binned), 0.3, seed).part(problem, t)[1]
         ).tolist()
 
@@ -239,5 +239,5 @@ def test_rows_without_weight_are_never_drawn(make_problem):
     selection = SampledRows(backend, 1.0, seed=0)
     for t in range(20):
         part_kernels, part = selection.part(problem, t)
-        assert (np.abs(unpacked(part)).sum(axis=1) > 0).all()
+        assert (np.abs(all_signed(part)).sum(axis=1) > 0).all()
         assert part_kernels.table.n_rows <= 30

@@ -198,7 +198,7 @@ def splitmix64(seed: NDArray[np.uint64], n: NDArray[np.uint64] | int = 1) -> NDA
     return z ^ (z >> np.uint64(31))
 
 
-def drawn(
+def draw_rows(
     n: int, share: float, seed: int, t: int, numbers: NDArray[np.int64] | None = None
 ) -> Rows:
     """Return about a share of n rows, each drawn by a hash of its number, the seed and the round.
@@ -207,7 +207,7 @@ def drawn(
 
     Examples
     --------
-    >>> drawn(10, 0.5, seed=0, t=1).tolist()
+    >>> draw_rows(10, 0.5, seed=0, t=1).tolist()
     [0, 1, 3, 4, 6, 7, 9]
     """
     if numbers is None:

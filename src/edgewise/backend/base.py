@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE, drawn
+from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE, draw_rows
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 
 if TYPE_CHECKING:
     from edgewise.model.rules import Rule, Test, TreeRule
 
-LEARN = 2
-"""The side of missing values in a `Question`: each column learns it."""
+MISSING_AUTO = 2
+"""The side of missing values in a `ScanQuery`: each column learns it."""
 
 # Up to this many score columns, the values of a categorical column are sorted along all votes.
 _ALL_VOTES = 6
@@ -52,7 +52,7 @@ class Targets:
         low, high = self.label_weights[:, k]
         return self.row_weights * np.where(self.labels[k] > 0, high, low)
 
-    def row_masses(self, names: Sequence[str]) -> Exacts:
+    def leaf_constraints(self, names: Sequence[str]) -> Exacts:
         """Return the sample weights, a 1 for each row, or both, as the search counts them."""
         known = {"weight": self.row_weights * SEARCH_SCALE, "count": np.ones(len(self.row_weights))}
         return np.rint([known[name] for name in names]).astype(np.int64)
@@ -91,7 +91,7 @@ class Problem:
     mass_column: bool = False
     # Where leaves must hold a least amount: the rows' sample weights, a 1 for each row, or both, as
     # a problem with a score column for each.
-    row_masses: "Problem | None" = None
+    constraints: "Problem | None" = None
     kept: "dict[bytes, Any] | None" = None  # a tree node's histograms; None keeps nothing
     # The node that this one is a part of, and the other part: the histograms of both give this
     # one's by subtraction.
@@ -118,8 +118,8 @@ class Problem:
 
     def keeping(self) -> Self:
         """Return the problem for a tree: its histograms may be kept, to subtract a part's."""
-        masses = None if self.row_masses is None else self.row_masses.keeping()
-        return replace(self, kept={}, row_masses=masses)
+        masses = None if self.constraints is None else self.constraints.keeping()
+        return replace(self, kept={}, constraints=masses)
 
     def absolute(self) -> Self:
         """Return the problem with ``|S|`` in place of S."""
@@ -163,14 +163,14 @@ class Bounds(NamedTuple):
     limits: Exacts
 
 
-class Question(NamedTuple):
+class ScanQuery(NamedTuple):
     """What a scan looks for."""
 
     # "edge" is the largest sum over the score columns of |edge|, "gain" the largest sum of gains on
     # both sides, "score" the largest |edge| of each score column by itself.
     criterion: str = "edge"
     constant: bool = True  # whether the constant is among the cuts; it has no gain
-    missing: int = LEARN  # the side of missing values: -1, 0, +1 or LEARN
+    missing: int = MISSING_AUTO  # the side of missing values: -1, 0, +1 or MISSING_AUTO
     score_edges: bool = False  # whether to return the score columns' edges at the best cut
     bounds: Bounds | None = None
     # The problem's row masses, for the same columns: both sides of a cut must hold `least` of each.
@@ -209,9 +209,9 @@ class Growth(NamedTuple):
     criterion : {"edge", "gain"}
         Compares splits.
     missing : int
-        The side of missing values of numeric columns, -1 or +1, or LEARN.
+        The side of missing values of numeric columns, -1 or +1, or MISSING_AUTO.
     least : tuple of int
-        The least amount of each of ``problem.row_masses`` in a leaf; empty allows any.
+        The least amount of each of ``problem.constraints`` in a leaf; empty allows any.
     damping : float
         What gains add to the mass of either side.
     groups : dict
@@ -222,7 +222,7 @@ class Growth(NamedTuple):
     n_cut: int
     max_leaf_nodes: int
     criterion: str = "gain"
-    missing: int = LEARN
+    missing: int = MISSING_AUTO
     least: tuple[int, ...] = ()
     damping: float = 0.0
     groups: Mapping[int, Columns] = MappingProxyType({})
@@ -292,7 +292,7 @@ class Boosting(NamedTuple):
     ----------
     growth : Growth
         How trees grow; its damping changes with the weights.
-    row_masses : tuple of str
+    constraints : tuple of str
         What leaves must hold a least amount of.
     t, n_rounds : int
         The first round, and the most rounds.
@@ -307,7 +307,7 @@ class Boosting(NamedTuple):
     """
 
     growth: Growth
-    row_masses: tuple[str, ...]
+    constraints: tuple[str, ...]
     t: int
     n_rounds: int
     share: float
@@ -477,10 +477,10 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """Return the state before the first round: all scores 0, the weights normalized."""
 
     @abstractmethod
-    def problem(self, state: StateT, row_masses: tuple[str, ...] = ()) -> ProblemT:
+    def problem(self, state: StateT, constraints: tuple[str, ...] = ()) -> ProblemT:
         """Return the round's problem, valid until the weights change.
 
-        The problem has the `row_masses` named with it: "weight", "count" or both, in this order.
+        The problem has the `constraints` named with it: "weight", "count" or both, in this order.
         """
 
     @abstractmethod
@@ -504,9 +504,9 @@ class Backend(ABC, Generic[StateT, ProblemT]):
     def within(self, problem: ProblemT, rows: Rows) -> ProblemT:
         """Return the problem of some rows, ascending."""
 
-    def drawn(self, share: float, seed: int, t: int) -> Rows:
-        """Return a round's sample of the rows: see `arithmetic.drawn`."""
-        return drawn(self.table.n_rows, share, seed, t)
+    def draw_rows(self, share: float, seed: int, t: int) -> Rows:
+        """Return a round's sample of the rows: see `arithmetic.draw_rows`."""
+        return draw_rows(self.table.n_rows, share, seed, t)
 
     # The search.
 
@@ -515,7 +515,7 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """Return the sums of S over the rows of each bin of some columns, all of one kind."""
 
     @abstractmethod
-    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
         """Return the best cut of each numeric column; looks at no rows."""
 
     def grow(self, problem: ProblemT, growth: Growth) -> GrownTree | None:
@@ -539,17 +539,17 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         return iter(())
 
     @abstractmethod
-    def over(self, table: BinnedTable) -> "Backend[StateT, ProblemT]":
+    def with_columns(self, table: BinnedTable) -> "Backend[StateT, ProblemT]":
         """Return a backend for other columns of the same rows."""
 
     # Parts of the weights.
 
     @abstractmethod
-    def row_masses(self, problem: ProblemT) -> Exacts:
+    def row_weight_sums(self, problem: ProblemT) -> Exacts:
         """Return the sum of each row's ``|S|``."""
 
     @abstractmethod
-    def mass_from(self, problem: ProblemT, least: int) -> int:
+    def sum_heavy(self, problem: ProblemT, least: int) -> int:
         """Return the sum of the ``|S|`` that are at least `least`."""
 
     @abstractmethod
@@ -557,7 +557,7 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """Return the part of some rows, ascending; only the last part is valid."""
 
     @abstractmethod
-    def heavy_part(self, problem: ProblemT, least: int) -> Part[ProblemT] | None:
+    def select_heavy(self, problem: ProblemT, least: int) -> Part[ProblemT] | None:
         """Return the part of the entries with ``|S|`` of at least `least`; None to take rows."""
 
     # The step.

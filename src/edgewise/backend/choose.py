@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from edgewise.backend.host import lanes_for, search_type
-from edgewise.backend.switching import Compilation, Rehearsal, SwitchingBackend
+from edgewise.backend.switching import KernelCompilation, SwitchingBackend, WarmupFit
 from edgewise.common.compiled import (
     COMPILE_FROM,
     LOAD_FROM,
@@ -40,14 +40,14 @@ _factories: "list[Callable[[BinnedTable, int], Backend]]" = []
 
 
 @contextmanager
-def using(factory: "Callable[[BinnedTable, int], Backend]") -> Iterator[None]:
+def use_backend(factory: "Callable[[BinnedTable, int], Backend]") -> Iterator[None]:
     """Train with other backends: `factory` makes one, given the training table and `n_jobs`.
 
     Examples
     --------
     >>> from edgewise import AdaBoostMH
     >>> from edgewise.backend.reference.engine import ReferenceBackend
-    >>> with using(lambda table, n_jobs: ReferenceBackend(table)):
+    >>> with use_backend(lambda table, n_jobs: ReferenceBackend(table)):
     ...     model = AdaBoostMH("stump", n_rounds=1).fit([[0.0], [1.0]], [0, 1])
     """
     _factories.append(factory)
@@ -65,7 +65,7 @@ def backend_for(
     layout: Any = None,
     by_energy: bool = False,
     settings: Any = None,
-    rehearsal: Rehearsal | None = None,
+    warmup: WarmupFit | None = None,
     device: str = "cpu",
 ) -> "Backend":
     """Return the backend for a training table, compiled where the work is worth it.
@@ -73,7 +73,7 @@ def backend_for(
     `n_rounds` counts searches of all columns; a round may make several. `layout` is the layout of
     the graded lists in a ranking problem, whose cuts may be compared `by_energy`. `settings` are
     the objects that shape the training: work that is known to be compiled need not wait for it.
-    Other work starts in NumPy and changes over when another process has compiled its `rehearsal`.
+    Other work starts in NumPy and changes over when another process has compiled its `warmup`.
     `device` says whether a GPU does the work; "auto" takes one for work that is worth compiling.
     """
     if _factories:
@@ -83,7 +83,7 @@ def backend_for(
             raise ValueError("device='cuda' is for rows in one place: several processes need 'cpu'")
         from edgewise.backend.shared import SharedBackend
 
-        # A rehearsal of one process would wait for the others.
+        # A warmup of one process would wait for the others.
         alone = replace(table, shard=None)
         own = backend_for(alone, n_scores, n_rounds, n_jobs, layout, by_energy, settings)
         return SharedBackend(own, table.shard)
@@ -102,7 +102,7 @@ def backend_for(
 
         pairs = None
         if layout is not None:
-            given = (table, n_scores, n_rounds, n_jobs, layout, by_energy, settings, rehearsal)
+            given = (table, n_scores, n_rounds, n_jobs, layout, by_energy, settings, warmup)
             pairs = backend_for(*given)
         return CudaBackend(table, pairs=pairs)
     form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
@@ -118,7 +118,7 @@ def backend_for(
         _forms[backend] = form
         return backend
 
-    ready = compiled_when(visits if fits else max(visits, COMPILE_FROM), form, rehearsal, not fits)
+    ready = kernels_ready(visits if fits else max(visits, COMPILE_FROM), form, warmup, not fits)
     if ready():
         return compiled_backend()
     from edgewise.backend.reference.engine import ReferenceBackend
@@ -145,24 +145,24 @@ def need_gpu() -> None:
         raise RuntimeError(f"device='cuda' {why}; device='cpu' gives the same model")
 
 
-def compiled_when(
-    visits: float, form: str, rehearsal: Rehearsal | None = None, waits: bool = False
+def kernels_ready(
+    visits: float, form: str, warmup: WarmupFit | None = None, waits: bool = False
 ) -> Callable[[], bool]:
     """Return a function that says, whenever it is asked, whether compiled loops do the rest.
 
     The work visits this many entries, and earlier work of the same `form` counts as well. If it is
-    worth it, another process compiles the `rehearsal` meanwhile; work that has none, or `waits`,
+    worth it, another process compiles the `warmup` meanwhile; work that has none, or `waits`,
     compiles its loops itself.
     """
     visits += _done[form]
-    if use_compiled(visits, form=form, waits=waits or rehearsal is None):
+    if use_compiled(visits, form=form, waits=waits or warmup is None):
         return always
     if form:
         _done[form] = visits
-    if rehearsal is None or visits < _COMPILE_APART_FROM or backend_choice() != "auto":
+    if warmup is None or visits < _COMPILE_APART_FROM or backend_choice() != "auto":
         return never
     if form not in _compilations:
-        _compilations[form] = Compilation(form, rehearsal)
+        _compilations[form] = KernelCompilation(form, warmup)
     compilation = _compilations[form]
     return lambda: compilation.is_done() or (compilation.failed and visits >= COMPILE_FROM)
 
@@ -182,13 +182,13 @@ def never() -> bool:
 _done: "defaultdict[str, float]" = defaultdict(float)
 
 # What other processes compile, by its form.
-_compilations: dict[str, Compilation] = {}
+_compilations: dict[str, KernelCompilation] = {}
 
 # The forms of the work that compiled backends do.
 _forms: "WeakKeyDictionary[Backend, str]" = WeakKeyDictionary()
 
 
-def finished(backend: "Backend") -> None:
+def record_kernels_compiled(backend: "Backend") -> None:
     """Take note that a backend has trained a model: the next of its form need compile nothing."""
     if isinstance(backend, SwitchingBackend):
         backend = backend.now

@@ -111,13 +111,13 @@ class SignedProblem(Problem):
         masses: Exacts,
         rows: Rows | None = None,
         mass_column: bool = False,
-        row_masses: Problem | None = None,
+        constraints: Problem | None = None,
         lease: Any = None,
     ) -> "SignedProblem":
         """Return the problem of all rows of S, or of some."""
         n = signed.shape[1]
         return SignedProblem(
-            n, n if rows is None else len(rows), totals, masses, mass_column, row_masses,
+            n, n if rows is None else len(rows), totals, masses, mass_column, constraints,
             signed=signed, rows=rows, lease=lease,
         )  # fmt: skip
 
@@ -196,13 +196,13 @@ class HostState(State):
         self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
         self._row_masses: dict[tuple[str, ...], SignedProblem] = {}
 
-    def problem(self, row_masses: tuple[str, ...] = ()) -> SignedProblem:
+    def problem(self, constraints: tuple[str, ...] = ()) -> SignedProblem:
         """Return the round's problem: S of all rows, valid until the weights change."""
-        if not row_masses:
+        if not constraints:
             return self.whole
-        if row_masses not in self._row_masses:
-            self._row_masses[row_masses] = self._masses(row_masses)
-        return replace(self.whole, row_masses=self._row_masses[row_masses])
+        if constraints not in self._row_masses:
+            self._row_masses[constraints] = self._masses(constraints)
+        return replace(self.whole, constraints=self._row_masses[constraints])
 
     @cached_property
     def initial(self) -> tuple[Reals, Reals, Reals]:
@@ -220,7 +220,7 @@ class HostState(State):
 
     def _masses(self, names: tuple[str, ...]) -> SignedProblem:
         """Return sample weights, numbers of rows or both as a problem, one after the other."""
-        quanta = self.targets.row_masses(names)
+        quanta = self.targets.leaf_constraints(names)
         signed = aligned_zeros((*quanta.shape, 1), self.whole.signed.dtype.type)
         signed[:, :, 0] = quanta
         totals = quanta.sum(axis=1)

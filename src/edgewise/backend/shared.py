@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import drawn, exact_shift, exact_sum
+from edgewise.backend.arithmetic import draw_rows, exact_shift, exact_sum
 from edgewise.backend.base import (
     Backend,
     Candidates,
@@ -22,8 +22,8 @@ from edgewise.backend.base import (
     Histogram,
     Part,
     Problem,
-    Question,
     RealStep,
+    ScanQuery,
     Step,
     Tally,
     Targets,
@@ -79,14 +79,14 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         self.refresh(state)
         return state
 
-    def problem(self, state: HostState, row_masses: tuple[str, ...] = ()) -> SharedProblem:
-        own, n_rows = self.own.problem(state, row_masses), self.partition.n_rows
+    def problem(self, state: HostState, constraints: tuple[str, ...] = ()) -> SharedProblem:
+        own, n_rows = self.own.problem(state, constraints), self.partition.n_rows
         assert self._totals is not None
         masses = None
-        if row_masses:
-            if row_masses not in self._masses:
-                self._masses[row_masses] = self._share([own.row_masses])[0]
-            masses = replace(self._masses[row_masses], own=own.row_masses)
+        if constraints:
+            if constraints not in self._masses:
+                self._masses[constraints] = self._share([own.constraints])[0]
+            masses = replace(self._masses[constraints], own=own.constraints)
         return SharedProblem(n_rows, n_rows, *self._totals, own.mass_column, masses, own=own)
 
     def potentials(
@@ -102,8 +102,8 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         whole = low.size + high.size == problem.size
         small, large = (high, low) if high.size < low.size else (low, high)
         pairs = [(problem, small, large)]
-        if problem.row_masses is not None:
-            pairs.append((problem.row_masses, small.row_masses, large.row_masses))  # type: ignore[arg-type]
+        if problem.constraints is not None:
+            pairs.append((problem.constraints, small.constraints, large.constraints))  # type: ignore[arg-type]
         for above, part, rest in pairs:
             if above.kept is not None:
                 part.kept, rest.kept = {}, {}
@@ -113,8 +113,8 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     def within(self, problem: SharedProblem, rows: Rows) -> SharedProblem:
         return self._share([self.own.within(problem.own, rows)])[0]
 
-    def drawn(self, share: float, seed: int, t: int) -> Rows:
-        return drawn(self.table.n_rows, share, seed, t, self.partition.numbers)
+    def draw_rows(self, share: float, seed: int, t: int) -> Rows:
+        return draw_rows(self.table.n_rows, share, seed, t, self.partition.numbers)
 
     def _share(self, problems: Sequence[Problem]) -> list[SharedProblem]:
         """Return problems of the rows here as problems of all rows: one message for their sums."""
@@ -128,7 +128,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def _shared(self, own: Problem, sums: Iterator[Exacts]) -> SharedProblem:
         counted, k = next(sums), own.n_scores
-        masses = None if own.row_masses is None else self._shared(own.row_masses, sums)
+        masses = None if own.constraints is None else self._shared(own.constraints, sums)
         return SharedProblem(
             self.partition.n_rows,
             int(counted[0]),
@@ -166,7 +166,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         sums = self.partition.sum(np.ascontiguousarray(values.T, dtype=narrow))
         return ArrayHistogram(columns, sums.astype(np.int64), problem.signed_totals, problem.mass)
 
-    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
         return self.own.scan(histogram, question)
 
     def grow(self, problem: SharedProblem, growth: Growth) -> GrownTree | None:
@@ -178,22 +178,22 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         grown: GrownTree | None = own.grow_shared(problem.own, growth, self.partition)
         return grown
 
-    def over(self, table: BinnedTable) -> "SharedBackend":
-        return SharedBackend(self.own.over(table), self.partition)
+    def with_columns(self, table: BinnedTable) -> "SharedBackend":
+        return SharedBackend(self.own.with_columns(table), self.partition)
 
     # Parts of the weights.
 
-    def row_masses(self, problem: SharedProblem) -> Exacts:
-        return self.own.row_masses(problem.own)
+    def row_weight_sums(self, problem: SharedProblem) -> Exacts:
+        return self.own.row_weight_sums(problem.own)
 
-    def mass_from(self, problem: SharedProblem, least: int) -> int:
-        return int(self.partition.sum(self.own.mass_from(problem.own, least)))
+    def sum_heavy(self, problem: SharedProblem, least: int) -> int:
+        return int(self.partition.sum(self.own.sum_heavy(problem.own, least)))
 
     def part(self, rows: Rows) -> Part[SharedProblem]:
         return SharedPart(self, self.own.part(rows))
 
-    def heavy_part(self, problem: SharedProblem, least: int) -> Part[SharedProblem] | None:
-        own = self.own.heavy_part(problem.own, least)
+    def select_heavy(self, problem: SharedProblem, least: int) -> Part[SharedProblem] | None:
+        own = self.own.select_heavy(problem.own, least)
         return None if own is None else SharedPart(self, own)
 
     # The step.
@@ -305,4 +305,4 @@ class SharedPart(Part[SharedProblem]):
 
 
 def _with_masses(problem: Problem) -> list[Problem]:
-    return [problem] if problem.row_masses is None else [problem, problem.row_masses]
+    return [problem] if problem.constraints is None else [problem, problem.constraints]

@@ -21,7 +21,7 @@ from edgewise.common.compiled import forms_file, is_compiled
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
 
-Rehearsal = Callable[[], tuple[Any, ...]]
+WarmupFit = Callable[[], tuple[Any, ...]]
 """Returns a function and its arguments: a small training that takes the same kernels."""
 
 # Seconds between looks at what is compiled, and after which a lock is a killed process' leftover.
@@ -49,15 +49,15 @@ class SwitchingBackend:
         return getattr(self.now, name)
 
 
-class Compilation:
+class KernelCompilation:
     """The kernels of a form of work, compiled by another process meanwhile.
 
     The process trains something small, and goes on if this one ends. There is one at a time for a
     cache; while it works for others, this waits for its turn.
     """
 
-    def __init__(self, form: str, rehearsal: Rehearsal) -> None:
-        self._form, self._rehearsal = form, rehearsal
+    def __init__(self, form: str, warmup: WarmupFit) -> None:
+        self._form, self._rehearsal = form, warmup
         self._process: subprocess.Popen[bytes] | None = None
         self._next_look = 0.0
         self.failed, self._done = not can_start(), False

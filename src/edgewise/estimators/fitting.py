@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from edgewise.backend.base import Backend
-from edgewise.backend.choose import backend_for, finished
+from edgewise.backend.choose import backend_for, record_kernels_compiled
 from edgewise.boosting import (
     Callback,
     Checkpoint,
@@ -412,7 +412,7 @@ class Prepared(NamedTuple, Generic[S, F]):
             if not (isinstance(search, Exhaustive) and problem.looks_at_all_rows):
                 fallback = cache(partial(plan.learner.ready, binned, Exhaustive(), start.seed))
             yield Task(binned, objective, learner, fallback, watched)
-            finished(backend)
+            record_kernels_compiled(backend)
 
     def of(self, fold: Fold) -> "Prepared[S, F]":
         """Return the same for the rows outside a fold, in the same bins."""

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
-from edgewise.backend.base import Backend, Bounds, Candidates, Histogram, Problem, Question
+from edgewise.backend.base import Backend, Bounds, Candidates, Histogram, Problem, ScanQuery
 from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.filters import Filters
@@ -60,7 +60,7 @@ class PairSearch(Protocol):
         """Return the signs that the edges of cuts may have; None for any."""
         return None
 
-    def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
+    def cuts(self, columns: Columns, problem: Problem, question: ScanQuery) -> Candidates | None:
         """Return the best cut of each column by the pairs' energy; None to scan histograms."""
         return None
 
@@ -92,7 +92,7 @@ class Round(NamedTuple):
     pairs: PairSearch | None = None  # the ranking objective
     extra_columns: tuple[int, ...] = ()  # to search besides the ones that the search pulls
     baseline: int = 0  # the edge of the terms, or of the leaf, without the new rule
-    # The least amount of each of `problem.row_masses` on either side of a split; empty allows any.
+    # The least amount of each of `problem.constraints` on either side of a split; empty allows any.
     least: tuple[int, ...] = ()
     # What real votes add to the weight on either side, in the search's fixed point.
     floor: float = SMOOTHING * SEARCH_SCALE
@@ -126,18 +126,18 @@ class Round(NamedTuple):
 
     def question(
         self, columns: Columns, constant: bool, missing: int, backend: Backend | None = None
-    ) -> Question:
+    ) -> ScanQuery:
         """Return the round's question to a scan, of another backend's columns too."""
         wanted = self.compare.score_edges or self.compare.energies is not None
         masses = self.masses(columns, backend)
         limits = (masses, self.least, self.damping)
-        return Question(self.compare.criterion, constant, missing, wanted, None, *limits)
+        return ScanQuery(self.compare.criterion, constant, missing, wanted, None, *limits)
 
     def masses(self, columns: Columns, backend: Backend | None = None) -> Histogram | None:
         """Return the row masses of each bin, if splits need a least amount."""
-        if not self.least or self.problem.row_masses is None:
+        if not self.least or self.problem.constraints is None:
             return None
-        return (backend or self.backend).histogram(columns, self.problem.row_masses)
+        return (backend or self.backend).histogram(columns, self.problem.constraints)
 
     def improvements(self, edges: Exacts) -> Exacts:
         """Return how far edges, or gains, are above the product's or the leaf's without a rule."""

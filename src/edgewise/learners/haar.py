@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import clone
 
-from edgewise.backend.base import LEARN
+from edgewise.backend.base import MISSING_AUTO
 from edgewise.common.checks import flag, integer
 from edgewise.common.dtypes import Columns, Exacts
 from edgewise.data import BinnedTable
@@ -117,8 +117,11 @@ class Haar(ColumnLearner):
         """Return the best threshold on some filters, and the edge of each filter."""
         assert round.table.raw_rows is not None
         bins, codes = round.table.raw_rows.images.coded(numbers, _MAX_BINS)
-        columns, backend = np.arange(len(numbers)), round.backend.over(dense_table(bins, codes))
-        question = round.question(columns, False, LEARN, backend)
+        columns, backend = (
+            np.arange(len(numbers)),
+            round.backend.with_columns(dense_table(bins, codes)),
+        )
+        question = round.question(columns, False, MISSING_AUTO, backend)
         found = backend.scan(backend.histogram(columns, round.problem), question)
         losses = round.losses(found.edges, found.score_edges)
         best = int(losses.argmin())

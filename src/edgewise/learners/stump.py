@@ -4,15 +4,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgewise.backend.base import LEARN
+from edgewise.backend.base import MISSING_AUTO
 from edgewise.common.checks import flag, one_of
 from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import EVERYWHERE, Cut, PerScore, Rule, Test
 
-MISSING_SIDES = {"learn": LEARN, "abstain": 0, "low": -1, "high": 1}
-"""Where missing values go: the side of a cut, or LEARN."""
+MISSING_SIDES = {"learn": MISSING_AUTO, "abstain": 0, "low": -1, "high": 1}
+"""Where missing values go: the side of a cut, or MISSING_AUTO."""
 
 
 @dataclass(eq=False, repr=False)

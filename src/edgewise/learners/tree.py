@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import log
-from edgewise.backend.base import LEARN, BoostedRound, GrownTree, Growth, Problem
+from edgewise.backend.base import MISSING_AUTO, BoostedRound, GrownTree, Growth, Problem
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable, Categories
@@ -160,7 +160,7 @@ class Tree(Wrapper):
             0 if stump is None else len(pulled[0]),
             self.leaves_,
             self.criterion,
-            LEARN if stump is None else MISSING_SIDES[stump.missing],
+            MISSING_AUTO if stump is None else MISSING_SIDES[stump.missing],
             least,
             damping,
             subsets.groups_ if subsets is not None and subsets.rare > 1 else {},
@@ -299,9 +299,9 @@ class _Grower:
 
     def _holds(self, leaf: "_Leaf", test: Test) -> bool:
         """Return whether both sides of a split hold the least amounts."""
-        if not self.round.least or leaf.problem.row_masses is None:
+        if not self.round.least or leaf.problem.constraints is None:
             return True
-        sides = self.round.backend.split(leaf.problem.row_masses, test)
+        sides = self.round.backend.split(leaf.problem.constraints, test)
         return all((side.signed_totals >= self.round.least).all() for side in sides)
 
     def _split(self, leaf: _Leaf) -> None:

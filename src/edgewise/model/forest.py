@@ -177,9 +177,9 @@ class Forest:
         if not self._fits or (n_rows < _FEW_ROWS and not use_compiled(0, form=self._form)):
             return lambda: False
         # A process that only predicts a few rows need not read this.
-        from edgewise.backend.choose import compiled_when
+        from edgewise.backend.choose import kernels_ready
 
-        return compiled_when(visits, self._form, lambda: (Forest.compile, replace(self)))
+        return kernels_ready(visits, self._form, lambda: (Forest.compile, replace(self)))
 
     def compile(self) -> None:
         """Compile the walk, for rows with missing values and without."""

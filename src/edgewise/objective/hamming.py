@@ -276,8 +276,8 @@ class Hamming(Objective):
         """Return the least amounts of a leaf: a share of the rows searched, and their number."""
         settings, least = self.settings, []
         if settings.least_leaf > 0:
-            assert problem.row_masses is not None
-            mass = int(problem.row_masses.signed_totals[0])
+            assert problem.constraints is not None
+            mass = int(problem.constraints.signed_totals[0])
             # A little less, so that the share of equal rows is not lost to rounding.
             least.append(math.ceil(settings.least_leaf * (1.0 - 1e-9) * mass))
         if settings.least_rows > 1:
@@ -318,7 +318,7 @@ class Hamming(Objective):
             return self._selection.part(problem, t)
         if share == 1.0:
             return self.backend, problem
-        rows = self.backend.drawn(share, self.settings.seed, t)
+        rows = self.backend.draw_rows(share, self.settings.seed, t)
         drawn = self._partition.any(len(rows))
         return self.backend, self.backend.within(problem, rows) if drawn else problem
 

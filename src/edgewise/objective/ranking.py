@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
-from edgewise.backend.base import LEARN, Backend, Bounds, Candidates, Problem, Question
+from edgewise.backend.base import MISSING_AUTO, Backend, Bounds, Candidates, Problem, ScanQuery
 from edgewise.common.choices import RANK_STEPS
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.learners import Found, Learner, Round
@@ -122,7 +122,7 @@ class Ranking(Objective):
         """Return which signs the edges of the columns' cuts may have."""
         return None if self.cumulative is None else self.cumulative.bounds(columns)
 
-    def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
+    def cuts(self, columns: Columns, problem: Problem, question: ScanQuery) -> Candidates | None:
         """Return the best cut of each column by the energy, if that is the criterion."""
         if self.settings.criterion != "energy":
             return None
@@ -275,7 +275,7 @@ def _two_valued(phi: NDArray) -> bool:
 
 
 def best_cuts(
-    backend: Backend, feedback: Feedback, weights: Any, columns: Columns, question: Question
+    backend: Backend, feedback: Feedback, weights: Any, columns: Columns, question: ScanQuery
 ) -> Candidates:
     """Return the cut of each column with the least Z = W0 + 2 sqrt(W- W+).
 
@@ -291,7 +291,7 @@ def best_cuts(
         bins = table.bins[j]
         n_values = bins.missing_code
         codes = table.codes(j)[feedback.rows].astype(np.int64)
-        sides = (1, -1) if absent == LEARN else (absent,)
+        sides = (1, -1) if absent == MISSING_AUTO else (absent,)
         best = (-1, 0, 1)
         for side in sides if bins.has_missing else (1,):
             placed = codes

@@ -69,12 +69,12 @@ class HeaviestWeights:
         chunks, lanes = lanes_for(problem.n_scores + problem.mass_column)
         row_cost = chunks * (_ROW_COST + _LANE_COST * lanes)
         partition = self._backend.table.partition
-        masses = partition.allgather_rows(self._backend.row_masses(problem))
+        masses = partition.allgather_rows(self._backend.row_weight_sums(problem))
         rows = heaviest_rows(masses, wanted)
         costs = {"rows": len(rows) * row_cost}
         entries = None
         if chunks * lanes >= _ENTRIES_FROM:
-            entries = self._backend.heavy_part(problem, self._least_entry(problem, wanted))
+            entries = self._backend.select_heavy(problem, self._least_entry(problem, wanted))
         if entries is not None:
             costs["entries"] = float(entries.size)
         cheapest = min(costs, key=lambda name: costs[name])
@@ -92,7 +92,7 @@ class HeaviestWeights:
         low, high = 1, 1 << 62
         while high > max(low + 1, int(low * _STEP)):
             middle = max(low + 1, int(np.sqrt(float(low) * float(high))))
-            if self._backend.mass_from(problem, middle) >= wanted:
+            if self._backend.sum_heavy(problem, middle) >= wanted:
                 low = middle
             else:
                 high = middle
@@ -113,7 +113,7 @@ class SampledRows:
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the problem of the rows drawn this round."""
         partition = self._backend.table.partition
-        masses = partition.allgather_rows(self._backend.row_masses(problem))
+        masses = partition.allgather_rows(self._backend.row_weight_sums(problem))
         ends = np.cumsum(masses)
         n_draws = max(1, round(self.share * len(masses)))
         rng = np.random.default_rng([self._seed, t, 1])

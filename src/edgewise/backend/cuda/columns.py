@@ -79,7 +79,7 @@ class DeviceColumns:
         return signs
 
 
-class HistogramPlan:
+class DevicePlan:
     """How some columns, all of one kind, are summed; kept for the next round."""
 
     def __init__(self, columns: Columns, held: DeviceColumns) -> None:
@@ -166,7 +166,7 @@ class DeviceHistogram(Histogram):
     """A histogram on the device, shape (chunks, bins, lanes)."""
 
     def __init__(
-        self, plan: HistogramPlan, sums: Any, totals: Exacts, mass: int, massed: bool
+        self, plan: DevicePlan, sums: Any, totals: Exacts, mass: int, massed: bool
     ) -> None:
         self.plan, self.columns, self.sums = plan, plan.columns, sums
         self.totals, self.mass, self.mass_column = totals, mass, massed

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend import arithmetic
-from edgewise.backend.base import LEARN
+from edgewise.backend.base import MISSING_AUTO
 
 _FOLDER = Path(__file__).parent
 _STEPS, _ROUNDS = ("common.cu", "search.cu", "step.cu"), ("common.cu", "rounds.cu")
@@ -169,5 +169,5 @@ def source(names: tuple[str, ...]) -> str:
     for name in ("TAYLOR", "SERIES"):
         constants |= {f"{name}_{i}": value for i, value in enumerate(getattr(arithmetic, name))}
     lines = [f"#define {name} ({value.hex()})" for name, value in constants.items()]
-    lines.append(f"#define LEARN {LEARN}")
+    lines.append(f"#define MISSING_AUTO {MISSING_AUTO}")
     return "\n".join([*lines, *((_FOLDER / name).read_text() for name in names)])

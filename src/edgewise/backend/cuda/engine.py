@@ -18,14 +18,14 @@ from edgewise.backend.base import (
     GrownTree,
     Histogram,
     Part,
-    Question,
     RealStep,
+    ScanQuery,
     State,
     Step,
     Tally,
     Targets,
 )
-from edgewise.backend.cuda.columns import DeviceColumns, DeviceHistogram, HistogramPlan, form_of
+from edgewise.backend.cuda.columns import DeviceColumns, DeviceHistogram, DevicePlan, form_of
 from edgewise.backend.cuda.device import Device, gpu
 from edgewise.backend.cuda.rounds import ProductRounds, can_climb
 from edgewise.backend.host import SignedProblem, lanes_for, search_type
@@ -66,7 +66,7 @@ class DeviceState(State):
         signed = signed[: chunks * n * lanes].reshape(chunks, n, lanes)
         nothing = np.zeros(k, dtype=np.int64)
         self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
-        self.row_masses: dict[tuple[str, ...], SignedProblem] = {}
+        self.constraints: dict[tuple[str, ...], SignedProblem] = {}
 
     @property
     def start(self) -> tuple[Any, Any, Any]:
@@ -87,7 +87,7 @@ class CudaBackend(ReferenceBackend):
         self._pairs = pairs
         self.device = gpu() if device is None else device
         self.columns = DeviceColumns(table, self.device)
-        self._device_plans: dict[bytes, HistogramPlan] = {}
+        self._device_plans: dict[bytes, DevicePlan] = {}
         self._on_device: tuple[Any, Any] | None = None
         self._leaves: tuple[Any, Any] | None = None
         self._rounds: tuple[Any, ProductRounds | None] | None = None
@@ -105,16 +105,16 @@ class CudaBackend(ReferenceBackend):
         return state
 
     def problem(  # type: ignore[override]
-        self, state: DeviceState, row_masses: tuple[str, ...] = ()
+        self, state: DeviceState, constraints: tuple[str, ...] = ()
     ) -> SignedProblem:
-        if not row_masses:
+        if not constraints:
             return state.whole
-        if row_masses not in state.row_masses:
-            state.row_masses[row_masses] = self._masses(state, row_masses)
-        return replace(state.whole, row_masses=state.row_masses[row_masses])
+        if constraints not in state.constraints:
+            state.constraints[constraints] = self._masses(state, constraints)
+        return replace(state.whole, constraints=state.constraints[constraints])
 
     def _masses(self, state: DeviceState, names: tuple[str, ...]) -> SignedProblem:
-        quanta = state.targets.row_masses(names)
+        quanta = state.targets.leaf_constraints(names)
         signed = self.device.upload(quanta[:, :, None], state.whole.signed.dtype)
         totals = quanta.sum(axis=1)
         return SignedProblem.of(signed, totals, totals)
@@ -224,15 +224,15 @@ class CudaBackend(ReferenceBackend):
             problem.__dict__["on_device"] = held
         return held
 
-    def _device_plan(self, columns: Columns) -> HistogramPlan:
+    def _device_plan(self, columns: Columns) -> DevicePlan:
         key = columns.tobytes()
         if key not in self._device_plans:
             if len(self._device_plans) > 3:
                 self._device_plans.clear()
-            self._device_plans[key] = HistogramPlan(columns, self.columns)
+            self._device_plans[key] = DevicePlan(columns, self.columns)
         return self._device_plans[key]
 
-    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
         if not isinstance(histogram, DeviceHistogram):
             return super().scan(histogram, question)
         device, plan, sums = self.device, histogram.plan, histogram.sums
@@ -303,14 +303,14 @@ class CudaBackend(ReferenceBackend):
         self._on_device = None
         return iter(()) if rounds is None else rounds.train(state, climb)
 
-    def over(self, table: BinnedTable) -> "CudaBackend":
+    def with_columns(self, table: BinnedTable) -> "CudaBackend":
         other = CudaBackend(table, self.device)
         other._keeps = False
         return other
 
     # Parts of the weights.
 
-    def row_masses(self, problem: SignedProblem) -> Exacts:
+    def row_weight_sums(self, problem: SignedProblem) -> Exacts:
         xp = self.device.xp
         sizes = xp.abs(problem.signed).sum(axis=(0, 2), dtype=np.int64)
         if problem.mass_column:
@@ -318,7 +318,7 @@ class CudaBackend(ReferenceBackend):
             sizes -= problem.signed[chunk, :, lane]
         return self.device.download(sizes)
 
-    def mass_from(self, problem: SignedProblem, least: int) -> int:
+    def sum_heavy(self, problem: SignedProblem, least: int) -> int:
         heavy = problem.signed * self._heavy(problem, least)
         return int(self.device.xp.abs(heavy).sum(dtype=np.int64))
 
@@ -334,7 +334,7 @@ class CudaBackend(ReferenceBackend):
     def part(self, rows: Rows) -> Part[SignedProblem]:
         return DevicePart(self, rows)
 
-    def heavy_part(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
+    def select_heavy(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
         if not self._can_copy:
             return None
         heavy = self._heavy(problem, least)

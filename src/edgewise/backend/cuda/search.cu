@@ -150,7 +150,7 @@ extern "C" __global__ void sum_below(const int* bases, const int* n_codes, i64 b
     }
 }
 
-// What a scan looks for: see base.Question. The bounds are null where there are none, and so is
+// What a scan looks for: see base.ScanQuery. The bounds are null where there are none, and so is
 // what leaves must hold (lane by lane, like a histogram of as many chunks).
 struct Asked {
     int n_scores, by_gain, by_score, constant, absent;
@@ -214,8 +214,8 @@ extern "C" __global__ void choose_cuts(const int* bases, const int* n_codes, con
     SHARED(i64, held);
     int q = blockIdx.x;
     int from = asked.by_score ? blockIdx.y : 0, to = asked.by_score ? from + 1 : asked.n_scores;
-    bool missing = has_missing[q], learns = missing && asked.absent == LEARN;
-    int usual = missing && asked.absent != LEARN ? asked.absent : 1;
+    bool missing = has_missing[q], learns = missing && asked.absent == MISSING_AUTO;
+    int usual = missing && asked.absent != MISSING_AUTO ? asked.absent : 1;
     int n_values = n_codes[q] - missing;
     i64 base = bases[q], last = base + n_codes[q] - 1, found = -1;
     int cut = 0;

@@ -18,8 +18,8 @@ from edgewise.backend.base import (
     Growth,
     Histogram,
     Part,
-    Question,
     RealStep,
+    ScanQuery,
     Step,
     Tally,
 )
@@ -28,8 +28,8 @@ from edgewise.backend.numba import histogram as on_rows
 from edgewise.backend.numba import parts as on_entries
 from edgewise.backend.numba import ranking
 from edgewise.backend.numba import step as updates
-from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, heavy_entries
-from edgewise.backend.numba.plans import Batch, HistogramPlan, LaneHistogram, Lease, Shapes
+from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, select_entries
+from edgewise.backend.numba.plans import Batch, ColumnShapes, HistogramLayout, LaneHistogram, Lease
 from edgewise.backend.numba.rounds import train
 from edgewise.backend.numba.scan import scan_columns
 from edgewise.backend.numba.trees import TreeGrower, walk
@@ -62,17 +62,17 @@ class NumbaBackend(ReferenceBackend):
 
     def __init__(
         self, table: BinnedTable, n_jobs: int = 1, threads: Threads | None = None,
-        shapes: Shapes | None = None,
+        shapes: ColumnShapes | None = None,
     ) -> None:  # fmt: skip
         super().__init__(table)
         self.threads = Threads(n_jobs) if threads is None else threads
-        self._shapes = Shapes(table, shapes)
+        self._shapes = ColumnShapes(table, shapes)
         self._spans: dict[int, list[tuple[int, int]]] = {}
-        self._layouts: dict[tuple[Any, ...], HistogramPlan] = {}
+        self._layouts: dict[tuple[Any, ...], HistogramLayout] = {}
         self._spare: dict[tuple[int, Any], list[Integers]] = {}
         self._scratch: SimpleQueue[Integers] = SimpleQueue()
         self._scratch_shape: tuple[int, Any] = (0, None)
-        self._scratch_plan: HistogramPlan | None = None
+        self._scratch_plan: HistogramLayout | None = None
         self._stores: dict[bool, RowSubset] = {}
         self._trees: tuple[Any, TreeGrower | None] | None = None
         self._growth = Growth(np.empty(0, dtype=np.intp), 0, 2)
@@ -100,7 +100,13 @@ class NumbaBackend(ReferenceBackend):
         self.spread(run, range(len(spans)))
         totals = _total(sums)[: problem.n_scores]
         flipped = SignedProblem.of(
-            out, totals, problem.signed_masses, None, problem.mass_column, problem.row_masses, lease
+            out,
+            totals,
+            problem.signed_masses,
+            None,
+            problem.mass_column,
+            problem.constraints,
+            lease,
         )
         if problem.rows is None and signs.all():
             return flipped
@@ -135,7 +141,7 @@ class NumbaBackend(ReferenceBackend):
             masses = sums[0, 1:2]
         return self._narrowed(problem, totals, masses, rows)
 
-    def drawn(self, share: float, seed: int, t: int) -> Rows:
+    def draw_rows(self, share: float, seed: int, t: int) -> Rows:
         rows = np.empty(self.table.n_rows, dtype=ROW)
         return rows[: on_rows.draw_rows(draw_key(seed, t)[0], draw_limit(share), rows)]
 
@@ -151,7 +157,7 @@ class NumbaBackend(ReferenceBackend):
         found: LaneHistogram = problem.kept[key]
         return found
 
-    def _kept(self, plan: HistogramPlan, problem: SignedProblem, key: bytes) -> LaneHistogram:
+    def _kept(self, plan: HistogramLayout, problem: SignedProblem, key: bytes) -> LaneHistogram:
         """Return a histogram with memory: the whole's, less its other part, or new."""
         if problem.split_from is not None:
             whole, part = (one.kept or {} for one in problem.split_from)
@@ -161,7 +167,7 @@ class NumbaBackend(ReferenceBackend):
         lease = self._lease(plan.size, plan.dtype)
         return LaneHistogram(plan, problem, self._fill, lease)
 
-    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
         if not isinstance(histogram, LaneHistogram):
             return super().scan(histogram, question)
         plan, totals = histogram.plan, histogram.totals
@@ -256,7 +262,7 @@ class NumbaBackend(ReferenceBackend):
     def boost(
         self, state: HostState, boosting: Boosting, watched: tuple[BinnedTable, Reals] | None
     ) -> tuple[list[BoostedRound], float]:
-        problem, growth = state.problem(boosting.row_masses), boosting.growth
+        problem, growth = state.problem(boosting.constraints), boosting.growth
         grower = self._grower(problem, growth)
         if grower is None or (watched is not None and not self._may_watch(watched[0], growth)):
             return [], boosting.weight
@@ -325,7 +331,9 @@ class NumbaBackend(ReferenceBackend):
             return None
         return _stacked(table, columns, growth.groups), np.arange(len(columns))
 
-    def over(self, table: BinnedTable, shapes: Shapes | None = None) -> "NumbaBackend":
+    def with_columns(
+        self, table: BinnedTable, shapes: ColumnShapes | None = None
+    ) -> "NumbaBackend":
         other = NumbaBackend(table, threads=self.threads, shapes=shapes)
         # Without the columns' shapes they are others each time: no node would meet them again.
         other._keeps = shapes is not None
@@ -334,29 +342,29 @@ class NumbaBackend(ReferenceBackend):
 
     # Parts of the weights.
 
-    def row_masses(self, problem: SignedProblem) -> Exacts:
+    def row_weight_sums(self, problem: SignedProblem) -> Exacts:
         chunks, n, lanes = problem.shape
         masses = np.zeros(n, dtype=np.int64)
-        on_entries.row_masses(problem.flat_signed, n, chunks, lanes, problem.n_scores, masses)
+        on_entries.row_weight_sums(problem.flat_signed, n, chunks, lanes, problem.n_scores, masses)
         return masses
 
-    def mass_from(self, problem: SignedProblem, least: int) -> int:
+    def sum_heavy(self, problem: SignedProblem, least: int) -> int:
         n, lanes = problem.n_rows, problem.shape[2]
-        return int(on_entries.mass_from(problem.flat_signed, least, n, lanes, problem.n_scores))
+        return int(on_entries.sum_heavy(problem.flat_signed, least, n, lanes, problem.n_scores))
 
     def part(self, rows: Rows) -> Part[SignedProblem]:
         if not self._can_copy:
             return RowsWithin(self, rows)
         return RowPart(self.restricted(rows), rows)
 
-    def heavy_part(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
-        return heavy_entries(self, problem, least) if self._can_copy else None
+    def select_heavy(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
+        return select_entries(self, problem, least) if self._can_copy else None
 
     def restricted(self, rows: Rows, all_dense: bool = False) -> "NumbaBackend":
         """Return the backend of some rows; the one returned before is no longer valid."""
         if all_dense not in self._stores:
             self._stores = {all_dense: RowSubset(self.table, on_entries.pick_rows, all_dense)}
-        return self.over(self._stores[all_dense].take(rows), self._shapes)
+        return self.with_columns(self._stores[all_dense].take(rows), self._shapes)
 
     # The step.
 
@@ -495,7 +503,7 @@ class NumbaBackend(ReferenceBackend):
         bounds = [0, *np.searchsorted(layout.query_starts, stops).tolist(), layout.n_queries]
         return [(a, b) for a, b in pairwise(bounds) if a < b]
 
-    def _layout(self, columns: Columns, problem: SignedProblem) -> HistogramPlan:
+    def _layout(self, columns: Columns, problem: SignedProblem) -> HistogramLayout:
         chunks, _, lanes = problem.shape
         key = (columns.tobytes(), chunks, lanes, problem.signed.dtype.itemsize)
         self.table.ready(columns)
@@ -503,7 +511,7 @@ class NumbaBackend(ReferenceBackend):
             if len(self._layouts) > 3:
                 self._layouts.clear()
             batches = self._shapes.batches(columns, problem, self.threads.n)
-            self._layouts[key] = HistogramPlan(
+            self._layouts[key] = HistogramLayout(
                 columns, (chunks, lanes), problem.signed.dtype, batches
             )
         return self._layouts[key]
@@ -512,7 +520,7 @@ class NumbaBackend(ReferenceBackend):
         spare = self._spare.setdefault((size, dtype), [])
         return Lease(spare.pop() if spare else aligned_zeros((size,), dtype.type), spare)
 
-    def _make_scratch(self, plan: HistogramPlan) -> None:
+    def _make_scratch(self, plan: HistogramLayout) -> None:
         """Make room for the histograms of every thread."""
         if plan is self._scratch_plan:
             return

@@ -204,7 +204,7 @@ def hashed(seed, n):  # type: ignore[no-untyped-def]
 
 @kernel
 def draw_rows(key, limit, rows):  # type: ignore[no-untyped-def]
-    """Draw rows by their hash, see `arithmetic.drawn`. OUT rows; return their number."""
+    """Draw rows by their hash, see `arithmetic.draw_rows`. OUT rows; return their number."""
     n_drawn = 0
     for row in range(len(rows)):
         rows[n_drawn] = row

@@ -8,7 +8,7 @@ import numpy as np
 from edgewise.backend.base import Part
 from edgewise.backend.host import Entries, SignedProblem, aligned_zeros
 from edgewise.backend.numba.vectors import add_sums, flip_vector, kernel
-from edgewise.backend.reference.engine import row_masses_of, summed
+from edgewise.backend.reference.engine import constraints_of, summed
 from edgewise.common.dtypes import ROW, Columns, Integers, Reals, Rows, Signs
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class RowPart(Part[SignedProblem]):
             problem.flat_signed, self.rows, n, chunks, problem.width, signed.reshape(-1), *sums
         )
         totals, masses = sums[1:, : problem.n_scores]
-        weights = row_masses_of(problem, self.rows)
+        weights = constraints_of(problem, self.rows)
         if factors is not None:
             return summed(signed, problem, weights, factors)
         return SignedProblem.of(signed, totals, masses, None, problem.mass_column, weights)
@@ -63,11 +63,11 @@ class EntryPart(Part[SignedProblem]):
         n_rows = form.shape[1]
         return SignedProblem(
             n_rows, n_rows, totals, masses, problem.mass_column,
-            row_masses_of(problem, self.rows), signed=values, entries=entries,
+            constraints_of(problem, self.rows), signed=values, entries=entries,
         )  # fmt: skip
 
 
-def heavy_entries(backend: "NumbaBackend", problem: SignedProblem, least: int) -> EntryPart:
+def select_entries(backend: "NumbaBackend", problem: SignedProblem, least: int) -> EntryPart:
     """Return the part of the entries of S that are at least `least`."""
     chunks, n, lanes = problem.shape
     place = (n, chunks, lanes, problem.n_scores)
@@ -114,7 +114,7 @@ def flip_entries(problem: SignedProblem, signs: Signs) -> SignedProblem:
 def entries_within(backend: "NumbaBackend", problem: SignedProblem, rows: Rows) -> SignedProblem:
     """Return the problem of some of the rows."""
     assert problem.entries is not None
-    entries, weights = problem.entries.of_rows(rows), problem.row_masses
+    entries, weights = problem.entries.of_rows(rows), problem.constraints
     totals, masses = entries.sums(problem.n_scores)
     return replace(
         problem,
@@ -122,7 +122,7 @@ def entries_within(backend: "NumbaBackend", problem: SignedProblem, rows: Rows) 
         signed=entries.values,
         signed_totals=totals,
         signed_masses=masses,
-        row_masses=None if weights is None else backend.within(weights, rows),  # type: ignore[arg-type]
+        constraints=None if weights is None else backend.within(weights, rows),  # type: ignore[arg-type]
         rows=rows,
         entries=entries,
         kept=None,
@@ -216,7 +216,7 @@ def gather_rows(signed, rows, n, chunks, width, out, unused, totals, masses):  #
 
 
 @kernel
-def row_masses(signed, n, chunks, lanes, n_scores, out):  # type: ignore[no-untyped-def]
+def row_weight_sums(signed, n, chunks, lanes, n_scores, out):  # type: ignore[no-untyped-def]
     """Sum the sizes of each row's signed weights. IN signed (flat). OUT out."""
     for chunk in range(chunks):
         used = min(lanes, n_scores - chunk * lanes)
@@ -229,7 +229,7 @@ def row_masses(signed, n, chunks, lanes, n_scores, out):  # type: ignore[no-unty
 
 
 @kernel
-def mass_from(signed, least, n, lanes, n_scores):  # type: ignore[no-untyped-def]
+def sum_heavy(signed, least, n, lanes, n_scores):  # type: ignore[no-untyped-def]
     """Return the sum of the |S| that are at least `least`."""
     mass = np.int64(0)
     for at in range(len(signed)):

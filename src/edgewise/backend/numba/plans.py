@@ -17,10 +17,10 @@ from edgewise.data.bins import Categories
 _BATCH_BYTES = 1 << 20
 
 
-class Shapes:
+class ColumnShapes:
     """How many codes the columns of a table have, and which are missing or categorical."""
 
-    def __init__(self, table: BinnedTable, like: "Shapes | None" = None) -> None:
+    def __init__(self, table: BinnedTable, like: "ColumnShapes | None" = None) -> None:
         self.table = table
         if like is None:
             self.n_codes = np.array([b.n_codes for b in table.bins], dtype=np.intp)
@@ -81,7 +81,7 @@ class Batch:
 
     def __init__(
         self,
-        shapes: Shapes,
+        shapes: ColumnShapes,
         where: Columns,
         columns: Columns,
         places: Columns,
@@ -102,7 +102,7 @@ class Batch:
         self.start, self.size = start, int(ends[-1]) * lanes
 
 
-class HistogramPlan:
+class HistogramLayout:
     """How some columns are summed and scanned; kept for the next round."""
 
     def __init__(
@@ -157,7 +157,7 @@ class LaneHistogram(Histogram):
 
     def __init__(
         self,
-        plan: HistogramPlan,
+        plan: HistogramLayout,
         problem: SignedProblem,
         fill: Any,
         lease: Lease | None = None,

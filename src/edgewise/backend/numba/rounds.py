@@ -22,7 +22,7 @@ from edgewise.backend.base import BoostedRound, Boosting, Tally
 from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.numba import step
 from edgewise.backend.numba.histogram import draw_rows, hashed
-from edgewise.backend.numba.trees import Question, TreeGrower, grow, row_amounts, walk
+from edgewise.backend.numba.trees import GrowthOptions, TreeGrower, grow, row_amounts, walk
 from edgewise.backend.numba.vectors import inner, kernel
 from edgewise.common.dtypes import Columns, Exacts, Integers, Reals, Rows, Signs
 
@@ -140,7 +140,7 @@ def boost(  # type: ignore[no-untyped-def]
             n_drawn = draw_rows(hashed(steps.seed, steps.t + r + 1), steps.limit, drawn)
             rows = drawn[:n_drawn] if n_drawn > 0 else all_rows
         floor = steps.damping / weight * SEARCH_SCALE
-        asked = Question(
+        asked = GrowthOptions(
             question.n_scores, question.n_own, question.by_gain, question.absent, question.least,
             floor,
         )  # fmt: skip

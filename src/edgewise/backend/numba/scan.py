@@ -3,7 +3,7 @@
 import numpy as np
 
 from edgewise.backend.arithmetic import GAIN_SCALE
-from edgewise.backend.base import LEARN, VALUE_SMOOTHING
+from edgewise.backend.base import MISSING_AUTO, VALUE_SMOOTHING
 from edgewise.backend.numba.vectors import (
     add,
     inner,
@@ -33,8 +33,8 @@ def scan_edge(  # type: ignore[no-untyped-def]
     best, first, missing = np.int64(-1), 0, 1
     for k in range(len(edges)):
         edges[k] = totals[k] if k < n_sums else 0
-    learn = has_missing and absent == LEARN
-    usual = absent if has_missing and absent != LEARN else 1
+    learn = has_missing and absent == MISSING_AUTO
+    usual = absent if has_missing and absent != MISSING_AUTO else 1
     if usual < 1:
         constant, missing = True, usual
         for k in range(n_sums):
@@ -120,11 +120,11 @@ def scan_gain(  # type: ignore[no-untyped-def]
                 moved = (base + (at // lanes) * n_codes + t - 1) * lanes
                 add(present, histogram, moved, at, width)
         for side in range(2 if has_missing else 1):
-            if has_missing and absent != LEARN and absent != 1 - 2 * side:
+            if has_missing and absent != MISSING_AUTO and absent != 1 - 2 * side:
                 continue
             total = whole if side == 0 else rest
             # Where the side is given, its own cuts are in the first column.
-            allowed = len(heavy) == 0 or heavy[t, side if absent == LEARN else 0]
+            allowed = len(heavy) == 0 or heavy[t, side if absent == MISSING_AUTO else 0]
             beyond, beneath = np.int64(0), np.int64(0)
             for k in range(n_scores, n_sums):
                 # What is no score column takes part in the sums of squares, and leaves them here.
@@ -186,7 +186,7 @@ def _scan_gain_of_one(  # type: ignore[no-untyped-def]
             for k in range(len(least)):
                 held[k] += histogram[at + 2 + k]
         for side in range(2 if has_missing else 1):
-            if has_missing and absent != LEARN and absent != 1 - 2 * side:
+            if has_missing and absent != MISSING_AUTO and absent != 1 - 2 * side:
                 continue
             below, under = low, low_mass
             if side == 1:
@@ -317,8 +317,8 @@ def _scan_single(  # type: ignore[no-untyped-def]
     gone = np.int64(bins[n_values]) if has_missing else np.int64(0)
     best, first, missing = np.int64(-1), 0, 1
     # The sides of missing values to try, of which the first is the usual one.
-    usual = absent if has_missing and absent != LEARN else 1
-    other = has_missing and absent == LEARN
+    usual = absent if has_missing and absent != MISSING_AUTO else 1
+    other = has_missing and absent == MISSING_AUTO
     edge = total - (1 - usual) * gone
     firsts, sides, limits = exceptions
     p, t = 0, 0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import LEARN, GrownTree, Growth, split_directions
+from edgewise.backend.base import MISSING_AUTO, GrownTree, Growth, split_directions
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
 from edgewise.backend.numba.scan import gain_of, scan_edge, scan_gain, scan_values
@@ -99,7 +99,7 @@ class _Growing(NamedTuple):
     improvements: Exacts
 
 
-class Question(NamedTuple):
+class GrowthOptions(NamedTuple):
     """What a search looks for: see `Growth`.
 
     Of `n_own` columns of S the first `n_scores` are score columns; the amounts follow.
@@ -259,7 +259,7 @@ def _note_sides(place, layout, tree, absent):  # type: ignore[no-untyped-def]
         sides[n_values] = leaf.missing
     else:
         # Where training had no missing values and learned no side, cuts abstain on them.
-        sides[n_values] = 0 if absent == LEARN else absent
+        sides[n_values] = 0 if absent == MISSING_AUTO else absent
 
 
 @inner
@@ -619,7 +619,7 @@ class TreeGrower:
         spans = self._threads.spans(int(tree.leaves["stop"][made]) - start, _SPAN)
         return np.sum(self._threads.map(add, spans), axis=0)
 
-    def _search(self, question: Question, data: tuple[Any, ...], partition: Partition) -> None:
+    def _search(self, question: GrowthOptions, data: tuple[Any, ...], partition: Partition) -> None:
         """Find the best split of each column in the newest leaves, on the rows of all processes."""
         layout, tree = self._layout, self.tree
         batches = range(len(layout.starts) - 1)
@@ -638,11 +638,11 @@ class TreeGrower:
         sizes = self.tree.leaves["size"]
         return (high, low) if low < 0 or sizes[high] < sizes[low] else (low, high)
 
-    def question(self, growth: Growth) -> Question:
+    def question(self, growth: Growth) -> GrowthOptions:
         """Return what searches look for."""
         least = np.array(growth.least, dtype=np.int64)
         by_gain = growth.criterion == "gain"
-        return Question(*self._columns, by_gain, growth.missing, least, growth.damping)
+        return GrowthOptions(*self._columns, by_gain, growth.missing, least, growth.damping)
 
     def layout(self) -> _Layout:
         """Return the layout, with codes by row from the second tree on the same columns on."""
@@ -675,7 +675,7 @@ class TreeGrower:
 
 def row_amounts(problem: SignedProblem, growth: Growth) -> Integers:
     """Return what leaves must hold a least amount of, for each row."""
-    masses = problem.row_masses
+    masses = problem.constraints
     if not growth.least:
         return np.empty((0, 0), dtype=problem.signed.dtype)
     assert isinstance(masses, SignedProblem)

@@ -30,8 +30,8 @@ from edgewise.backend.base import (
     Histogram,
     Part,
     Problem,
-    Question,
     RealStep,
+    ScanQuery,
     Step,
     Tally,
     Targets,
@@ -85,8 +85,8 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         self.refresh(state)
         return state
 
-    def problem(self, state: HostState, row_masses: tuple[str, ...] = ()) -> SignedProblem:
-        return state.problem(row_masses)
+    def problem(self, state: HostState, constraints: tuple[str, ...] = ()) -> SignedProblem:
+        return state.problem(constraints)
 
     def potentials(
         self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
@@ -142,7 +142,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             large = self._rest(problem, small, rows)
         else:
             large = self.within(problem, rows)
-        for one in (small, large, small.row_masses, large.row_masses):
+        for one in (small, large, small.constraints, large.constraints):
             if one is not None:
                 assert isinstance(one, SignedProblem)
                 one.kept = None if problem.kept is None else {}
@@ -152,7 +152,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def _rest(self, whole: SignedProblem, part: SignedProblem, rows: Rows) -> SignedProblem:
         """Return the problem of the rows of the whole that are not in the part."""
         base = whole if whole.entries is None else self.within(whole, rows)
-        masses, of_part = whole.row_masses, part.row_masses
+        masses, of_part = whole.constraints, part.constraints
         return replace(
             base,
             size=len(rows),
@@ -161,7 +161,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             rows=rows,
             kept=None,
             split_from=(whole, part),
-            row_masses=None if masses is None else self._rest(masses, of_part, rows),  # type: ignore[arg-type]
+            constraints=None if masses is None else self._rest(masses, of_part, rows),  # type: ignore[arg-type]
         )
 
     def _sides(self, rows: Rows | None, test: "Test") -> tuple[Rows, Rows]:
@@ -175,7 +175,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
 
     def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
         own = problem.mass_column and problem.n_scores == 1
-        signed = counted(problem, rows, own)
+        signed = signed_matrix(problem, rows, own)
         totals, masses = signed[:, : problem.n_scores].sum(axis=0), np.abs(signed).sum(axis=0)
         # The mass of a row with one score column is given, and need not be the size of its weight.
         return self._narrowed(problem, totals, masses[-problem.n_scores :], rows)
@@ -183,7 +183,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def _narrowed(
         self, problem: SignedProblem, totals: Exacts, masses: Exacts, rows: Rows
     ) -> SignedProblem:
-        weights = problem.row_masses
+        weights = problem.constraints
         if weights is not None:
             weights = self.within(weights, rows)  # type: ignore[arg-type]
         return SignedProblem.of(
@@ -207,7 +207,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def _summed(self, columns: Columns, problem: SignedProblem) -> ArrayHistogram:
         plan = self._plan(columns)
         keys = plan.keys if problem.rows is None else plan.keys[problem.rows]
-        signed = counted(problem, problem.rows, problem.mass_column)
+        signed = signed_matrix(problem, problem.rows, problem.mass_column)
         if keys.size > _PRODUCT_FROM:
             starts = len(columns) * np.arange(len(keys) + 1, dtype=np.int32)
             ones = np.ones(keys.size, dtype=np.int64)
@@ -222,10 +222,10 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
                 values[k] = np.bincount(keys.ravel(), weights, plan.n_bins)
         return ArrayHistogram(columns, values, problem.signed_totals, problem.mass)
 
-    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
         return scan(self._plan(histogram.columns), histogram, question)
 
-    def over(self, table: BinnedTable) -> "ReferenceBackend":
+    def with_columns(self, table: BinnedTable) -> "ReferenceBackend":
         other = ReferenceBackend(table)
         # Its columns are others each time: no node would meet them again.
         other._keeps = False
@@ -233,14 +233,14 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
 
     # Parts of the weights.
 
-    def row_masses(self, problem: SignedProblem) -> Exacts:
+    def row_weight_sums(self, problem: SignedProblem) -> Exacts:
         sizes = np.abs(problem.signed.astype(np.int64)).sum(axis=(0, 2))
         if problem.mass_column:
             chunk, lane = divmod(problem.n_scores, problem.signed.shape[2])
             sizes -= problem.signed[chunk, :, lane]
         return sizes
 
-    def mass_from(self, problem: SignedProblem, least: int) -> int:
+    def sum_heavy(self, problem: SignedProblem, least: int) -> int:
         heavy = problem.signed[_heavy_entries(problem, least)]
         return int(np.abs(heavy.astype(np.int64)).sum())
 
@@ -249,7 +249,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             return RowsWithin(self, rows)
         return ArrayPart(self._restricted(rows), rows)
 
-    def heavy_part(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
+    def select_heavy(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
         if not self._can_copy:
             return None
         heavy = _heavy_entries(problem, least)
@@ -414,7 +414,7 @@ class ArrayPart(Part[SignedProblem]):
         signed = problem.signed[:, self.rows]
         if self._chosen is not None:
             signed = np.where(self._chosen, signed, 0)
-        return summed(signed, problem, row_masses_of(problem, self.rows), factors)
+        return summed(signed, problem, constraints_of(problem, self.rows), factors)
 
 
 class RowsWithin(Part[SignedProblem]):
@@ -424,13 +424,13 @@ class RowsWithin(Part[SignedProblem]):
         if factors is not None:
             every = np.zeros(problem.n_rows)
             every[self.rows] = factors
-            problem = summed(problem.signed, problem, problem.row_masses, every)
+            problem = summed(problem.signed, problem, problem.constraints, every)
         return self.backend.within(problem, self.rows)
 
 
-def row_masses_of(problem: SignedProblem, rows: Rows) -> SignedProblem | None:
+def constraints_of(problem: SignedProblem, rows: Rows) -> SignedProblem | None:
     """Return the sample weights of some rows as the problem of a part."""
-    masses = problem.row_masses
+    masses = problem.constraints
     if masses is None:
         return None
     assert isinstance(masses, SignedProblem)
@@ -438,7 +438,7 @@ def row_masses_of(problem: SignedProblem, rows: Rows) -> SignedProblem | None:
 
 
 def summed(
-    signed: Integers, like: SignedProblem, row_masses: Problem | None, factors: Reals | None = None
+    signed: Integers, like: SignedProblem, constraints: Problem | None, factors: Reals | None = None
 ) -> SignedProblem:
     """Return the problem of other signed weights, or of these times a factor for each row."""
     if factors is not None:
@@ -451,11 +451,11 @@ def summed(
         chunk, lane = divmod(like.n_scores, lanes)
         signed[chunk, :, lane] = sizes.sum(axis=1)
     return SignedProblem.of(
-        signed, scores.sum(axis=0), sizes.sum(axis=0), None, like.mass_column, row_masses
+        signed, scores.sum(axis=0), sizes.sum(axis=0), None, like.mass_column, constraints
     )
 
 
-def counted(problem: SignedProblem, rows: Rows | None, mass: bool = False) -> Exacts:
+def signed_matrix(problem: SignedProblem, rows: Rows | None, mass: bool = False) -> Exacts:
     """Return S of some rows, or of all, as an int64 matrix of K columns; `mass` adds its column."""
     signed = problem.signed if rows is None else problem.signed[:, rows]
     chunks, n, lanes = signed.shape
@@ -463,9 +463,9 @@ def counted(problem: SignedProblem, rows: Rows | None, mass: bool = False) -> Ex
     return by_row[:, : problem.n_scores + mass].astype(np.int64)
 
 
-def unpacked(problem: SignedProblem, mass: bool = False) -> Exacts:
+def all_signed(problem: SignedProblem, mass: bool = False) -> Exacts:
     """Return S as an (n, K) int64 matrix, 0 in rows that do not count; `mass` adds its column."""
-    signed = counted(problem, None, mass)
+    signed = signed_matrix(problem, None, mass)
     if problem.member is not None:
         signed[~problem.member] = 0
     return signed

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import LEARN, Bounds, Candidates, Histogram, Question, gains
+from edgewise.backend.base import MISSING_AUTO, Bounds, Candidates, Histogram, ScanQuery, gains
 from edgewise.common.dtypes import Columns, Exacts, Signs
 from edgewise.data import BinnedTable
 
@@ -32,7 +32,7 @@ class ArrayHistogram(Histogram):
         return ArrayHistogram(self.columns, *rest, self.mass - other.mass)
 
 
-def scan(plan: "ScanPlan", histogram: Histogram, question: Question) -> Candidates:
+def scan(plan: "ScanPlan", histogram: Histogram, question: ScanQuery) -> Candidates:
     """Return the best cut of each column."""
     criterion, constant, missing, wanted, bounds, masses, least, damping = question
     totals = histogram.totals
@@ -100,7 +100,7 @@ class ScanPlan:
         if not self._any_missing:
             return high[:, None]
         gone = self._gone(histogram)
-        if absent != LEARN:
+        if absent != MISSING_AUTO:
             return (high - (1 - absent) * gone)[:, None]
         return np.stack([high, high - 2 * gone], axis=1)
 
@@ -127,7 +127,7 @@ class ScanPlan:
         ties = np.flatnonzero(largest == np.repeat(best, self._sizes))
         place = ties[np.searchsorted(ties, self._offsets)]
         is_second = sizes[0, place] < best
-        if absent == LEARN:
+        if absent == MISSING_AUTO:
             side = np.where(is_second, -1, 1).astype(np.int8)
         else:
             side = np.where(self._cuts_missing[place], absent, 1).astype(np.int8)
@@ -143,7 +143,7 @@ class ScanPlan:
         if len(edges) == 2:
             sides, known = (1 - bounds.sides) // 2, bounds.sides != 0
         else:
-            usual = 1 if absent == LEARN else absent
+            usual = 1 if absent == MISSING_AUTO else absent
             expected = np.where(self._cuts_missing[rows], usual, 1)
             sides, known = np.zeros_like(rows), bounds.sides == expected
         at = (sides[known], rows[known])
@@ -155,7 +155,7 @@ class ScanPlan:
         values, totals = by_score(masses.values), masses.totals[:, None]
         wanted = np.array(least)[:, None]
         below = self._below(values)
-        usual = 1 if absent == LEARN else absent
+        usual = 1 if absent == MISSING_AUTO else absent
         if not self._any_missing:
             first = second = np.all((below >= wanted) & (totals - below >= wanted), axis=0)
         else:
@@ -175,7 +175,7 @@ class ScanPlan:
             is_cut[self._missing_rows] = False
             first = constant | (self._first_of > 0) | (self._cuts_missing & (absent < 1))
             sides = [is_cut & first]
-            if self._any_missing and absent == LEARN:
+            if self._any_missing and absent == MISSING_AUTO:
                 sides.append(is_cut & self._cuts_missing)
             self._allowed[constant, absent] = np.stack(sides)
         return self._allowed[constant, absent]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import splitmix64
-from edgewise.backend.base import LEARN
+from edgewise.backend.base import MISSING_AUTO
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun
 from edgewise.boosting import boost as run_rounds
@@ -32,7 +32,7 @@ from edgewise.recommend.kernels import load_compiled
 from edgewise.recommend.rankboost.matrix import MOST_CODES, ItemMatrix, UserMatrix, user_matrix
 from edgewise.search import Search
 
-MISSING_SIDES = {"learn": LEARN, "low": -1, "abstain": 0, "high": 1}
+MISSING_SIDES = {"learn": MISSING_AUTO, "low": -1, "abstain": 0, "high": 1}
 """The side of missing values, by its name in stumps."""
 
 _STUMPS = {side: name for name, side in MISSING_SIDES.items()}
@@ -122,7 +122,7 @@ class UserProblem(NamedTuple):
     def missing_sides(self, missing: str) -> Signs:
         """Return the side of missing values in each column; item features always learn theirs."""
         viewer = self.matrix.columns < self.n_viewers
-        return np.where(viewer, MISSING_SIDES[missing], LEARN).astype(np.int8)
+        return np.where(viewer, MISSING_SIDES[missing], MISSING_AUTO).astype(np.int8)
 
 
 def user_problem(
