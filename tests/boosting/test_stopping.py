@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edgewise import AdaBoostMH, Callback, EarlyStopping, ProgressBar, TimeLimit
-from edgewise.boosting import BestRound, History
+from edgewise.boosting import BestRound, History, StoppingRule
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_a_callback_that_watches_does_not_change_the_model(blobs, same_terms):
 
 def test_callbacks_check_their_settings():
     for bad in (0, 1.5, None):
-        with pytest.raises((TypeError, ValueError), match="rounds"):
+        with pytest.raises((TypeError, ValueError), match="patience"):
             EarlyStopping(bad)
     for bad in (0, -1, None):
         with pytest.raises((TypeError, ValueError), match="seconds"):
@@ -225,6 +225,40 @@ def test_an_interrupted_run_can_go_on(blobs, same_terms):
     model.set_params(callbacks=None).fit(X, y)
     same_terms(model, AdaBoostMH(n_rounds=20).fit(X, y))
     assert model.stop_reason_ == "n_rounds"
+
+
+class Watcher(Callback):
+    """Counts the ends of training; may raise an error in a round."""
+
+    def __init__(self, fails_in=None):
+        self.ends, self.fails_in = [], fails_in
+
+    def on_round(self, run):
+        if run.history.n_rounds == self.fails_in:
+            raise RuntimeError("on purpose")
+
+    def on_end(self, run):
+        self.ends.append(run.stop_reason)
+
+
+def test_all_callbacks_end_if_one_of_them_fails_in_a_round(blobs):
+    watchers = [Watcher(), Watcher(fails_in=3), Watcher()]
+    model = AdaBoostMH("stump", n_rounds=9, callbacks=watchers)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        model.fit(*blobs())
+    assert [watcher.ends for watcher in watchers] == [["failed"]] * 3
+    assert (model.n_rounds_, model.stop_reason_) == (3, "failed")
+
+
+def test_callbacks_end_if_a_round_fails(blobs, monkeypatch):
+    def failing(history, **values):
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr(History, "append", failing)
+    watcher = Watcher()
+    with pytest.raises(RuntimeError, match="on purpose"):
+        AdaBoostMH("stump", n_rounds=9, callbacks=[watcher]).fit(*blobs())
+    assert watcher.ends == ["failed"]
 
 
 def test_an_interrupt_before_the_first_round(blobs):
@@ -303,7 +337,7 @@ def test_ctrl_c_in_a_process_of_its_own():
 @pytest.mark.parametrize("larger_is_better", [False, True])
 def test_the_best_round_of_a_series(patience, larger_is_better):
     values = np.random.default_rng(0).integers(0, 5, 30).astype(float)
-    watch = BestRound(patience, larger_is_better)
+    watch = BestRound(StoppingRule(patience), larger_is_better)
     for n, value in enumerate(values, start=1):
         stops = watch.update(value)
         seen = -values[:n] if larger_is_better else values[:n]
@@ -314,7 +348,7 @@ def test_the_best_round_of_a_series(patience, larger_is_better):
 def test_slack_keeps_later_rounds_that_are_about_as_good():
     values = [1.0, 0.5, 0.504, 0.52, 0.508, 0.6, 0.7]
     for slack, expected in [(0.0, 2), (0.01, 3), (0.02, 5), (0.05, 5)]:
-        watch = BestRound(3, slack=slack)
+        watch = BestRound(StoppingRule(3, keep_within=slack))
         stops = [watch.update(value) for value in values]
         assert watch.best == expected
         assert stops.index(True) == 4

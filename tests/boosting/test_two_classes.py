@@ -8,6 +8,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from edgewise import AdaBoostMH, Checkpoint, RankBoost, load, metrics
 from edgewise.boosting import monitor
 from edgewise.boosting.monitor import binary_measures
+from edgewise.data.partition import Partition
 
 MEASURES = ["roc_auc", "balanced_accuracy"]
 
@@ -94,6 +95,27 @@ def test_class_weights_change_neither_measure_of_the_same_scores(monkeypatch):
         assert model.history_[name][-1] == pytest.approx(last[name], abs=1e-12)
 
 
+def test_balanced_accuracy_of_training_rows_takes_no_scores(monkeypatch):
+    X, y = problem(5)
+    monkeypatch.setattr(monitor, "_MOST_SORTED", 0)
+    monkeypatch.setattr("edgewise.objective.hamming.Hamming.training_scores", refuse_after_start())
+    model = AdaBoostMH("stump", n_rounds=6).fit(X, y)
+    expected_value = balanced_accuracy_score(y, model.predict(X))
+    assert model.history_["balanced_accuracy"][-1] == pytest.approx(expected_value, abs=1e-12)
+
+
+def refuse_after_start():
+    """Return a method that gives the labels once, and no scores after that."""
+    calls = []
+
+    def training_scores(objective):
+        calls.append(objective)
+        assert len(calls) == 1, "the scores of all rows were copied"
+        return np.empty((1, 0)), objective.targets
+
+    return training_scores
+
+
 def test_other_targets_have_none():
     X, y = problem(6, n_classes=3)
     several = AdaBoostMH(n_rounds=3).fit(X, y, eval_set=(X, y))
@@ -145,7 +167,7 @@ def test_nothing_is_measured_of_an_objective_of_another_kind():
         def training_scores(self):
             return None
 
-    assert binary_measures(Other(), None)() == {}
+    assert binary_measures(Other(), None, Partition(5))() == {}
 
 
 # As the validation metric.

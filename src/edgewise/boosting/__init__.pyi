@@ -6,6 +6,7 @@ from edgewise.boosting.callbacks import (
     Checkpoint as Checkpoint,
     EarlyStopping as EarlyStopping,
     ProgressBar as ProgressBar,
+    StoppingRule as StoppingRule,
     TimeLimit as TimeLimit,
     TrainingRun as TrainingRun,
     check_callbacks as check_callbacks,

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from edgewise.boosting.history import History
 from edgewise.common.checks import integer, not_negative, positive
@@ -16,7 +16,7 @@ from edgewise.common.progress import close_bar, progress_bar
 if TYPE_CHECKING:
     from tqdm.std import tqdm
 
-# The quantities of a round that a progress bar shows, where they were recorded.
+# The quantities that a progress bar shows, where they are recorded.
 _SHOWN = {
     "ranking_loss": "misordered {:.4f}",
     "train_error": "error {:.4f}",
@@ -29,7 +29,7 @@ _SHOWN = {
 
 @dataclass
 class TrainingRun:
-    """A training run as callbacks see it.
+    """A training run, as callbacks see it.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class TrainingRun:
     started : float
         The beginning of `fit`, on the clock of ``time.perf_counter``.
     stage : str
-        What the run is for, where it does not train the model itself.
+        The purpose of the run, where it does not train the model itself.
 
     Examples
     --------
@@ -103,65 +103,68 @@ class Callback:
         """Run after every round; return a reason to end the training."""
 
     def on_end(self, run: TrainingRun) -> None:
-        """Run after the last round, whatever ended the training."""
+        """Run after the last round, whatever ended the training, an error included."""
+
+
+class StoppingRule(NamedTuple):
+    """When a series of values has stopped improving.
+
+    It has after `patience` values (None: never), or the fraction `patience_fraction` of the values
+    so far, without an improvement of at least `min_delta` and of `min_delta_rel` times the value.
+    Values that are worse than the best by at most the fraction `keep_within` are as good.
+    """
+
+    patience: int | None
+    patience_fraction: float = 0.0
+    min_delta_rel: float = 0.0
+    min_delta: float = 0.0
+    keep_within: float = 0.0
 
 
 class BestRound:
-    """The best of a series of values (`best`, from 1), and when to stop waiting for more.
+    """The best of a series of values (`best`, from 1), and when to stop waiting for more."""
 
-    `patience` is the number of values to wait for one that is better than the last such value by
-    `least` and by the share `tolerance` of it; it grows to the `share` of the values so far. Values
-    that are worse than the best by at most the share `slack` are as good.
-    """
-
-    def __init__(
-        self,
-        patience: int | None,
-        larger_is_better: bool = False,
-        share: float = 0.0,
-        tolerance: float = 0.0,
-        least: float = 0.0,
-        slack: float = 0.0,
-    ) -> None:
-        self.patience, self.larger_is_better = patience, larger_is_better
-        self.share, self.tolerance, self.least, self.slack = share, tolerance, least, slack
-        self.n_rounds = self.best = self._last = 0
-        self._least = self._to_beat = math.inf
+    def __init__(self, rule: StoppingRule, larger_is_better: bool = False) -> None:
+        self.rule, self.larger_is_better = rule, larger_is_better
+        self.n_rounds = self.best = self._last_improvement = 0
+        self._lowest = self._to_beat = math.inf
 
     def update(self, value: float) -> bool:
-        """Note the value of the next round; return whether to stop."""
+        """Add the value of the next round; return whether to stop."""
+        rule = self.rule
         self.n_rounds += 1
         loss = -value if self.larger_is_better else value
-        if loss < self._least:
-            self._least, self.best = loss, self.n_rounds
-        elif self.slack and loss - self._least <= self.slack * abs(self._least):
+        if loss < self._lowest:
+            self._lowest, self.best = loss, self.n_rounds
+        elif rule.keep_within and loss - self._lowest <= rule.keep_within * abs(self._lowest):
             self.best = self.n_rounds
         if loss < self._to_beat:
-            self._to_beat = loss - max(self.tolerance * abs(loss), self.least)
-            self._last = self.n_rounds
-        if self.patience is None:
+            self._to_beat = loss - max(rule.min_delta_rel * abs(loss), rule.min_delta)
+            self._last_improvement = self.n_rounds
+        if rule.patience is None:
             return False
-        return self.n_rounds - self._last >= max(self.patience, self.share * self._last)
+        waited = self.n_rounds - self._last_improvement
+        return waited >= max(rule.patience, rule.patience_fraction * self._last_improvement)
 
 
 class EarlyStopping(Callback):
-    """Stop after `rounds` rounds without improvement of the validation metric.
+    """Stop after `patience` rounds without an improvement of the validation metric.
 
     The model keeps the rounds up to the best one.
 
     Parameters
     ----------
-    rounds : int
+    patience : int
         The number of rounds to wait for an improvement.
-    share : float, default 0.0
-        Wait for at least this share of the rounds up to the last improvement.
-    tolerance : float, default 0.0
-        The least improvement that counts, as a share of the metric.
-    least : float, default 0.0
-        The least improvement that counts.
-    slack : float, default 0.0
-        Keep the rounds up to the last whose metric is worse than the best by at most this share.
-        Of metrics for which larger is better, the best round is kept.
+    patience_fraction : float, default 0.0
+        Wait for at least this fraction of the rounds up to the last improvement.
+    min_delta_rel : float, default 0.0
+        The smallest improvement that counts, relative to the metric.
+    min_delta : float, default 0.0
+        The smallest improvement that counts.
+    keep_within : float, default 0.0
+        Keep the rounds up to the last whose metric is within this relative distance of the best;
+        for metrics that are minimized.
 
     Examples
     --------
@@ -174,34 +177,39 @@ class EarlyStopping(Callback):
 
     def __init__(
         self,
-        rounds: int,
-        share: float = 0.0,
-        tolerance: float = 0.0,
-        least: float = 0.0,
-        slack: float = 0.0,
+        patience: int,
+        patience_fraction: float = 0.0,
+        min_delta_rel: float = 0.0,
+        min_delta: float = 0.0,
+        keep_within: float = 0.0,
     ) -> None:
-        self.rounds = integer("rounds", rounds, 1)
-        self.share = not_negative("share", share)
-        self.tolerance = not_negative("tolerance", tolerance)
-        self.least = not_negative("least", least)
-        self.slack = not_negative("slack", slack)
+        self.patience = integer("patience", patience, 1)
+        self.patience_fraction = not_negative("patience_fraction", patience_fraction)
+        self.min_delta_rel = not_negative("min_delta_rel", min_delta_rel)
+        self.min_delta = not_negative("min_delta", min_delta)
+        self.keep_within = not_negative("keep_within", keep_within)
 
     def on_start(self, run: TrainingRun) -> None:
         if not run.validates:
             raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
-        slack = 0.0 if run.larger_is_better else self.slack
-        least = (self.share, self.tolerance, self.least, slack)
-        self._watch = BestRound(self.rounds, run.larger_is_better, *least)
+        rule = StoppingRule(
+            self.patience,
+            self.patience_fraction,
+            self.min_delta_rel,
+            self.min_delta,
+            0.0 if run.larger_is_better else self.keep_within,
+        )
+        self._best_round = BestRound(rule, run.larger_is_better)
         for value in run.history["validation"].tolist():
-            self._note(run, value)
+            self._update(run, value)
 
     def on_round(self, run: TrainingRun) -> str | None:
-        return "early stopping" if self._note(run, run.history.last("validation")) else None
+        return "early stopping" if self._update(run, run.history.last("validation")) else None
 
-    def _note(self, run: TrainingRun, value: float) -> bool:
-        stops = self._watch.update(value)
-        if self._watch.best == self._watch.n_rounds:
-            run.best_round = self._watch.best
+    def _update(self, run: TrainingRun, value: float) -> bool:
+        stops = self._best_round.update(value)
+        if self._best_round.best == self._best_round.n_rounds:
+            run.best_round = self._best_round.best
         return stops
 
 
@@ -231,9 +239,9 @@ class TimeLimit(Callback):
 class Checkpoint(Callback):
     """Save the model every few rounds and at the end, so that a long run can be resumed.
 
-    To resume: ``edgewise.load(path).set_params(warm_start=True).fit(X, y)``. A save that fails on
-    the way, on a full disk for example, is a warning, and the next one tries again. If the last one
-    fails, `fit` raises its error; the estimator has the trained model all the same.
+    To resume: ``edgewise.load(path).set_params(warm_start=True).fit(X, y)``. A save that fails
+    during training, on a full disk for example, is a warning, and the next one tries again. If the
+    last one fails, `fit` raises its error, and the estimator keeps the trained model.
 
     Parameters
     ----------
@@ -298,12 +306,12 @@ class ProgressBar(Callback):
         self.stream = stream
 
     def on_start(self, run: TrainingRun) -> None:
-        done = run.history.n_rounds
-        self._bar = progress_bar(run.n_rounds, "rounds", done, run.stage, self.stream)
+        n_rounds = run.history.n_rounds
+        self._bar = progress_bar(run.n_rounds, "rounds", n_rounds, run.stage, self.stream)
 
     def on_round(self, run: TrainingRun) -> str | None:
         if self._bar is not None and not self._bar.disable:
-            self._bar.set_postfix_str(_notes(run), refresh=False)
+            self._bar.set_postfix_str(_format_metrics(run), refresh=False)
             self._bar.update(run.history.n_rounds - self._bar.n)
         return None
 
@@ -318,22 +326,23 @@ class ProgressBar(Callback):
         return {"stream": self.stream}
 
 
-def _notes(run: TrainingRun) -> str:
-    """Return the losses and metrics of the last round in words."""
-    last = {name: run.history.last(name) for name in _SHOWN if name in run.history.fields}
-    known = {name: value for name, value in last.items() if not math.isnan(value)}
-    return ", ".join(_SHOWN[name].format(value) for name, value in known.items())
+def _format_metrics(run: TrainingRun) -> str:
+    """Return the losses and metrics of the last round as text."""
+    recorded = {name: run.history.last(name) for name in _SHOWN if name in run.history.fields}
+    return ", ".join(
+        _SHOWN[name].format(value) for name, value in recorded.items() if not math.isnan(value)
+    )
 
 
 def check_callbacks(callbacks: Any) -> Sequence[Callback]:
     """Return the callbacks as a list, or raise if one is not a Callback."""
     if callbacks is None:
         return []
-    listed = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
-    for callback in listed:
+    callbacks = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
+    for callback in callbacks:
         if not isinstance(callback, Callback):
             raise TypeError(
                 "callbacks must be objects of edgewise.Callback, whose on_round(run) sees every "
                 f"round, got {callback!r}"
             )
-    return listed
+    return callbacks

@@ -31,7 +31,7 @@ class TermList:
     def append(self, rule: Rule, vote: Vote) -> None:
         """Add a round's term."""
         if isinstance(rule, TreeRule):
-            # Made now: until then a tree keeps what it was made from.
+            # Built now: until then a tree keeps the data that it was built from.
             _ = rule.nodes
         self._new.append((rule, vote))
 
@@ -41,8 +41,8 @@ class TermList:
     def pack(self) -> Terms:
         """Return all terms as arrays."""
         if self._new:
-            rules, taken = zip(*self._new, strict=True)
-            alphas, votes = [vote.alpha for vote in taken], np.array([v.votes for v in taken])
+            rules, rounds = zip(*self._new, strict=True)
+            alphas, votes = [vote.alpha for vote in rounds], np.array([v.votes for v in rounds])
             self._before += Terms.pack(rules, alphas, votes, self._before.n_cuts)
             self._new = []
         return self._before
@@ -50,7 +50,7 @@ class TermList:
 
 @dataclass(frozen=True)
 class Task:
-    """What one run trains on."""
+    """The data, objective and learner of one run."""
 
     binned: BinnedTable
     objective: Objective
@@ -72,13 +72,13 @@ class Task:
 
 
 def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Callback]) -> None:
-    """Train until `run.n_rounds` terms are there, or something ends it; say what in `run`.
+    """Train until there are `run.n_rounds` terms or something else ends the training.
 
-    Terms that are there already are replayed first: the weights end up as they were, bit for bit,
-    and training goes on as if it had never stopped. Ctrl-C ends the training like any other reason
-    to stop, with all finished rounds kept.
+    Existing terms are replayed first, which restores the weights bit for bit, and training
+    continues as if it had never stopped. Ctrl-C is a reason to stop like any other: all finished
+    rounds are kept.
     """
-    _watch(_rounds(task, terms, run), run, callbacks, task.binned.partition)
+    _run_with_callbacks(_rounds(task, terms, run), run, callbacks, task.binned.partition)
 
 
 def boost_together(
@@ -87,46 +87,51 @@ def boost_together(
     run: TrainingRun,
     callbacks: Sequence[Callback],
 ) -> None:
-    """Train several tasks round by round side by side, as :func:`boost` trains one.
+    """Train several tasks side by side, round by round.
 
-    The history of the run has the `value` of their validation rows alone; no terms are kept.
+    The history records the joint `value` of their validation rows; no terms are kept.
     """
-    _watch(_rounds_together(tasks, value, run), run, callbacks, tasks[0].binned.partition)
+    _run_with_callbacks(
+        _rounds_together(tasks, value, run), run, callbacks, tasks[0].binned.partition
+    )
 
 
-def _watch(
+def _run_with_callbacks(
     rounds: Iterator[None],
     run: TrainingRun,
     callbacks: Sequence[Callback],
     partition: Partition,
 ) -> None:
-    """Run the rounds, and the callbacks after each; all of them end, also if one fails.
+    """Run the rounds, and the callbacks after each; the first process decides when to stop.
 
-    The first process decides when to stop.
+    Whatever ends the training, `on_end` runs for every callback that was started.
     """
     started: list[Callback] = []
+    errors: list[BaseException] = []
     try:
         for callback in callbacks:
             callback.on_start(run)
             started.append(callback)
         for _ in rounds:
             reasons = [callback.on_round(run) for callback in callbacks]
-            stopped = next((reason for reason in reasons if reason), None)
-            if partition.any(stopped and partition.is_root):
-                run.stop_reason = str(partition.collective.broadcast(stopped))
+            reason = next((reason for reason in reasons if reason), None)
+            if partition.any(reason and partition.is_root):
+                run.stop_reason = str(partition.collective.broadcast(reason))
                 break
     except KeyboardInterrupt:
         run.stop_reason = "interrupted"
         logger.warning("training interrupted after %d rounds", run.history.n_rounds)
+    except BaseException as error:
+        run.stop_reason = "failed"
+        errors.append(error)
     run.finished = True
-    failed: list[Exception] = []
     for callback in started:
         try:
             callback.on_end(run)
         except Exception as error:
-            failed.append(error)
-    if failed:
-        raise failed[0]
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
@@ -143,14 +148,10 @@ def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
         terms.append(rule, vote)
         for other in task.others:
             other.follow(rule, vote.coefficients)
-        noted = {**progress._asdict(), **measure(), **_looked(task, step.fell_back)}
-        run.history.append(
-            edge=vote.edge,
-            alpha=vote.alpha,
-            energy=vote.energy,
-            **_evaluated(task),
-            **noted,
-        )
+        metrics = _validation_metrics(task)
+        # The measures of validation rows replace those of training rows.
+        metrics |= {**progress._asdict(), **_search_cost(task, step.fell_back), **measure()}
+        run.history.append(edge=vote.edge, alpha=vote.alpha, energy=vote.energy, **metrics)
         yield
 
 
@@ -158,15 +159,15 @@ def _rounds_together(
     tasks: Sequence[Task], value: Callable[[], float], run: TrainingRun
 ) -> Iterator[None]:
     """Train all tasks by one round, yielding after each; one that has ended stays as it is."""
-    growing = set(range(len(tasks)))
+    active = set(range(len(tasks)))
     steps = [_steps(task, 0, run.n_rounds) for task in tasks]
     for _ in range(run.n_rounds):
-        for place in sorted(growing):
-            step = next(steps[place])
+        for i in sorted(active):
+            step = next(steps[i])
             if isinstance(step, str):
-                growing.remove(place)
+                active.remove(i)
                 run.stop_reason = step
-        if not growing:
+        if not active:
             return
         run.stop_reason = "n_rounds"
         run.history.append(validation=value())
@@ -181,7 +182,7 @@ class _Step(NamedTuple):
 
 
 def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
-    """Train from round `t` on, yielding after each; at the end, why there is no other.
+    """Train from round `t` on, yielding each round, or why training ended before `n_rounds`.
 
     Where the objective can, several rounds are trained before the first of them is yielded.
     """
@@ -190,7 +191,7 @@ def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
         before, watched = t, None if monitor is None else (monitor.binned, monitor.scores)
         for leapt in task.objective.leap(task.learner, t, n_rounds - t, watched):
             if monitor is not None:
-                monitor.scores = leapt.watched
+                monitor.set_scores(leapt.watched)
             t += 1
             yield _Step(leapt.taken)
         if t == before:
@@ -199,7 +200,7 @@ def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
 
 
 def _step(task: Task, t: int) -> _Step | str:
-    """Train one round; return why there is none where training has ended."""
+    """Train one round; return the reason where training has ended."""
     if task.objective.is_fitted:
         return "fitted"
     _refresh(task.objective, t)
@@ -221,30 +222,30 @@ def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
     were. If none does even then, the first round takes a constant where the objective has one.
     """
     objective, fell_back = task.objective, False
-    chosen = _voted(task, objective.find(task.learner, t))
+    chosen = _vote(task, objective.find(task.learner, t))
     if chosen is None and task.fallback is not None:
         fell_back = True
-        chosen = _voted(task, objective.find(task.fallback(), t, everything=True))
+        chosen = _vote(task, objective.find(task.fallback(), t, everything=True))
     if chosen is None and t == 0:
-        chosen = _voted(task, objective.constant())
+        chosen = _vote(task, objective.constant())
     return None if chosen is None else (*chosen, fell_back)
 
 
-def _looked(task: Task, fell_back: bool) -> dict[str, float]:
-    """Return the number of columns that the round searched, and the share of the work saved."""
-    parts = list(task.learner.column_learners())
-    looked_at = sum(part.looked_at_ for part in parts)
-    offered = sum(part.offered_ for part in parts)
+def _search_cost(task: Task, fell_back: bool) -> dict[str, float]:
+    """Return the number of columns that the round searched, and the fraction of the work saved."""
+    learners = list(task.learner.column_learners())
+    looked_at = sum(learner.looked_at_ for learner in learners)
+    offered = sum(learner.offered_ for learner in learners)
     work = looked_at * task.objective.searched
     if fell_back:
         assert task.fallback is not None
-        again = sum(part.looked_at_ for part in task.fallback().column_learners())
+        again = sum(learner.looked_at_ for learner in task.fallback().column_learners())
         looked_at, offered, work = looked_at + again, max(offered, again), work + again
     # A round that searched twice took more work than one that searches everything once.
     return {"columns": looked_at, "saved": max(1.0 - work / offered, 0.0) if offered else 0.0}
 
 
-def _voted(task: Task, found: Found | None) -> tuple[Rule, Vote] | None:
+def _vote(task: Task, found: Found | None) -> tuple[Rule, Vote] | None:
     vote = None if found is None else task.objective.vote(found)
     return None if found is None or vote is None else (found.rule, vote)
 
@@ -277,11 +278,12 @@ def _refresh(objective: Objective, n_rounds: int) -> None:
         objective.refresh()
 
 
-def _evaluated(task: Task) -> dict[str, float]:
-    """Return the metrics of validation rows, and as `validation` the one that decides."""
-    noted, decides = {}, math.nan
+def _validation_metrics(task: Task) -> dict[str, float]:
+    """Return the metrics of all validation sets, and as `validation` the one that decides."""
+    metrics: dict[str, float] = {}
+    validation = math.nan
     for name, monitor in task.watched.items():
         values = monitor.values()
-        noted.update({evaluation(name, metric): value for metric, value in values.items()})
-        decides = next(iter(values.values()))
-    return {**noted, "validation": decides}
+        metrics |= {evaluation(name, metric): value for metric, value in values.items()}
+        validation = next(iter(values.values()))
+    return {**metrics, "validation": validation}

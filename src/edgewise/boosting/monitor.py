@@ -1,7 +1,7 @@
-"""Scores of validation rows, and metrics of two classes, updated round by round."""
+"""Scores and metrics of validation rows, round by round."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ Metric = Callable[[Reals], float]
 
 
 class Monitor:
-    """The scores of validation rows, shape (K, n), and metrics of them, of which the first decides.
+    """The scores of a validation set, shape (K, n), and its metrics, of which the first decides.
 
     `positive` marks the second of two classes.
     """
@@ -43,11 +43,10 @@ class Monitor:
         self._metrics = dict(metrics)
         self.scores = np.zeros((n_scores, binned.n_rows))
         self.backend: Backend | None = None  # of the training rows
-        self._whole: Reals | None = None  # the scores of all rows, until they move
-        self.measured: Callable[[], float] | None = None  # gives the value in place of the first
+        self._all_scores: Reals | None = None  # of all processes, until the scores change
 
     def follow(self, rule: Rule, moves: Reals) -> None:
-        """Move the scores by a new term."""
+        """Update the scores by a new term."""
         if self.backend is None:
             outputs = rule.outputs(self.binned)
         else:
@@ -55,118 +54,93 @@ class Monitor:
         self.advance(outputs, moves)
 
     def advance(self, outputs: Signs | Reals, moves: Reals) -> None:
-        """Move the scores by one term."""
+        """Add the outputs of a term to the scores."""
         self.scores += outputs * moves[:, None]
-        self._whole = None
+        self._all_scores = None
+
+    def set_scores(self, scores: Reals) -> None:
+        """Replace the scores of the rows here, of shape (K, n)."""
+        self.scores, self._all_scores = scores, None
 
     def all_scores(self) -> Reals:
-        """Return the scores of all rows, those at other processes too, of shape (n, K)."""
+        """Return the scores of all rows, including other processes', of shape (n, K)."""
         partition = self.binned.partition
         if partition.is_whole:
             return self.scores.T
-        if self._whole is None:
-            self._whole = partition.allgather_rows(np.ascontiguousarray(self.scores.T))
-        return self._whole
+        if self._all_scores is None:
+            rows = partition.allgather_rows(np.ascontiguousarray(self.scores.T))
+            # In the memory order of a single process: sums over columns round by it.
+            self._all_scores = np.asfortranarray(rows)
+        return self._all_scores
 
     def value(self) -> float:
-        """Return the first metric itself, not what is `measured` instead: that may call this."""
-        return self._value(next(iter(self._metrics)), decides=False)
+        """Return the first metric."""
+        return self._value(next(iter(self._metrics)))
 
     def values(self) -> dict[str, float]:
-        """Return all metrics of the scores so far, the first of them first."""
-        return {name: self._value(name, t == 0) for t, name in enumerate(self._metrics)}
+        """Return all metrics, the first of them first."""
+        return {name: self._value(name) for name in self._metrics}
 
-    def _value(self, name: str, decides: bool) -> float:
-        if decides and self.measured is not None:
-            return self.measured()
-        given = self._metrics[name](self.all_scores())
+    def _value(self, name: str) -> float:
+        result = self._metrics[name](self.all_scores())
         try:
-            value = float(given)
+            value = float(result)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"eval_metric {name} must return a number, got {given!r}") from error
+            raise TypeError(f"eval_metric {name} must return a number, got {result!r}") from error
         if math.isnan(value):
             # No round would be the best.
-            raise ValueError(f"eval_metric gave NaN on the validation rows: {name}")
+            raise ValueError(f"eval_metric {name} is NaN on the validation rows")
         return value
 
 
 def binary_measures(
-    objective: Objective, monitor: Monitor | None, partition: Partition | None = None
+    objective: Objective, monitor: Monitor | None, partition: Partition
 ) -> Callable[[], dict[str, float]]:
-    """Return a function that gives `roc_auc` and `balanced_accuracy` of the current scores.
+    """Return a function that measures `roc_auc` and `balanced_accuracy` of the current scores.
 
-    They are of the validation rows where there are any, else of the training rows, which the
-    `partition` may share with other processes. The area is left out where it would take long, and
-    both where the rows are not of two classes.
+    They are those of the validation rows, if there are any. The training rows, which the
+    `partition` may share with other processes, are measured by `roc_auc` alone, and only if there
+    are few of them: the objective knows their balanced accuracy. Both are for two classes.
     """
     training = objective.training_scores()
     if training is None or len(training[1].labels) != 1:
         return dict
     if monitor is not None:
-        positive = monitor.positive
-        if positive is None:
-            return dict
-        return _measured(
-            lambda: monitor.all_scores()[:, 0], positive, None, Partition(len(positive))
-        )
+        return _validation_measures(monitor)
     targets = training[1]
     positive, mass = targets.labels[0] > 0, fixed(targets.row_weights)
-    partition = partition or Partition(len(mass))
-    # Weights that are equal within each class cancel out of both measures.
-    alike = [_are_alike(mass[chosen], partition) for chosen in (positive, ~positive)]
-    return _measured(
-        lambda: objective.training_scores()[0][0],  # type: ignore[index]
-        positive,
-        None if all(alike) else mass,
-        partition,
-        training=True,
-    )
-
-
-def _are_alike(mass: NDArray[np.int64], partition: Partition) -> bool:
-    """Return whether all are the same."""
-    least, most = int(mass.min(initial=2**62)), int(mass.max(initial=0))
-    return bool(partition.min(least) >= partition.max(most))
-
-
-def _measured(
-    current: Callable[[], Reals],
-    positive: NDArray[np.bool_],
-    mass: NDArray[np.int64] | None,
-    partition: Partition,
-    training: bool = False,
-) -> Callable[[], dict[str, float]]:
-    """Return a function that measures the current scores."""
-    negative = ~positive
-    most = _MOST_SORTED if mass is None else _MOST_WEIGHTED
-    sorts = not (training and partition.n_rows > most)
-    totals = partition.sum(_totals((positive, negative), mass))
-    if not totals.all():
+    # Weights that are equal within each class cancel out.
+    equal = all(_are_equal(mass[rows], partition) for rows in (positive, ~positive))
+    if partition.n_rows > (_MOST_SORTED if equal else _MOST_WEIGHTED):
         return dict
-    if sorts:
-        every = (
-            partition.allgather_rows(positive),
-            None if mass is None else partition.allgather_rows(mass),
-        )
+    all_positive = partition.allgather_rows(positive)
+    all_mass = None if equal else partition.allgather_rows(mass)
+    if all_positive.all() or not all_positive.any():
+        return dict
 
     def measure() -> dict[str, float]:
-        scores = current()
-        above = scores > 0
-        found, mistaken = (
-            partition.sum(_totals((above & positive, above & negative), mass)) / totals
-        )
-        values = {"balanced_accuracy": (found + (1.0 - mistaken)) / 2}
-        if sorts:
-            values["roc_auc"] = roc_auc(every[0], partition.allgather_rows(scores), every[1])
-        return values
+        scores = partition.allgather_rows(objective.training_scores()[0][0])  # type: ignore[index]
+        return {"roc_auc": roc_auc(all_positive, scores, all_mass)}
 
     return measure
 
 
-def _totals(
-    chosen: Sequence[NDArray[np.bool_]], mass: NDArray[np.int64] | None
-) -> NDArray[np.int64]:
-    """Return the numbers of rows chosen, or their mass: integers, whatever the order of rows."""
-    if mass is None:
-        return np.array([np.count_nonzero(rows) for rows in chosen])
-    return np.array([mass[rows].sum() for rows in chosen])
+def _validation_measures(monitor: Monitor) -> Callable[[], dict[str, float]]:
+    """Return the function for validation rows, which count equally."""
+    positive = monitor.positive
+    if positive is None or positive.all() or not positive.any():
+        return lambda: {"balanced_accuracy": math.nan}
+
+    def measure() -> dict[str, float]:
+        scores = monitor.all_scores()[:, 0]
+        above = scores > 0
+        accuracy = (above[positive].mean() + (1.0 - above[~positive].mean())) / 2
+        return {"roc_auc": roc_auc(positive, scores), "balanced_accuracy": float(accuracy)}
+
+    return measure
+
+
+def _are_equal(mass: NDArray[np.int64], partition: Partition) -> bool:
+    """Return whether all numbers are the same, at all processes."""
+    lowest, highest = int(mass.min(initial=2**62)), int(mass.max(initial=0))
+    return bool(partition.min(lowest) >= partition.max(highest))

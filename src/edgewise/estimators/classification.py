@@ -17,11 +17,11 @@ from edgewise.common.dtypes import ROW, Exacts, Reals, Rows
 from edgewise.data import BinnedTable
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
 from edgewise.estimators.fitting import (
+    STOPPING,
     EvalSet,
     FitPlan,
     Fold,
     HeldOut,
-    Stopping,
     TrainingProblem,
     check_kinds,
     read_validation,
@@ -210,7 +210,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         usual = "log_loss" if self.n_rounds is None else "error"
         self.eval_metrics = read_metrics(usual if model.eval_metric is None else model.eval_metric)
         if learner == "auto":
-            self.stopping = Stopping(_PATIENCE)
+            self.stopping = STOPPING._replace(patience=_PATIENCE)
         if self.n_rounds is None and self.n_rows >= _NO_REFIT_FROM:
             self.share_aside = _SHARE_ASIDE
 

@@ -26,6 +26,7 @@ from edgewise.boosting import (
     History,
     Monitor,
     ProgressBar,
+    StoppingRule,
     Task,
     TermList,
     TimeLimit,
@@ -74,18 +75,8 @@ MOST_ROUNDS = 2000
 """The most rounds that held-out rows choose from."""
 
 
-class Stopping(NamedTuple):
-    """When held-out rows look no further.
-
-    After `patience` rounds, or the `share` of the rounds so far, in which the metric improved by
-    less than the share `tolerance` of it, or by less than `least`.
-    """
-
-    patience: int = 30
-    share: float = 0.1
-    tolerance: float = 0.005
-    least: float = 1e-4
-
+STOPPING = StoppingRule(30, patience_fraction=0.1, min_delta_rel=0.005, min_delta=1e-4)
+"""When held-out rows look no further."""
 
 ONE_SET = "validation"
 """The name of validation rows that have no other."""
@@ -200,7 +191,7 @@ class TrainingProblem(ABC, Generic[S, F]):
     share_aside: float | None = None  # of the rows, where one part chooses the rounds without refit
     hurries: bool = True  # whether a time limit changes what is trained
     most_rounds: int = MOST_ROUNDS  # that held-out rows choose from
-    stopping: Stopping = Stopping()  # when held-out rows look no further
+    stopping: StoppingRule = STOPPING  # when held-out rows look no further
 
     @abstractmethod
     def split(self, fraction: float, seed: int) -> tuple[Self, HeldOut]:
@@ -580,8 +571,10 @@ def _train_watched(
     }
     monitor = watched[validation.name]
     probabilities = run.problem.estimates_probabilities
-    if run.problem.n_rounds is None and source != EVAL_SET and probabilities:
-        monitor.measured = run.problem.value_of([monitor], [held_out], run.plan)
+    chooses = run.problem.n_rounds is None and source != EVAL_SET
+    if chooses and probabilities and run.problem.eval_metric == "log_loss":
+        value = run.problem.value_of([monitor], [held_out], run.plan)
+        monitor._metrics["log_loss"] = lambda scores: value()
     kept = _KeptScores([monitor])
 
     def finish(fitted: F, ended: TrainingRun) -> F:
@@ -882,7 +875,8 @@ def _train(
         packed, rounds = terms.pack(), copy(history)
         whole = min(len(packed), rounds.n_rounds)
         rounds.truncate(whole)
-        best = run.best_round if run.finished else None
+        ended = run.finished and run.stop_reason != "failed"
+        best = run.best_round if ended else None
         kept_terms = packed[: whole if best is None else min(best, whole)]
         fitted = replace(
             start,
@@ -892,7 +886,7 @@ def _train(
             stop_reason=run.stop_reason if run.finished else "checkpoint",
             search_states=states.after(len(kept_terms)),
         )
-        return finish(fitted, run) if run.finished else fitted
+        return finish(fitted, run) if ended else fitted
 
     run = TrainingRun(
         n_rounds,
@@ -912,9 +906,8 @@ def _train(
         except BaseException:
             # What an earlier fit left is not lost to another one that fails in the middle.
             other = owner.__sklearn_is_fitted__() and len(start.terms) == 0
-            if len(terms) > len(start.terms) and (run.finished or not other):
-                reason = run.stop_reason if run.finished else "failed"
-                owner.fitted_ = replace(left(), stop_reason=reason)
+            if len(terms) > len(start.terms) and (run.stop_reason != "failed" or not other):
+                owner.fitted_ = left()
             raise
 
 
@@ -950,9 +943,12 @@ def _callbacks(
         # A fit on all rows has more of them to learn from, and late rounds of small steps, which
         # hardly change the loss, lower the error.
         ends = run.problem.stopping
-        slack = ends.tolerance if choosing is not None and run.problem.learner == "auto" else 0.0
-        patience = ends.patience // stride
-        callbacks.append(EarlyStopping(patience, *ends[1:], slack))
+        assert ends.patience is not None
+        within = choosing is not None and run.problem.learner == "auto"
+        ends = ends._replace(
+            patience=ends.patience // stride, keep_within=ends.min_delta_rel if within else 0.0
+        )
+        callbacks.append(EarlyStopping(*ends))  # type: ignore[arg-type]
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:
         own = [callback for callback in own if isinstance(callback, (EarlyStopping, ProgressBar))]

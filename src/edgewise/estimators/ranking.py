@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from edgewise.backend.base import Backend
-from edgewise.boosting import RANKING, Metric, Monitor
+from edgewise.boosting import RANKING, Metric, Monitor, StoppingRule
 from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
 from edgewise.common.dtypes import ROW, Exacts, Reals, Signs
@@ -22,7 +22,6 @@ from edgewise.estimators.fitting import (
     FitPlan,
     Fold,
     HeldOut,
-    Stopping,
     TrainingProblem,
     check_kinds,
     read_validation,
@@ -204,7 +203,7 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
     fields = RANKING
     hurries = False
     # Metrics of lists are uneven: any improvement counts, and patience is longer.
-    stopping = Stopping(60, 0.5, 0.0, 0.0)
+    stopping = StoppingRule(60, patience_fraction=0.5)
 
     def __init__(
         self,

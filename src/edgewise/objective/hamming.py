@@ -71,6 +71,7 @@ class HammingProgress(NamedTuple):
     weight: float
     # with the softmax loss, an upper bound on `train_error`; otherwise NaN: the history has it
     bound: float
+    balanced_accuracy: float  # of two classes; else NaN
 
 
 def loss_of(name: str, targets: Targets, partition: Partition) -> str:
@@ -383,7 +384,21 @@ class Hamming(Objective):
         else:
             hamming_loss = self._hamming_loss(tally.wrong_entries)
         pseudo = tally.pseudo / EXACT_SCALE if tally.pseudo >= 0 else float("nan")
-        return HammingProgress(error, hamming_loss, pseudo, weight, bound)
+        accuracy = self._balanced_accuracy(tally.wrong_entries)
+        return HammingProgress(error, hamming_loss, pseudo, weight, bound, accuracy)
+
+    @cached_property
+    def _class_totals(self) -> Exacts:
+        """The mass of the rows of each of two classes."""
+        mass, positive = fixed(self.targets.row_weights), self.targets.labels[0] > 0
+        return self._partition.sum(np.array([mass[~positive].sum(), mass[positive].sum()]))
+
+    def _balanced_accuracy(self, wrong_entries: Exacts) -> float:
+        """Return the mean accuracy of two classes; NaN for other targets."""
+        if len(self.targets.labels) != 1 or not self._class_totals.all():
+            return float("nan")
+        right = (self._class_totals - wrong_entries[:, 0]) / self._class_totals
+        return float(right.mean())
 
     def _recompute(self, rule: Rule, vote: Vote) -> Tally:
         """Move the scores, recompute the weights from them and normalize."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.boosting.callbacks import BestRound
+from edgewise.boosting.callbacks import BestRound, StoppingRule
 from edgewise.common.dtypes import Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
@@ -87,7 +87,7 @@ class HeldOutRatings:
     def __init__(self, ratings: Ratings, levels: Levels, early_stopping_rounds: int | None) -> None:
         self.ratings, self.levels = ratings, levels
         self.errors: list[float] = []
-        self._best = BestRound(early_stopping_rounds)
+        self._best = BestRound(StoppingRule(early_stopping_rounds))
         self._scores = np.zeros((len(ratings), levels.n_columns))
 
     def add(self, *found: FactorRound) -> bool:
