@@ -63,7 +63,7 @@ class TestFuse:
         named = {name: io.read_run(f"train/{name}.run") for name in ("good", "noise")}
         model = RankFusion(n_rounds=20, random_state=0).fit(named, io.read_qrels("train/qrels.txt"))
         assert f"ranking loss     {model.history_.last('ranking_loss'):.4f}\n" in out
-        assert f"bound on it      {model.history_.last('bound'):.4f}\n" in out
+        assert f"bound            {model.history_.last('bound'):.4f}\n" in out
         assert f"  {model.rules(1)[0]}\n" in out
         # In any order of the files, gzipped as the name says.
         argv = ["fuse", "f.edgewise", "test/noise.run", "test/good.run"]

@@ -147,7 +147,7 @@ class TestInfo:
         assert "learner          Stump()" in text
         assert "3: high, low, mid" in text
         assert "40 (training ended by: n_rounds)" in text
-        assert f"bound on it      {history.last('bound'):.4g}\n" in text
+        assert f"bound            {history.last('bound'):.4g}\n" in text
         assert f"{history.last('validation'):.4g} (error)" in text
         j = int(model.feature_importances_.argmax())
         assert f"{model.feature_importances_[j]:6.1%}  x{j}\n" in text
@@ -166,7 +166,7 @@ class TestInfo:
         assert "pairs            weighted by difference, queries by root\n" in text
         assert "12 (training ended by: n_rounds)" in text
         assert f"ranking loss     {history.last('ranking_loss'):.4g}\n" in text
-        assert f"bound on it      {history.last('bound'):.4g}\n" in text
+        assert f"bound            {history.last('bound'):.4g}\n" in text
         assert f"{history.last('validation'):.4g} (map)" in text
         j = int(model.feature_importances_.argmax())
         assert f"{model.feature_importances_[j]:6.1%}  x{j}\n" in text
@@ -211,7 +211,7 @@ class TestInfo:
         model.save(tmp_path / "stopped.edgewise")
         assert main(["info", str(tmp_path / "stopped.edgewise")]) == 0
         bound = model.history_["bound"][model.n_rounds_ - 1]
-        assert f"bound on it      {bound:.4g}\n" in capsys.readouterr().out
+        assert f"bound            {bound:.4g}\n" in capsys.readouterr().out
 
     def test_names_cannot_steer_the_terminal(self, tmp_path, capsys):
         frame = pd.DataFrame({"w\x1b[0m": ["u\x1b[2J", "v\r"]})

@@ -388,7 +388,7 @@ class TestTasks:
         argv = ["train", "pages.csv", "--target", "grade", "--query", "q", "--doc", "doc"]
         out = success([*argv, "--rounds", 10], capsys)
         assert "Task: to rank the rows of 10 queries by grades from 0 to 2 in 'grade'" in out
-        assert "map  ndcg@5" in out
+        assert "map  ndcg@10" in out
         assert isinstance(edgewise.load("pages.edgewise"), RankBoost)
         success(["predict", "pages.edgewise", "pages.csv", "-o", "out.run"], capsys)
         assert len(io.read_run("out.run").scores) == len(rows)

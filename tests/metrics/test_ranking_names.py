@@ -163,6 +163,6 @@ def test_titles_for_people():
         "AP(rel=2)": "AP(rel=2)",
         "hit_rate": "hit rate",
         "one_zero_best": "wrong levels",
-        "my_metric": "my metric",
+        "my_metric": "my_metric",
     }
     assert {name: metric_title(name) for name in titles} == titles

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.metrics import randomization_test
+from edgewise.metrics.significance import proportion_interval
 
 TENTHS = st.integers(-9, 9).map(lambda i: i / 10)
 
@@ -112,3 +113,9 @@ def test_skipped_queries_are_left_out():
 def test_what_is_refused(a, b, options, error, message):
     with pytest.raises(error, match=message):
         randomization_test(a, b, **options)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 20), (1, 7), (13, 90), (50, 50)])
+def test_intervals_of_proportions_are_those_of_scipy(hits, n):
+    expected = scipy.stats.binomtest(hits, n).proportion_ci(method="wilson")
+    assert proportion_interval(hits / n, n) == pytest.approx((expected.low, expected.high))

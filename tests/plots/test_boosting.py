@@ -100,7 +100,7 @@ class TestLearningCurveOfARanker:
     def test_losses_above_metric_in_the_middle_edges_below(self, ranker):
         figure = figure_of(ranker)
         above, middle, below = figure.axes
-        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation map", "edge r"]
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation MAP", "edge r"]
         assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "boosting round"]
         assert labels(above) == ["bound (product of Z)", "ranking loss"]
         assert below.get_legend() is None
@@ -179,7 +179,7 @@ class TestLearningCurveOfARanker:
             lists, grades, eval_set=(lists, grades)
         )
         figure = figure_of(model)
-        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation mrr", "edge r"]
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation MRR", "edge r"]
         np.testing.assert_array_equal(
             figure.axes[1].lines[0].get_ydata(), model.history_["validation"]
         )
@@ -205,7 +205,7 @@ class TestNameOfTheMetric:
         assert self.labeled(documents, "precision@5") == "validation\nprecision@5"
 
     def test_a_metric_with_a_name(self, documents):
-        assert self.labeled(documents, ranking_metric("ndcg@3")) == "validation ndcg@3"
+        assert self.labeled(documents, ranking_metric("ndcg@3")) == "validation NDCG@3"
 
     def test_a_long_name_is_broken_into_lines(self, documents):
         def satisfaction_of_most_users(y, scores, qid):
@@ -274,7 +274,7 @@ class TestAxes:
         panels = Figure().subplots(1, 3)
         shown = BoostingCurveDisplay.from_estimator(ranker, ax=panels)
         assert shown.axes_ == list(panels)
-        assert [axes.get_ylabel() for axes in panels] == ["loss", "validation map", "edge r"]
+        assert [axes.get_ylabel() for axes in panels] == ["loss", "validation MAP", "edge r"]
 
     def test_another_number_is_refused(self, ranker):
         with pytest.raises(ValueError, match="ax must be one Axes or 3, got 2"):

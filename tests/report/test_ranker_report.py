@@ -26,11 +26,11 @@ def test_metrics_are_means_over_queries_with_intervals(ranker, documents, rankin
     X, y, qid = (part[200:] for part in documents)
     scores = ranker.predict(X)
     values = ndcg(y, scores, qid, k=10, per_query=True)
-    assert tiles(ranking_page)["NDCG at 10"] == f"{values.mean():.4f}"
+    assert tiles(ranking_page)["NDCG@10"] == f"{values.mean():.4f}"
     shown = {one["name"]: one for one in block(ranking_page, "metrics", "bars")["items"]}
-    assert shown["Mean average precision"]["value"] == mean_average_precision(y, scores, qid)
+    assert shown["MAP"]["value"] == mean_average_precision(y, scores, qid)
     half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
-    assert shown["NDCG at 10"]["low"] == pytest.approx(values.mean() - half, abs=1e-4)
+    assert shown["NDCG@10"]["low"] == pytest.approx(values.mean() - half, abs=1e-4)
 
 
 def test_reasons_of_a_query_add_up_to_the_difference_of_scores(ranker, documents, ranking_page):
@@ -56,7 +56,7 @@ def test_grades_and_queries_are_optional(ranker, documents):
     with pytest.raises(ValueError, match="qid must be given"):
         ranker.report(X, y)
     one_query = RankBoost(n_rounds=3).fit(X[:50], y[:50])
-    assert tiles(one_query.report(X[:50], y[:50]))["NDCG at 10"]
+    assert tiles(one_query.report(X[:50], y[:50]))["NDCG@10"]
 
 
 def test_many_documents_are_sampled_in_whole_queries(ranker, documents, monkeypatch):

@@ -26,7 +26,7 @@ def test_the_page_has_every_section_that_the_model_has_data_for(ratings_page, st
 def test_headline_figures_are_those_of_evaluate(recommender, stars, ratings_page):
     expected, shown = evaluate(recommender, stars.test), tiles(ratings_page)
     assert shown["RMSE"] == f"{expected['rmse']:.4f}"
-    assert shown["NDCG at 10"] == f"{expected['ndcg@10']:.4f}"
+    assert shown["NDCG@10"] == f"{expected['ndcg@10']:.4f}"
     assert shown["Wrong levels"] == f"{expected['one_zero_best']:.1%}"
 
 
@@ -61,7 +61,7 @@ def test_intervals_are_those_over_users(recommender, stars, ratings_page):
     shown = {
         one["name"]: one["detail"] for one in block(ratings_page, "overview", "tiles")["items"]
     }
-    for name, words in (("mae", "MAE"), ("recall@10", "Recall at 10")):
+    for name, words in (("mae", "MAE"), ("recall@10", "Recall@10")):
         _, low, high = each.interval(name)
         assert shown[words] == f"95% interval {low:.3f} to {high:.3f}, over users"
 

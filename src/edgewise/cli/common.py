@@ -403,6 +403,6 @@ def training_facts(model: "RankBoost") -> list[tuple[str, str]]:
     best = f", the best of {done}" if kept < done else ""
     facts = [("rounds", f"{kept}{best} (training ended by: {model.stop_reason_})")]
     if kept:
-        for name, key in (("ranking loss", "ranking_loss"), ("bound on it", "bound")):
+        for name, key in (("ranking loss", "ranking_loss"), ("bound", "bound")):
             facts.append((name, f"{model.history_[key][kept - 1]:.4f}"))
     return facts

@@ -9,14 +9,12 @@ import rich_click as click
 
 from edgewise.cli import common, tables
 from edgewise.cli.common import FILE, one_line_errors
-from edgewise.common.choices import GAINS, TIES, Gain
+from edgewise.common.choices import DEFAULT_RUN_METRICS, GAINS, TIES, Gain
 from edgewise.common.text import pluralize
 
 if TYPE_CHECKING:
     from edgewise.io import Run
     from edgewise.metrics import Evaluation, RunEvaluation
-
-_METRICS = "map,ndcg@10,mrr,precision@10,recall@100"
 
 logger = logging.getLogger("edgewise")
 
@@ -42,7 +40,12 @@ runs_only = common.heading("Runs")
 @tables.target_option("Column with the right answers, if the model does not know it.")
 @tables.query_option
 @tables.weight_option
-@runs_only("--metrics", metavar="LIST", default=_METRICS, help="Comma-separated names.")
+@runs_only(
+    "--metrics",
+    metavar="LIST",
+    default=",".join(DEFAULT_RUN_METRICS),
+    help="Comma-separated names.",
+)
 @runs_only(
     "--gain",
     choices=GAINS,

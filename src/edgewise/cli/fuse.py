@@ -12,7 +12,13 @@ from click import get_current_context
 from edgewise.cli import common
 from edgewise.cli.common import FILE, heading, one_line_errors
 from edgewise.cli.evaluate import Report, read_runs, stem
-from edgewise.common.choices import FUSION_VALUES, FUSIONS, MONOTONIC, RANK_LEARNERS
+from edgewise.common.choices import (
+    DEFAULT_RANKING_METRICS,
+    FUSION_VALUES,
+    FUSIONS,
+    MONOTONIC,
+    RANK_LEARNERS,
+)
 from edgewise.common.text import pluralize
 
 if TYPE_CHECKING:
@@ -25,7 +31,6 @@ METHODS = (RANKBOOST, *FUSIONS)
 WEIGHTED = ("borda", "comb_mnz", "comb_sum", "rrf")
 
 _TOP_RULES = 5
-_METRICS = "map,ndcg@10,mrr,precision@10"
 
 logger = logging.getLogger("edgewise")
 
@@ -127,7 +132,11 @@ def fuse(
     fusion = None if saved is None else common.load_model(saved, "RankFusion", "fuse runs")
     systems = _named(paths, runs) if fusion is None else _known(fusion, str(saved), paths, runs)
     parts = {"training": qrels, "validation": validate, "test": test}
-    reports = {part: Report(path, _METRICS) for part, path in parts.items() if path is not None}
+    reports = {
+        part: Report(path, ",".join(DEFAULT_RANKING_METRICS))
+        for part, path in parts.items()
+        if path is not None
+    }
     _check_apart(reports)
     _evaluate(systems, reports)
     with one_line_errors():

@@ -29,12 +29,7 @@ Facts = list[tuple[str, str]]
 _TOP_FEATURES = 10
 _TOP_RULES = 3
 _MOST_NAMES = 20
-_LOSSES = {
-    "train_error": "training error",
-    "hamming_loss": "Hamming loss",
-    "ranking_loss": "ranking loss",
-    "bound": "bound on it",
-}
+_LOSSES = ("train_error", "hamming_loss", "ranking_loss", "bound")
 
 
 @command("info")
@@ -56,6 +51,8 @@ def info(model: str, as_json: bool) -> None:
 
 
 def _boosting_facts(model: "Model") -> Facts:
+    from edgewise.metrics.registry import metric_title
+
     facts = _problem_facts(model)
     facts.insert(1, ("learner", "custom" if model.learner_ is None else repr(model.learner_)))
     n_used, n_rounds = (model.feature_importances_ > 0).sum(), model.n_rounds_
@@ -69,7 +66,7 @@ def _boosting_facts(model: "Model") -> Facts:
     if not n_rounds:
         return facts
     last = {name: values[n_rounds - 1] for name, values in model.history_.items()}
-    facts += [(title, f"{last[name]:.4g}") for name, title in _LOSSES.items() if name in last]
+    facts += [(metric_title(name), f"{last[name]:.4g}") for name in _LOSSES if name in last]
     if "validation" in last:
         facts.append(("validation", f"{last['validation']:.4g} ({model.eval_metric_})"))
     return facts + _two_classes(last) + _searched(model)

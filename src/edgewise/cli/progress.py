@@ -7,19 +7,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from edgewise.boosting import ProgressBar
+from edgewise.metrics.registry import metric_title
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from edgewise.boosting import Callback, TrainingRun
 
-# What is shown of a round, where it was recorded.
-_SHOWN = {
-    "ranking_loss": "misordered {:.1%}",
-    "train_error": "error {:.1%}",
-    "bound": "bound {:.1%}",
-    "validation": "validation {:.4f}",
-}
+# The quantities of a round that are shown where they were recorded, and their formats.
+_FORMATS = {"ranking_loss": ".1%", "train_error": ".1%", "bound": ".1%", "validation": ".4f"}
 
 
 class LiveProgress(ProgressBar):
@@ -61,8 +57,12 @@ class LiveProgress(ProgressBar):
         if self._live is not None:
             done, last = run.history.n_rounds, run.history.last
             rate = (done - self._before) / max(run.seconds - self._began, 1e-9)
-            known = {name: last(name) for name in _SHOWN if name in run.history.fields}
-            notes = [_SHOWN[key].format(one) for key, one in known.items() if not math.isnan(one)]
+            known = {name: last(name) for name in _FORMATS if name in run.history.fields}
+            notes = [
+                f"{metric_title(name)} {value:{_FORMATS[name]}}"
+                for name, value in known.items()
+                if not math.isnan(value)
+            ]
             speed = f"{rate:,.0f} rounds/s" if rate >= 10 else f"{rate:.2g} rounds/s"
             self._live.update(self._task, completed=done, speed=speed, notes="  ".join(notes))
         return None

@@ -6,8 +6,9 @@ import rich_click as click
 
 from edgewise.cli import common, documents
 from edgewise.cli.predict import predictions
-from edgewise.cli.tables import METRICS, is_table, test_values, warn_of_one_list
+from edgewise.cli.tables import is_table, test_values, warn_of_one_list
 from edgewise.common import choices
+from edgewise.common.choices import DEFAULT_RANKING_METRICS
 from edgewise.common.text import pluralize
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def _cross_validated(
     ranker = RankBoost(**settings)
     if settings["early_stopping_rounds"]:
         ranker.set_params(validation_fraction=_ASIDE)
-    names = list(dict.fromkeys((*METRICS, metric)))
+    names = list(dict.fromkeys((*DEFAULT_RANKING_METRICS, metric)))
     if folds > trained.judged.n_queries:
         queries = pluralize(trained.judged.n_queries, "queries")
         raise click.UsageError(f"--folds {folds}: {trained.path} has {queries}")

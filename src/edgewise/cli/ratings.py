@@ -19,6 +19,7 @@ from edgewise.cli.common import (
     options,
 )
 from edgewise.common import choices
+from edgewise.common.choices import DEFAULT_LIST_METRICS, DEFAULT_RATING_METRICS
 from edgewise.recommend.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ _WRITTEN_AT_ONCE = 50_000
 
 _DEFAULTS = ("user", "item", "rating")
 _TABS = {"tab": "\t", r"\t": "\t"}
-_IMPLICIT_METRICS = "ndcg@10,precision@10,recall@10,map"
-_METRICS = f"rmse,mae,{_IMPLICIT_METRICS}"
 
 ABOUT_METRICS = """\
 Metrics of predicted ratings:
@@ -80,8 +79,9 @@ columns = options(
 
 def metrics(option: Option) -> Decorator:
     """Add the options that choose metrics."""
+    default = ",".join(DEFAULT_RATING_METRICS)
     return options(
-        option("--metrics", metavar="LIST", help=f"Comma-separated names.  [default: {_METRICS}]"),
+        option("--metrics", metavar="LIST", help=f"Comma-separated names.  [default: {default}]"),
         option(
             "--relevant",
             type=Real(),
@@ -225,10 +225,9 @@ def metric_names(text: str | None, implicit: bool) -> list[str]:
     """Return the names of metrics; the default depends on the feedback."""
     from edgewise.recommend.evaluation.evaluator import recommender_metrics
 
-    usual = _IMPLICIT_METRICS if implicit else _METRICS
-    names = (usual if text is None else text).split(",")
+    default = DEFAULT_LIST_METRICS if implicit else DEFAULT_RATING_METRICS
     with one_line_errors("--metrics"):
-        return [metric.name for metric in recommender_metrics([name.strip() for name in names], 10)]
+        return [one.name for one in recommender_metrics(default if text is None else text, 10)]
 
 
 def write_columns(path: str, columns: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from edgewise.cli.common import (
     options,
     print_table,
 )
+from edgewise.common.choices import DEFAULT_RANKING_METRICS
 from edgewise.common.text import id_text, pluralize
 
 if TYPE_CHECKING:
@@ -30,9 +31,6 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("drop", "categorical", "numeric")},
 }
 """The options for arguments of the library, by their names there."""
-
-METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
-"""Metrics of a test of a ranker, besides its own."""
 
 # Below this share of stored values, a sparse matrix is smaller.
 _SPARSE = 1 / 3
@@ -338,13 +336,18 @@ def _measured_classes(model: Any, rows: Rows, probabilities: Any, predicted: Any
     import numpy as np
 
     from edgewise.metrics import balanced_accuracy, error, log_loss, roc_auc
+    from edgewise.metrics.significance import proportion_interval
 
     classes, weight, codes = model.classes_, rows.weight, rows.y
     said = np.eye(len(classes))[predicted]
     counts = np.bincount(codes, weight, minlength=len(classes))
+    wrong = error(codes, said, weight)
+    # Weights that differ make the error as uncertain as that of fewer rows (Kish 1965).
+    n_rows = len(rows) if weight is None else weight.sum() ** 2 / (weight**2).sum()
     found = {
         "rows": len(rows),
-        "error": error(codes, said, weight),
+        "error": wrong,
+        "error_interval": proportion_interval(wrong, n_rows),
         "baseline_error": 1.0 - float(counts.max() / counts.sum()),
         "log_loss": log_loss(codes, probabilities, weight),
         "balanced_accuracy": balanced_accuracy(codes, said, weight),
@@ -396,7 +399,7 @@ def metric_of(model: Any) -> str:
     from edgewise.metrics.registry import first_metric
 
     metric = first_metric(model.eval_metric)
-    return metric if isinstance(metric, str) else METRICS[0]
+    return metric if isinstance(metric, str) else DEFAULT_RANKING_METRICS[0]
 
 
 def test_values(lists: "Lists", scores: "Reals", metric: str) -> dict[str, float | None]:
@@ -404,7 +407,7 @@ def test_values(lists: "Lists", scores: "Reals", metric: str) -> dict[str, float
     from edgewise.metrics import ranking_metric
 
     found: dict[str, float | None] = {}
-    for name in dict.fromkeys((*METRICS, metric)):
+    for name in dict.fromkeys((*DEFAULT_RANKING_METRICS, metric)):
         try:
             found[name] = float(ranking_metric(name)(lists, scores))
         except ValueError:
@@ -427,12 +430,13 @@ def print_measured(found: dict[str, Any], title: str) -> None:
 
 
 def _print_classes(found: dict[str, Any]) -> None:
-    slack = 1.96 * (found["error"] * (1 - found["error"]) / found["rows"]) ** 0.5
+    low, high = found["error_interval"]
     rows = [
         [
             "error",
             f"{found['error']:.1%}",
-            f"± {slack:.1%}; {found['baseline_error']:.1%} if it always said the commonest class",
+            f"95% interval {low:.1%} to {high:.1%}; {found['baseline_error']:.1%} when always "
+            "predicting the majority class",
         ],
         ["log loss", f"{found['log_loss']:.3f}", "0 is best: how sure it is of the right class"],
         ["balanced accuracy", f"{found['balanced_accuracy']:.1%}", "the mean over the classes"],

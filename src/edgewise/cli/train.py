@@ -344,6 +344,8 @@ class Outcome:
 
     def _trained(self) -> str:
         """Return the rounds, what ended them, and the errors that the bound is about."""
+        from edgewise.metrics.registry import metric_title
+
         model = self.fit.model
         rounds, history = model.n_rounds_, model.history_
         said = f"{pluralize(rounds, 'rounds')} in {self.seconds:.1f} s"
@@ -351,13 +353,13 @@ class Outcome:
             said += f", ended by: {'interrupted' if self.fit.interrupted else model.stop_reason_}"
         if not rounds:
             return said
-        errors = {"training error": "train_error", "misordered pairs": "ranking_loss"}
+        errors = ["train_error", "ranking_loss"]
         if self.task != "grades" and len(model.classes_) > 2:
             # What is bounded; for two classes it is the error itself.
-            errors["Hamming loss"] = "hamming_loss"
-        for name, key in errors.items():
-            if key in history.fields:
-                said += f"; {name} {history[key][rounds - 1]:.1%}"
+            errors.append("hamming_loss")
+        for name in errors:
+            if name in history.fields:
+                said += f"; {metric_title(name)} {history[name][rounds - 1]:.1%}"
         bound = history["bound"][rounds - 1]
         return f"{said} (bound {bound:.1%})" if bound < 1 else said
 

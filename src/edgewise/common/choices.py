@@ -34,6 +34,12 @@ FUSIONS = (
     "rrf",
 )
 
+DEFAULT_RANKING_METRICS = ("map", "ndcg@10", "mrr", "precision@10")
+DEFAULT_RUN_METRICS = (*DEFAULT_RANKING_METRICS, "recall@100")
+DEFAULT_LIST_METRICS = ("ndcg@10", "precision@10", "recall@10", "map")
+DEFAULT_RATING_METRICS = ("rmse", "mae", *DEFAULT_LIST_METRICS)
+"""The metrics that evaluations of rankers, TREC runs and recommenders show by default."""
+
 SPLITS = ("random", "user", "time", "user_time")
 FOLDS = ("random", "user")
 COMPARE_BY = (*FOLDS, "time", "last")

@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.utils import _safe_indexing
 
 from edgewise.common.checks import integer, seed
+from edgewise.common.choices import DEFAULT_RANKING_METRICS
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize, text_table
 from edgewise.data import Table
@@ -19,7 +20,7 @@ from edgewise.estimators.rank_fusion import RankFusion, grades_in, ranked_lists
 from edgewise.fusion import RankedLists
 from edgewise.metrics import Lists, ranking_metrics
 from edgewise.metrics.registry import first_metric
-from edgewise.metrics.significance import share_interval
+from edgewise.metrics.significance import mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +122,7 @@ class CrossValidation:
 
     @property
     def _intervals(self) -> dict[str, tuple[float, float, float]]:
-        return {name: share_interval(values) for name, values in self.values.items()}
+        return {name: mean_interval(values, 0.0, 1.0) for name, values in self.values.items()}
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a pandas DataFrame of means, intervals and means of the folds, by metric."""
@@ -173,7 +174,8 @@ def cross_validate(
         The number of folds of :class:`QueryKFold`, or other folds of whole queries; each query is
         in one of them.
     metrics : str or sequence of str, default None
-        Names of ranking metrics; None is the model's `eval_metric`, "map" and "ndcg@10".
+        Names of ranking metrics; None is the model's `eval_metric`, "map",
+        "ndcg@10", "mrr" and "precision@10".
     group : array of int or None, default None
         In place of `qid`: the sizes of the queries, whose documents follow each other.
     sample_weight : array of shape (n_samples,) or None, default None
@@ -226,10 +228,12 @@ def cross_validate(
 
 
 def _default_metrics(model: Any) -> list[Any]:
-    """Return the metric of a ranker, or of the one at the end of a pipeline, and two more."""
+    """Return the metric of a ranker, or of the one at the end of a pipeline, and the usual ones."""
     ranker = model.steps[-1][1] if hasattr(model, "steps") else model
     own = first_metric(getattr(ranker, "eval_metric", None))
-    return list(dict.fromkeys([*([own] if isinstance(own, str) else []), "map", "ndcg@10"]))
+    return list(
+        dict.fromkeys([*([own] if isinstance(own, str) else []), *DEFAULT_RANKING_METRICS[:2]])
+    )
 
 
 def _splits(cv: Any, y: Any, qid: Any, random_state: Any) -> Any:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 
@@ -98,6 +99,29 @@ def balanced_accuracy(y: Any, scores: Reals, sample_weight: Any = None) -> float
         labels = range(y.shape[1])
         return float(np.mean([_mean_recall(y[:, k], guessed[:, k], sample_weight) for k in labels]))
     return _mean_recall(y, guessed, sample_weight)
+
+
+def reliability(
+    probabilities: Reals, outcomes: NDArray[np.bool_], n_bins: int
+) -> tuple[Reals, Reals, NDArray[np.intp]]:
+    """Return the mean probability, the observed frequency and the number of rows of each bin.
+
+    The bins have equal widths; those without rows are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> reliability(np.array([0.1, 0.3, 0.9]), np.array([False, True, True]), n_bins=2)
+    (array([0.2, 0.9]), array([0.5, 1. ]), array([2, 1]))
+    """
+    bins = np.minimum((probabilities * n_bins).astype(np.intp), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    used = counts > 0
+    means, frequencies = (
+        np.bincount(bins, values, n_bins)[used] / counts[used]
+        for values in (probabilities, outcomes)
+    )
+    return means, frequencies, counts[used]
 
 
 def _mean(values: np.ndarray, weights: Any) -> float:

@@ -348,7 +348,7 @@ def metric_title(name: str) -> str:
     try:
         return get_metric(name).title
     except ValueError:
-        return METRICS[name].label if name in METRICS else name.replace("_", " ")
+        return METRICS[name].label if name in METRICS else name
 
 
 def first_metric(eval_metric: Any) -> Any:

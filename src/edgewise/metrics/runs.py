@@ -10,25 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import finite_numbers, one_of
-from edgewise.common.choices import GAINS, TIES
+from edgewise.common.choices import DEFAULT_RUN_METRICS, GAINS, TIES
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize, text_table
+from edgewise.metrics import registry
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
-from edgewise.metrics.registry import RUN_METRICS, get_metrics
+from edgewise.metrics.registry import get_metrics
 from edgewise.metrics.significance import (
     RandomizationResult,
+    mean_interval,
     randomization_test,
-    share_interval,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from edgewise.io import Qrels, Run
-
-METRICS = ("map", "ndcg@10", "mrr", "precision@10", "recall@100")
-"""The metrics of an evaluation by default."""
 
 # Means that are equal in exact arithmetic differ by rounding.
 _ROUNDING = 1e-12
@@ -66,13 +64,13 @@ class RunEvaluation:
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
         """The 95% interval of each mean, from the spread of the queries."""
-        return {name: share_interval(values)[1:] for name, values in self.values.items()}
+        return {name: mean_interval(values, 0.0, 1.0)[1:] for name, values in self.values.items()}
 
 
 def evaluate_run(
     qrels: "Qrels",
     run: "Run",
-    metrics: str | Sequence[str] = ("map", "ndcg@10"),
+    metrics: str | Sequence[str] = DEFAULT_RUN_METRICS,
     *,
     gain: str | None = None,
     ties: str = "expected",
@@ -93,7 +91,7 @@ def evaluate_run(
         The judgments; a grade below 0 counts as 0.
     run : Run
         The documents that a system returns, with their scores.
-    metrics : str or sequence of str, default ("map", "ndcg@10")
+    metrics : str or sequence of str, default "map, ndcg@10, mrr, precision@10, recall@100"
         Names, in a list or between commas: "map", "mrr", "ndcg", "rbp" and "err", with or without
         a cut-off such as "@10", "precision@k", "recall@k", "success@k", "rprec" and "bpref", or
         those of ir_measures and trec_eval (:func:`ranking_metric`).
@@ -116,7 +114,7 @@ def evaluate_run(
     >>> evaluate_run(qrels, run, ["map", "recall@2"]).means
     {'map': 0.25, 'recall@2': 0.5}
     """
-    chosen = get_metrics(metrics, RUN_METRICS)
+    chosen = get_metrics(metrics, registry.RUN_METRICS)
     if gain is not None:
         one_of("gain", gain, GAINS)
     one_of("ties", ties, TIES)
@@ -245,7 +243,7 @@ class Evaluation:
 def evaluate(
     qrels: Any,
     runs: Any,
-    metrics: str | Sequence[str] = METRICS,
+    metrics: str | Sequence[str] = DEFAULT_RUN_METRICS,
     *,
     gain: str | None = None,
     ties: str = "expected",
@@ -293,7 +291,7 @@ def evaluate(
     mine          +0.5000 (0.2500)  +0.6667 (0.5000)
     """
     judged = as_qrels(qrels)
-    chosen = [metric.name for metric in get_metrics(metrics, RUN_METRICS)]
+    chosen = [metric.name for metric in get_metrics(metrics, registry.RUN_METRICS)]
     named = runs if isinstance(runs, Mapping) and not _is_nested(runs) else {"run": runs}
     if not named:
         raise ValueError("runs must have at least one run, got none")

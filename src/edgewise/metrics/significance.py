@@ -19,20 +19,33 @@ _BLOCK = 1 << 20
 _ROUNDING = 1e-12
 
 
-def mean_interval(values: Reals) -> tuple[float, float, float]:
-    """Return a mean and its 95% interval, from the spread of the values; NaN is left out."""
+def mean_interval(
+    values: Reals, low: float = -np.inf, high: float = np.inf
+) -> tuple[float, float, float]:
+    """Return a mean and its 95% interval, from the spread of the values; NaN is left out.
+
+    `low` and `high` are the range of the values, within which the interval stays.
+    """
     known = values[~np.isnan(values)]
     if len(known) == 0:
         return (np.nan,) * 3
     mean = float(known.mean())
     half = Z95 * float(known.std(ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else np.nan
-    return mean, mean - half, mean + half
+    return mean, max(mean - half, low), min(mean + half, high)
 
 
-def share_interval(values: Reals) -> tuple[float, float, float]:
-    """Return the mean and 95% interval of values from 0 to 1, which the interval keeps to."""
-    mean, low, high = mean_interval(values)
-    return mean, max(low, 0.0), min(high, 1.0)
+def proportion_interval(share: float, n: float) -> tuple[float, float]:
+    """Return Wilson's 95% interval of a share of `n` rows: unlike Wald's, not empty at 0 or 1.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in proportion_interval(0.0, 20)]
+    [0.0, 0.161]
+    """
+    z2 = Z95**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.metrics.registry import larger_is_better, metric_name
+from edgewise.metrics.registry import larger_is_better, metric_name, metric_title
 from edgewise.plots.drawing import (
     BLUE,
     GRAY,
@@ -36,13 +36,6 @@ _MANY_ROUNDS = 50
 _LABEL_WIDTH = 20
 # Ratio of the largest to the smallest loss from which the axis is logarithmic.
 _LOG_SPAN = 30
-# Names of metrics in words.
-_WORDS = {
-    "hamming_loss": "Hamming loss",
-    "log_loss": "log loss",
-    "balanced_accuracy": "balanced accuracy",
-    "roc_auc": "ROC AUC",
-}
 # Colors of the validation sets, the last set first, and line styles of their losses.
 _SET_COLORS, _LOSS_STYLES = (RED, SKY, PINK, ORANGE), ("-", "-.", ":")
 
@@ -207,7 +200,7 @@ class BoostingCurveDisplay(Display):
                 [best], [value], "o", color=color, markersize=6, clip_on=False, zorder=3,
                 label=f"best: {value:.4g} (round {best:,})",
             )  # fmt: skip
-        name = _named(sets[0][0], metric) if len(sets) == 1 else _WORDS.get(metric, metric)
+        name = _named(sets[0][0], metric) if len(sets) == 1 else metric_title(metric)
         axes.set_ylabel(_in_lines(name))
 
     def _draw_edges(self, axes: "Axes") -> None:
@@ -302,7 +295,7 @@ def _mark_kept(axes: "Axes", kept: int, n_rounds: int) -> None:
 
 
 def _named(rows: str, metric: str) -> str:
-    return escaped(f"{rows} {_WORDS.get(metric, metric)}")
+    return escaped(f"{rows} {metric_title(metric)}")
 
 
 def _in_lines(name: str) -> str:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import integer, reals
 from edgewise.common.dtypes import Reals
+from edgewise.metrics.classification import reliability
 from edgewise.plots.drawing import GRAY, Display, color_of, escaped, n_named, tidy
-from edgewise.report.blocks import reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.dtypes import Reals
-from edgewise.metrics.significance import Z95, mean_interval
+from edgewise.metrics.significance import mean_interval
 from edgewise.report.page import Block
 
 _DIGITS = 5
@@ -18,7 +18,7 @@ _LONGEST = 120
 
 def tile(name: str, value: str, detail: str = "") -> dict[str, str]:
     """Return a headline figure."""
-    return {"name": name, "value": value, "detail": detail}
+    return {"name": name[:1].upper() + name[1:], "value": value, "detail": detail}
 
 
 def tiles(items: Iterable[dict[str, str]]) -> Block:
@@ -137,30 +137,6 @@ def histogram(values: ArrayLike, bins: int | Reals = 40) -> tuple[Reals, Reals]:
     counts, edges = np.histogram(np.asarray(values, dtype=np.float64), bins)
     shares = counts / max(counts.sum(), 1)
     return edges, np.append(shares, shares[-1])
-
-
-def interval(share: float, n: int) -> tuple[float, float]:
-    """Return Wilson's 95% interval of a share of `n` rows."""
-    z2 = Z95**2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
-
-
-def reliability(
-    chances: Reals, hits: NDArray[np.bool_], n_bins: int
-) -> tuple[Reals, Reals, NDArray[np.intp]]:
-    """Return the mean probability, the share of hits and the number of rows in bins of equal width.
-
-    Bins without rows are left out.
-    """
-    places = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1)
-    counts = np.bincount(places, minlength=n_bins)
-    seen = counts > 0
-    means, shares = (
-        np.bincount(places, values, n_bins)[seen] / counts[seen] for values in (chances, hits)
-    )
-    return means, shares, counts[seen]
 
 
 def binned(name: str, x: Reals, y: Reals, bins: int) -> Block | None:

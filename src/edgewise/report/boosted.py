@@ -11,6 +11,7 @@ from edgewise.common.dtypes import CATEGORY_CODE, Reals
 from edgewise.common.text import pluralize
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import Table, repeat_for_values
+from edgewise.metrics.registry import metric_title
 from edgewise.model.words import category_name
 from edgewise.report.blocks import (
     axis,
@@ -47,29 +48,8 @@ _MOST_LINES = 6
 _MOST_PARTS = 8
 # Trees take many lines: rules end at the first of these.
 _MOST_RULES, _MOST_LETTERS = 100, 60_000
-_LOSSES = {
-    "bound": ("bound", "dash"),
-    "train_error": ("training error", "line"),
-    "hamming_loss": ("Hamming loss", "line"),
-    "ranking_loss": ("ranking loss", "line"),
-}
-_METRICS = {
-    "error": "error",
-    "hamming_loss": "Hamming loss",
-    "log_loss": "log loss",
-    "balanced_accuracy": "balanced accuracy",
-    "roc_auc": "ROC AUC",
-    "map": "MAP",
-    "mrr": "MRR",
-    "ndcg": "NDCG",
-    "auc": "AUC",
-}
-
-
-def _word(metric: str) -> str:
-    """Return a metric as people call it, such as "NDCG@10"."""
-    name, at, k = metric.partition("@")
-    return _METRICS.get(name, name) + at + k
+# The losses of a chart, and the styles of their lines.
+_LOSSES = {"bound": "dash", "train_error": "line", "hamming_loss": "line", "ranking_loss": "line"}
 
 
 def sample(n_rows: int, most: int) -> NDArray[np.intp]:
@@ -182,8 +162,8 @@ class BoostedReport:
         if 0 < model.n_rounds_ < n_rounds:
             marks = [(float(model.n_rounds_), f"{pluralize(model.n_rounds_, 'rounds')} kept")]
         lines = [
-            series(label, at + 1, history[key][at], style)
-            for key, (label, style) in _LOSSES.items()
+            series(metric_title(key), at + 1, history[key][at], style)
+            for key, style in _LOSSES.items()
             if key in history and not np.isnan(history[key]).all()
         ]
         if len(lines) == 3 and lines[1]["y"] == lines[2]["y"]:
@@ -194,7 +174,7 @@ class BoostedReport:
         charts = [chart("Loss by round", x, axis("loss", low=0, scales=True), lines, marks)]
         for name, found in metrics.items():
             if found not in shared:
-                word = _word(name)
+                word = metric_title(name)
                 where = marks or [
                     (float(model.best_iteration_), f"best: {model.best_iteration_:,}")
                 ]
@@ -213,10 +193,10 @@ class BoostedReport:
         found: dict[str, list[Block]] = {}
         for name, values in history.evaluations().items():
             for one, record in values.items():
-                line = series(f"{short(name, 40)} {_word(one)}", at + 1, record[at])
+                line = series(f"{short(name, 40)} {metric_title(one)}", at + 1, record[at])
                 found.setdefault(one, []).append(line)
         if not found and "validation" in history:
-            word = f"validation {_word(metric)}"
+            word = f"validation {metric_title(metric)}"
             found[metric] = [series(word, at + 1, history["validation"][at])]
         return found
 
@@ -225,7 +205,7 @@ class BoostedReport:
         held_out = getattr(self.model.fitted_, "held_out", None)
         if held_out is None or len(held_out.values) < 2:
             return []
-        word, at = _word(self.model.eval_metric_), spaced(len(held_out.values), _MOST_ROUNDS)
+        word, at = metric_title(self.model.eval_metric_), spaced(len(held_out.values), _MOST_ROUNDS)
         line = series(f"held-out {word}", held_out.stride * (at + 1), held_out.values[at])
         where = [(float(held_out.n_rounds), f"{pluralize(held_out.n_rounds, 'rounds')} chosen")]
         return [chart(f"Held-out {word} by round", x, axis(word), [line], where)]

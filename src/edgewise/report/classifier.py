@@ -15,8 +15,10 @@ from edgewise.metrics.classification import (
     hamming_loss,
     log_loss,
     predicted,
+    reliability,
 )
 from edgewise.metrics.roc import roc_auc
+from edgewise.metrics.significance import proportion_interval
 from edgewise.report.blocks import (
     axis,
     bars,
@@ -25,11 +27,9 @@ from edgewise.report.blocks import (
     choice,
     facts,
     histogram,
-    interval,
     note,
     number,
     percent,
-    reliability,
     rounded,
     series,
     short,
@@ -146,7 +146,7 @@ class _ClassifierReport(BoostedReport):
         assert self.codes is not None
         y, n = self.codes, len(self.codes)
         wrong = error(y, self.row_scores)
-        low, high = interval(1.0 - wrong, n)
+        low, high = proportion_interval(1.0 - wrong, n)
         span = f"95% interval {percent(low)} to {percent(high)}"
         loss = log_loss(y, self.probabilities)
         found = []
@@ -368,7 +368,7 @@ class _ClassifierReport(BoostedReport):
         """Return the share of rows of a class in bins of its probability."""
         means, shares, counts = reliability(p, truth, _CALIBRATION_BINS)
         gap = float(np.abs(means - shares) @ counts / len(p))
-        spans = [interval(s, int(n)) for s, n in zip(shares, counts, strict=True)]
+        spans = [proportion_interval(s, int(n)) for s, n in zip(shares, counts, strict=True)]
         low, high = rounded([one for one, _ in spans]), rounded([two for _, two in spans])
         points = series("observed", means, shares, "interval", low=low, high=high, n=counts)
         ideal = series("ideal", [0.0, 1.0], [0.0, 1.0], "guide")

@@ -13,6 +13,7 @@ import numpy as np
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize
+from edgewise.metrics.registry import metric_title
 from edgewise.report.blocks import number, percent, short, spaced
 from edgewise.report.boosted import why_rounds
 
@@ -118,11 +119,10 @@ def _losses(fitted: Mapping[str, Any]) -> tuple[list[Line], str]:
         ("validation_rmse", _ORANGE, False),
     )
     found = [
-        (name.replace("_", " ").replace("rmse", "RMSE").replace("train ", "training "),
-         np.asarray(history[name]), color, dashed)
+        (metric_title(name), np.asarray(history[name]), color, dashed)
         for name, color, dashed in kinds
         if name in history and len(history[name])
-    ]  # fmt: skip
+    ]
     return found, "boosting round"
 
 

@@ -11,8 +11,8 @@ from edgewise.data.table import Table
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.pairs import disagreement
-from edgewise.metrics.registry import ranking_metric
-from edgewise.metrics.significance import share_interval
+from edgewise.metrics.registry import metric_title, ranking_metrics
+from edgewise.metrics.significance import mean_interval
 from edgewise.report.blocks import (
     axis,
     bars,
@@ -33,17 +33,7 @@ from edgewise.report.blocks import (
 from edgewise.report.boosted import MOST_ROWS, BoostedReport, sampled_note, why_rounds
 from edgewise.report.page import Block, Report
 
-_METRICS = (
-    ("map", "Mean average precision"),
-    ("ndcg@1", "NDCG at 1"),
-    ("ndcg@5", "NDCG at 5"),
-    ("ndcg@10", "NDCG at 10"),
-    ("mrr", "Mean reciprocal rank"),
-    ("precision@1", "Precision at 1"),
-    ("precision@5", "Precision at 5"),
-    ("precision@10", "Precision at 10"),
-    ("auc", "ROC AUC within queries"),
-)
+_METRICS = "map,ndcg@1,5,10,mrr,precision@1,5,10,auc"
 _TILES = ("ndcg@10", "map", "mrr", "auc")
 _POSITIONS = 20
 _CASES = 10
@@ -118,14 +108,14 @@ class _RankerReport(BoostedReport):
         """Return the metrics that the grades allow, with 95% intervals over queries."""
         assert self.lists is not None
         found = {}
-        for name, _ in _METRICS:
-            metric = ranking_metric(name)
+        for metric in ranking_metrics(_METRICS):
+            name = metric.name
             try:
                 mean = metric(self.lists, self.row_scores)
                 values = metric.function(self.lists, self.row_scores, None, per_query=True)
             except ValueError:
                 continue  # negative grades have no gain, equal ones no order
-            found[name] = (mean, *share_interval(np.asarray(values))[1:])
+            found[name] = (mean, *mean_interval(np.asarray(values), 0.0, 1.0)[1:])
         return found
 
     def _quality(self) -> tuple[str, Reals]:
@@ -139,7 +129,7 @@ class _RankerReport(BoostedReport):
         if lists.grades.min() < 0:
             return "ordered pairs", np.where(best > worst, ordered, np.nan)
         gains = np.asarray(ndcg(lists, self.row_scores, k=10, per_query=True))
-        return "NDCG at 10", np.where(best > worst, gains, np.nan)
+        return "NDCG@10", np.where(best > worst, gains, np.nan)
 
     def overview(self) -> list[Block]:
         found: list[Block] = []
@@ -147,11 +137,11 @@ class _RankerReport(BoostedReport):
             found.append(note("No grades were given: metrics are left out."))
         else:
             items = []
-            for name, words in _METRICS:
-                if name in _TILES and name in self.measured:
+            for name in _TILES:
+                if name in self.measured:
                     value, low, high = self.measured[name]
                     span = f"95% interval {low:.3f} to {high:.3f}" if low == low else "one query"
-                    items.append(tile(words, f"{value:.4f}", span))
+                    items.append(tile(metric_title(name), f"{value:.4f}", span))
             found.append(tiles(items))
         model = self.worded
         shown = [("Model", type(model).__name__)]
@@ -200,11 +190,9 @@ class _RankerReport(BoostedReport):
         """Return all metrics with intervals over queries, and their spread."""
         assert self.lists is not None
         items = []
-        for name, words in _METRICS:
-            if name in self.measured:
-                value, low, high = self.measured[name]
-                span = {"low": low, "high": high, "text": f"{value:.3f}"}
-                items.append({"name": words, "value": value, **span})
+        for name, (value, low, high) in self.measured.items():
+            span = {"low": low, "high": high, "text": f"{value:.3f}"}
+            items.append({"name": metric_title(name), "value": value, **span})
         # Queries whose documents are all alike count in the means; here they would hide others.
         values = self.quality[~np.isnan(self.quality)]
         alike = self.lists.n_queries - len(values)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize
+from edgewise.metrics.registry import metric_title
 from edgewise.metrics.significance import mean_interval
 from edgewise.ratings import Ratings
 from edgewise.report.blocks import (
@@ -45,17 +46,6 @@ _HISTORY = 20
 _SESSION_S = 3600.0
 # Times from 1980 on are seconds since 1970; smaller ones may be anything.
 _SECONDS_FROM = 3e8
-_METRIC_WORDS = {
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "one_zero_best": "Wrong levels",
-    "disagreement": "Misordered pairs",
-    "ndcg@10": "NDCG at 10",
-    "precision@10": "Precision at 10",
-    "recall@10": "Recall at 10",
-    "hit_rate@10": "Hit rate at 10",
-    "catalog_coverage@10": "Items on lists",
-}
 
 _SHARES = {
     "one_zero_best": "of rounded predictions",
@@ -143,7 +133,7 @@ class _RecommenderReport:
                 text, about = percent(value), f"{_SHARES[key]}; "
                 span = f"{percent(value - half)} to {percent(value + half)}"
             detail = about + span if half == half else about.removesuffix("; ")
-            found.append(tile(_METRIC_WORDS.get(key, key), text, detail))
+            found.append(tile(metric_title(key), text, detail))
         blocks: list[Block] = [tiles(found)]
         blocks += [note(text) for text in self._warnings()]
         shown = [("Model", type(self.model).__name__)]

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import text_table
+from edgewise.metrics.classification import reliability
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
-from edgewise.report.blocks import reliability
 
 
 @dataclass(frozen=True, eq=False, repr=False)
