@@ -13,7 +13,7 @@ from edgewise.estimators.fitting import Stopping, TrainingProblem
 from edgewise.estimators.probabilities import CalibratedLogLoss, best_temperature
 from edgewise.estimators.targets import Labels, fold_rows
 from edgewise.metrics.classification import log_loss
-from edgewise.model.links import probabilities
+from edgewise.model.scorer import probabilities
 
 
 @pytest.fixture(autouse=True)

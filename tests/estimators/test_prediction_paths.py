@@ -189,7 +189,7 @@ def test_filters_in_blocks(backend, monkeypatch):
     whole = model.decision_function(images)
     *_, last = model.staged_decision_function(images)
     assert np.array_equal(whole, last)
-    for name in ("_WALKS", "_READ"):
+    for name in ("_WALKS_AT_ONCE", "_VALUES_AT_ONCE"):
         monkeypatch.setattr(f"edgewise.model.forest.{name}", 100)
     assert np.array_equal(model.decision_function(images), whole)
 
@@ -221,7 +221,7 @@ def test_codes_that_do_not_fit_16_bits_are_walked_by_numpy(monkeypatch):
     model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)
     *_, expected = model.staged_decision_function(X)
     monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
-    monkeypatch.setattr("edgewise.model.forest._MOST_CODES", 1)
+    monkeypatch.setattr("edgewise.model.forest._MAX_CODES", 1)
     monkeypatch.setattr("edgewise.model.forest.Forest._walk_compiled", None)
     assert np.array_equal(model.decision_function(X), expected)
 
@@ -243,7 +243,7 @@ def test_the_row_where_compiled_loops_take_over_does_not_show(learner, monkeypat
     model = AdaBoostMH(learner, n_rounds=10).fit(X, np.nan_to_num(X[:, 0] + X[:, 1]) > 0)
     *_, expected = model.staged_decision_function(X)
     monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
-    monkeypatch.setattr("edgewise.model.forest._WALKS", 500)
+    monkeypatch.setattr("edgewise.model.forest._WALKS_AT_ONCE", 500)
     for count in (0, 1, 3, 99):
         answers = iter([False] * count + [True])
         monkeypatch.setattr(choose, "kernels_ready", lambda *_, given=answers: lambda: next(given))

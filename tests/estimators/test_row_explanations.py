@@ -144,7 +144,7 @@ def test_the_bias_is_the_mean_score_of_the_background():
 @pytest.mark.parametrize("learner", ["auto", "stump"])
 def test_a_sample_stands_for_very_many_rows_to_compare_with(monkeypatch, learner):
     X, y = rows()
-    monkeypatch.setattr("edgewise.model.explain.MOST_COMPARED", len(X) // 2)
+    monkeypatch.setattr("edgewise.model.explain.MAX_BACKGROUND_ROWS", len(X) // 2)
     model = AdaBoostMH(learner, n_rounds=10).fit(X, y)
     explanation, again = model.explain(X[:1], X), model.explain(X[:1], X)
     np.testing.assert_array_equal(explanation.amounts, again.amounts)

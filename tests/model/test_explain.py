@@ -5,8 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from edgewise.data import as_table
-from edgewise.model import Contribution, PairExplanation, Predictor
-from edgewise.model.explain import explain
+from edgewise.model import Contribution, PairExplanation, Scorer
+from edgewise.model.explain import explain_model
 
 NAMES = ["height", "width", "depth", "age"]
 IMPORTANCES = np.array([0.1, 0.5, 0.2, 0.2])
@@ -19,19 +19,19 @@ def model(make_terms):
     # How much the loss fell with each term: a column's terms share its importance.
     counts = np.bincount(columns[columns >= 0], minlength=4)
     decreases = np.where(columns >= 0, (IMPORTANCES / counts)[columns], 7.0)
-    predictor = Predictor(terms, 4, {})
-    return terms, predictor, explain(predictor, decreases, NAMES.__getitem__, ["a", "b", "c"])
+    scorer = Scorer(terms=terms, n_features=4, feature_names=tuple(NAMES))
+    return terms, scorer, explain_model(scorer, decreases, ["a", "b", "c"])
 
 
 def test_curves_sum_to_the_scores(model, make_rows, term_by_term):
-    terms, predictor, explanation = model
+    terms, scorer, explanation = model
     X = make_rows(0)
     total = np.tile(explanation.bias, (len(X), 1))
     for curve in explanation:
         total += curve(X[:, curve.column])
     tolerance = 1e-12 * terms.alphas.sum()
     np.testing.assert_allclose(total, term_by_term(terms, X), rtol=0, atol=tolerance)
-    scores = predictor.scores(as_table(X, infinite="value"))
+    scores = scorer.scores(as_table(X, infinite="value"))
     np.testing.assert_allclose(total, scores, rtol=0, atol=tolerance)
 
 

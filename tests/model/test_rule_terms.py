@@ -13,8 +13,8 @@ from edgewise.model import (
     EVERYWHERE,
     Cut,
     Node,
-    Predictor,
     ProductRule,
+    Scorer,
     Scores,
     Subset,
     Terms,
@@ -215,13 +215,13 @@ def test_total_vote_of_signs_is_the_sum_of_the_steps(make_rule_terms):
 
 
 @given(seeds, widths)
-def test_a_predictor_scores_like_its_terms(make_rule_terms, rule_rows, seed, n_scores):
+def test_a_scorer_scores_like_its_terms(make_rule_terms, rule_rows, seed, n_scores):
     terms, rules = make_rule_terms(seed, n_scores=n_scores, kinds="csptex")
     rows = rule_rows(seed, n=20)
-    predictor = Predictor(terms, 5, rows.categories)
+    scorer = Scorer(terms=terms, n_features=5, categories=rows.categories)
     expected = by_hand(rules, terms.coefficients, rows)
-    assert np.array_equal(predictor.scores(rows.table), expected)
-    *_, last = predictor.staged_scores(rows.table)
+    assert np.array_equal(scorer.scores(rows.table), expected)
+    *_, last = scorer.staged_scores(rows.table)
     assert np.array_equal(last.T, expected)
 
 
@@ -233,7 +233,9 @@ def test_importances_are_shared_by_the_tests_of_a_term():
     rules = [Cut(0, 1.0, 0), ProductRule((Cut(0, 1.0, 0), Cut(2, 1.0, 0))), tree, EVERYWHERE]
     terms = Terms.pack(rules, [1.0] * 4, np.ones((4, 1)))
     decreases = np.array([0.1, 0.4, 0.5, 3.0])
-    found = Predictor(terms, 5, {3: ("blue", "green", "red")}).importances(decreases)
+    found = Scorer(terms=terms, n_features=5, categories={3: ("blue", "green", "red")}).importances(
+        decreases
+    )
     np.testing.assert_allclose(found, [0.3, 0.25, 0.2, 0.25, 0.0], rtol=1e-12)
 
 
@@ -245,7 +247,7 @@ def test_the_tests_of_a_tree_share_by_how_much_they_vary_its_output():
         (Node(EVERYWHERE, -1, 1, -1), *split), np.array([[-1.0], [0.5], [1.5], [9.0], [9.0]])
     )
     terms = Terms.pack([tree], [0.1], np.array([[3.0]]))
-    found = Predictor(terms, 3, {}).importances(np.array([0.2]))
+    found = Scorer(terms=terms, n_features=3).importances(np.array([0.2]))
     # Squared distances of the sides, 2 and 1, times the chances to come there, 1 and 1/2.
     np.testing.assert_allclose(found, [0.0, 8 / 9, 1 / 9], rtol=1e-12)
 
@@ -253,7 +255,7 @@ def test_the_tests_of_a_tree_share_by_how_much_they_vary_its_output():
 def test_the_curves_of_a_model_are_its_cuts_of_one_column(make_rule_terms, rule_rows):
     terms, rules = make_rule_terms(9, 40, 3, "cspte", votes="real")
     rows = rule_rows(9)
-    tables = Predictor(terms, 5, rows.categories).tables
+    tables = Scorer(terms=terms, n_features=5, categories=rows.categories).tables
     single = [t for t, rule in enumerate(rules) if isinstance(rule, Cut)]
     expected = by_hand([rules[t] for t in single], terms.coefficients[single], rows)
     np.testing.assert_allclose(tables.scores(rows.table), expected, rtol=0, atol=1e-12)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.data import RawRows
-from edgewise.model import Predictor
+from edgewise.model import Scorer
 from edgewise.model.forest import Forest
 from edgewise.model.shapley import forest_shares
 
@@ -75,9 +75,9 @@ def test_rows_are_aligned_as_for_prediction(make_rule_terms, rule_rows, rule_col
     n_columns, categories = rule_columns
     terms, _ = make_rule_terms(5, kinds="cspt")
     rows = rule_rows(5, n=10)
-    predictor = Predictor(terms, n_columns, categories)
-    values = RawRows(rows.table, categories).block(predictor.forest.columns, slice(None))
-    assert np.array_equal(predictor.forest.walk(values), predictor.scores(rows.table))
+    scorer = Scorer(terms=terms, n_features=n_columns, categories=categories)
+    values = RawRows(rows.table, categories).block(scorer.forest.columns, slice(None))
+    assert np.array_equal(scorer.forest.walk(values), scorer.scores(rows.table))
 
 
 def test_a_constant_model_has_no_shares(make_rule_terms):

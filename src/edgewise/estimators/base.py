@@ -26,7 +26,7 @@ from edgewise.model import (
     Terms,
     Wording,
 )
-from edgewise.model.explain import explain, explain_row
+from edgewise.model.explain import explain_model, explain_row
 from edgewise.model.file import Storable
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class BoostedModel(Storable, Generic[F]):
     def feature_importances_(self) -> Reals:
         """Each column's share in the decrease of the loss (the sum of -ln Z of its rounds)."""
         check_is_fitted(self)
-        return self.fitted_.predictor.importances(self.fitted_.decreases)
+        return self.fitted_.importances(self.fitted_.decreases)
 
     @overload
     def explain(self) -> ModelExplanation: ...
@@ -115,9 +115,9 @@ class BoostedModel(Storable, Generic[F]):
         """
         check_is_fitted(self)
         fitted = self.fitted_
-        name, classes = fitted.feature_name, self._score_names()
+        classes = self._score_names()
         if X is None:
-            return explain(fitted.predictor, fitted.decreases, name, classes, self._score_offset)
+            return explain_model(fitted, fitted.decreases, classes, self._score_offset)
         row = self._table(X)
         if row.n_rows != 1:
             raise ValueError(f"X must be a single row to explain, got {row.n_rows} rows")
@@ -127,7 +127,7 @@ class BoostedModel(Storable, Generic[F]):
                 others = self._table(background)
             except ValueError as error:
                 raise ValueError(f"background: {error}") from error
-        return explain_row(fitted.predictor, row, others, self._score_offset, name, classes)
+        return explain_row(fitted, row, others, self._score_offset, classes)
 
     @property
     def _score_offset(self) -> float:
@@ -236,12 +236,12 @@ class BoostedModel(Storable, Generic[F]):
     def _scores(self, X: Any) -> Reals:
         """Return the scores of rows, of shape (n, K)."""
         table = self._table(X)
-        return self.fitted_.predictor.scores(table, n_threads(self.n_jobs))
+        return self.fitted_.scores(table, n_threads(self.n_jobs))
 
     def _staged_scores(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round, of shape (K, n)."""
         table = self._table(X)
-        yield from self.fitted_.predictor.staged_scores(table)
+        yield from self.fitted_.staged_scores(table)
 
     def _table(self, X: Any) -> Table:
         """Return rows as a table with the columns of training."""

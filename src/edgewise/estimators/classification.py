@@ -51,7 +51,7 @@ from edgewise.learners import (
 )
 from edgewise.metrics.classification import error, log_loss
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better, metrics_by_name
-from edgewise.model.links import log_odds, probabilities
+from edgewise.model.scorer import log_odds, probabilities
 from edgewise.objective import SAMPLINGS, Hamming, Settings, Targets
 from edgewise.search import Search, resolve_search
 

@@ -70,7 +70,7 @@ class CalibratedLogLoss:
         self._sharpness = 0.0  # minus the logarithm of the temperature
 
     def __call__(self, log_odds: Reals) -> float:
-        """Return the loss of the log-odds of shape (n, K), see `edgewise.model.links.log_odds`."""
+        """Return the loss of the log-odds of shape (n, K), see `edgewise.model.scorer.log_odds`."""
         n, beta = len(log_odds), math.exp(self._sharpness)
         _, slope, curve = self._at(beta, log_odds)
         slope, curve = n * beta * slope, n * beta**2 * curve

@@ -84,7 +84,7 @@ class Ranker(BoostedModel[FittedRanker]):
     def coef_(self) -> Reals:
         """What one more in each column adds to the score, by rules that are the column itself."""
         check_is_fitted(self)
-        return self.fitted_.predictor.slopes[:, 0]
+        return self.fitted_.slopes[:, 0]
 
     def explain_pair(self, above: Any, below: Any) -> OrderExplanation:
         """Explain why a document stands above another.
@@ -104,7 +104,7 @@ class Ranker(BoostedModel[FittedRanker]):
         details = dict(zip(reverse.names, reverse.details, strict=True))
         return explain_order(
             found,
-            float(self.fitted_.predictor.scores(other)[0, 0]) + self._score_offset,
+            float(self.fitted_.scores(other)[0, 0]) + self._score_offset,
             [details[name] for name in found.names[1:]],
         )
 

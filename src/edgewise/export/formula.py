@@ -12,7 +12,6 @@ import numpy as np
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize
-from edgewise.model.predict import collapse
 from edgewise.model.rules import (
     EVERYWHERE,
     Categories,
@@ -24,6 +23,7 @@ from edgewise.model.rules import (
     Test,
     TreeRule,
 )
+from edgewise.model.tables import collapse
 from edgewise.model.terms import Terms
 from edgewise.model.words import Wording
 
@@ -217,7 +217,7 @@ def _parts(terms: Terms, n_categories: dict[int, int], offset: float) -> dict[st
     tables = collapse(packed.stumps)
     steps = []
     for f, j in enumerate(tables.columns.tolist()):
-        thresholds, values = tables.of(f)
+        thresholds, values = tables.of_column(f)
         steps.append(Steps(j, thresholds, values[:-1], values[-1]))
     return {
         "bias": tables.bias + offset,

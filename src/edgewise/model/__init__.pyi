@@ -16,10 +16,6 @@ from edgewise.model.explain import (
     RowExplanation as RowExplanation,
 )
 from edgewise.model.file import load as load
-from edgewise.model.predict import (
-    Predictor as Predictor,
-    collapse as collapse,
-)
 from edgewise.model.rules import (
     EVERYWHERE as EVERYWHERE,
     Cut as Cut,
@@ -34,6 +30,8 @@ from edgewise.model.rules import (
     Test as Test,
     TreeRule as TreeRule,
 )
+from edgewise.model.scorer import Scorer as Scorer
+from edgewise.model.tables import collapse as collapse
 from edgewise.model.terms import (
     StumpTerms as StumpTerms,
     Terms as Terms,

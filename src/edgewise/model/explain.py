@@ -6,7 +6,7 @@ print, to plot and to turn into a frame.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, overload
@@ -16,9 +16,9 @@ import numpy as np
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize
 from edgewise.data import RawRows, Table
-from edgewise.model.predict import Predictor
 from edgewise.model.rules import TreeRule
-from edgewise.model.shapley import additive_shares, forest_shares, with_lines
+from edgewise.model.scorer import Scorer
+from edgewise.model.shapley import add_linear_rules, additive_shares, forest_shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from edgewise.plots import ContributionDisplay
 
-MOST_COMPARED = 10_000
-"""The most background rows that a row is compared with where rules test several columns."""
+MAX_BACKGROUND_ROWS = 10_000
+"""The maximum number of background rows if rules test several columns."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Contribution:
     name: str
     """The source: a column, a feature, a user, an item."""
     amount: float
-    """What it adds to the score, or its share of the model."""
+    """Its contribution to the score, or its share of the model."""
     detail: str = ""
-    """More about it, such as "rated it 4"."""
+    """A remark, such as "rated it 4"."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.detail}" if self.detail else self.name
@@ -51,25 +51,24 @@ class Explanation(ABC):
     contributions: Sequence[Contribution]
 
     unit: ClassVar[str] = "contribution"
-    """What the amounts are."""
+    """The meaning of the amounts."""
     amount_format: ClassVar[str] = "+.2f"
     shown: int = 10
-    """How many contributions ``str`` and :meth:`plot` show."""
+    """The number of contributions that ``str`` and :meth:`plot` show."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What is explained, in one line."""
+        """The subject of the explanation, in one line."""
 
     def __str__(self) -> str:
-        parts = self.contributions
-        amounts = [format(part.amount, self.amount_format) for part in parts[: self.shown]]
+        shown, others = self.contributions[: self.shown], self.contributions[self.shown :]
+        amounts = [format(part.amount, self.amount_format) for part in shown]
         width = max(map(len, amounts), default=0)
-        listed = zip(amounts, parts, strict=False)
-        lines = [f"  {amount:>{width}}  {part}" for amount, part in listed]
-        if rest := parts[self.shown :]:
-            total = format(math.fsum(part.amount for part in rest), self.amount_format)
-            lines.append(f"  {total:>{width}}  {pluralize(len(rest), 'others')}")
+        lines = [f"  {a:>{width}}  {part}" for a, part in zip(amounts, shown, strict=True)]
+        if others:
+            total = format(math.fsum(part.amount for part in others), self.amount_format)
+            lines.append(f"  {total:>{width}}  {pluralize(len(others), 'others')}")
         return "\n".join([self.title, *lines])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -85,7 +84,7 @@ class Explanation(ABC):
 
 @dataclass(frozen=True)
 class PairExplanation(Explanation):
-    """Why a user and an item have their score: contributions that add up to it."""
+    """The score of a user and an item, as contributions that add up to it."""
 
     user: Any
     item: Any
@@ -101,9 +100,10 @@ class PairExplanation(Explanation):
 
 @dataclass(frozen=True, eq=False)
 class RowExplanation(Explanation):
-    """Why a row has its scores: contributions of columns, and of pairs, that add up to each score.
+    """The scores of a row, as contributions of columns and of pairs that add up to each score.
 
-    Prints, plots and lists the contributions to one class, at first the predicted one.
+    Printing, plotting and listing show the contributions to one class, by default the predicted
+    one.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class RowExplanation(Explanation):
     details: tuple[str, ...]
     """The values of the row in them."""
     amounts: Reals
-    """What each adds to each score, shape (parts, K)."""
+    """The contribution of each to each score, shape (names, K)."""
     scores: Reals
     """The scores, shape (K,): the sums of the amounts."""
     shapley_values: Reals
@@ -139,24 +139,24 @@ class RowExplanation(Explanation):
     @property
     def title(self) -> str:
         """The class and its score."""
-        place, sign = self._place
-        score = sign * float(self.scores[place])
+        k, sign = self._score_column
+        score = sign * float(self.scores[k])
         label = "score" if len(self.classes) == 1 else f"{self.explained!r}: score"
         return f"{label} {score:+.2f}"
 
     @property
     def contributions(self) -> list[Contribution]:  # type: ignore[override]
-        """What adds to the score or takes from it, and the bias; the largest first."""
-        place, sign = self._place
-        amounts = (sign * self.amounts[:, place] + 0.0).tolist()
+        """The contributions to the score other than 0, and the bias; the largest first."""
+        k, sign = self._score_column
+        amounts = (sign * self.amounts[:, k] + 0.0).tolist()
         parts = list(map(Contribution, self.names, amounts, self.details))
-        kept = [part for part in parts[1:] if part.amount]
-        return sorted([*kept, parts[0]], key=lambda part: -abs(part.amount))
+        nonzero = [part for part in parts[1:] if part.amount]
+        return sorted([*nonzero, parts[0]], key=lambda part: -abs(part.amount))
 
     def to_frame(self) -> "pd.DataFrame":
         """Return all contributions as a pandas DataFrame: a row for each, a column for each score.
 
-        Of two classes the second has the score.
+        For two classes, it is the score of the second one.
         """
         frame = import_module("pandas").DataFrame({"name": self.names, "value": self.details})
         scored = self.classes[-self.amounts.shape[1] :]
@@ -164,20 +164,20 @@ class RowExplanation(Explanation):
 
     @property
     def bias(self) -> float:
-        """What the score is compared with: the mean score of the background."""
-        place, sign = self._place
-        return sign * float(self.amounts[0, place])
+        """The mean score of the background, to which the contributions are added."""
+        k, sign = self._score_column
+        return sign * float(self.amounts[0, k])
 
     @property
-    def _place(self) -> tuple[int, int]:
-        """The score column of the class, and the sign of it: two classes share one."""
-        place = self.classes.index(self.explained)
-        return (place, 1) if len(self.scores) == len(self.classes) else (0, 2 * place - 1)
+    def _score_column(self) -> tuple[int, int]:
+        """The score column of the class, and its sign: two classes share one."""
+        k = self.classes.index(self.explained)
+        return (k, 1) if len(self.scores) == len(self.classes) else (0, 2 * k - 1)
 
 
 @dataclass(frozen=True)
 class OrderExplanation(Explanation):
-    """Why a document stands above another: contributions that add up to their difference in score.
+    """The difference in score of two documents, as contributions that add up to it.
 
     Examples
     --------
@@ -196,7 +196,7 @@ class OrderExplanation(Explanation):
 
     @property
     def difference(self) -> float:
-        """What the contributions add up to."""
+        """The sum of the contributions."""
         return self.scores[0] - self.scores[1]
 
     @property
@@ -207,14 +207,14 @@ class OrderExplanation(Explanation):
 
 @dataclass(frozen=True)
 class Curve:
-    """How one column moves the scores."""
+    """The scores as a function of one column."""
 
     name: str
     column: int
     importance: float
-    """The column's share of the model, of 1 in all."""
+    """The column's share of the model; all shares sum to 1."""
     thresholds: Reals
-    """Where the scores jump, shape (m,)."""
+    """The values at which the scores jump, shape (m,)."""
     scores: Reals
     """The scores, shape (m + 1, K): row b holds from ``thresholds[b - 1]`` on."""
     missing: Reals
@@ -223,8 +223,8 @@ class Curve:
     def __call__(self, values: Reals) -> Reals:
         """Return the scores that values of this column add, shape (n, K)."""
         values = np.asarray(values, dtype=np.float64)
-        place = np.searchsorted(self.thresholds, values, side="right")
-        return np.where(np.isnan(values)[..., None], self.missing, self.scores[place])
+        step = np.searchsorted(self.thresholds, values, side="right")
+        return np.where(np.isnan(values)[..., None], self.missing, self.scores[step])
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Group:
     importance: float
     """The group's share of the model."""
     n_rules: int
-    """How many rules test just these columns; trees test others, too."""
+    """The number of rules that test exactly these columns; trees may test others, too."""
     slope: float = 0.0
     """The sum of the coefficients of a ranker's rules that are the column itself."""
 
@@ -244,7 +244,7 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     """A model as a sum of curves, the most important first, and of groups of columns.
 
     With stumps the score of a row is `bias` plus, for each curve, its value at the row's column.
-    Rules that test several columns, or a categorical one, are summed up as `groups`; trees by
+    Rules that test several columns, or a categorical one, are summarized as `groups`; trees by
     column, each with its share in ``feature_importances_``.
 
     Examples
@@ -286,8 +286,8 @@ class ModelExplanation(Explanation, Sequence[Curve]):
         for curve in self._curves:
             if name in (curve.name, curve.column):
                 return curve
-        known = ", ".join(repr(curve.name) for curve in self._curves[:20])
-        raise KeyError(f"the model does not use a column {name!r}; it uses {known}")
+        used = ", ".join(repr(curve.name) for curve in self._curves[:20])
+        raise KeyError(f"the model has no curve of a column {name!r}; it has {used}")
 
     @property
     def title(self) -> str:
@@ -299,7 +299,9 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     @property
     def contributions(self) -> list[Contribution]:  # type: ignore[override]
         """The curves and groups, the most important first."""
-        parts = [Contribution(one.name, one.importance, self._described(one)) for one in self]
+        parts = [
+            Contribution(curve.name, curve.importance, self._describe(curve)) for curve in self
+        ]
         for group in self.groups:
             rules = pluralize(group.n_rules, "rules")
             if group.slope:
@@ -314,9 +316,12 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     def _ranks(self) -> bool:
         return len(self.classes) == 1
 
-    def _described(self, curve: Curve) -> str:
+    def _describe(self, curve: Curve) -> str:
         if self._ranks:
-            course = _course(curve)
+            steps = np.diff(curve.scores[:, 0])
+            falls = "falls" if (steps <= 0).all() else "up and down"
+            course = "rises" if (steps >= 0).all() else falls
+            course = f"score {course} by {np.ptp(curve.scores[:, 0]):.2f} in all"
         else:
             low, high = (repr(self.classes[self._best(curve.scores[end])]) for end in (0, -1))
             course = f"low values favor {low}, high values favor {high}"
@@ -328,66 +333,54 @@ class ModelExplanation(Explanation, Sequence[Curve]):
         return int(scores.argmax())
 
 
-def _course(curve: Curve) -> str:
-    steps = np.diff(curve.scores[:, 0])
-    falls = "falls" if (steps <= 0).all() else "up and down"
-    way = "rises" if (steps >= 0).all() else falls
-    return f"score {way} by {np.ptp(curve.scores[:, 0]):.2f} in all"
-
-
-def explain(
-    predictor: Predictor,
-    decreases: Reals,
-    name: Callable[[int], str],
-    classes: list,
-    offset: float = 0.0,
+def explain_model(
+    scorer: Scorer, decreases: Reals, classes: list, offset: float = 0.0
 ) -> ModelExplanation:
     """Return the curves and groups of a model, given how much each term decreased the loss.
 
     Predictions add an offset to the scores of the model.
     """
-    tables = predictor.tables
+    tables = scorer.tables
     groups: list[Group] = []
-    if predictor.terms.is_additive:
-        importances = predictor.importances(decreases)
+    if scorer.terms.is_additive:
+        importances = scorer.importances(decreases)
     else:
-        importances, groups = _shares(predictor, decreases, name)
+        importances, groups = _curves_and_groups(scorer, decreases)
     curves = []
-    for f, j in enumerate(tables.columns.tolist()):
-        thresholds, table = tables.of(f)
-        curves.append(Curve(name(j), j, float(importances[j]), thresholds, table[:-1], table[-1]))
+    for u, j in enumerate(tables.columns.tolist()):
+        thresholds, table = tables.of_column(u)
+        name, importance = scorer.feature_name(j), float(importances[j])
+        curves.append(Curve(name, j, importance, thresholds, table[:-1], table[-1]))
     return ModelExplanation(curves, tables.bias + offset, classes, groups)
 
 
-def _shares(
-    predictor: Predictor, decreases: Reals, name: Callable[[int], str]
-) -> tuple[Reals, list[Group]]:
+def _curves_and_groups(scorer: Scorer, decreases: Reals) -> tuple[Reals, list[Group]]:
     """Return the importance of each curve, and the groups."""
-    terms = predictor.terms
-    used: list[dict[int, float]] = [{} for _ in range(len(terms))]
-    given = (terms.term_of_factor, terms.columns, terms.shares(decreases))
-    for t, j, share in zip(*(one.tolist() for one in given), strict=True):
-        used[t][j] = used[t].get(j, 0.0) + share
-    total = math.fsum(share for share, columns in zip(decreases, used, strict=True) if columns)
-    curves = np.zeros(predictor.n_columns)
+    terms = scorer.terms
+    shares_of_term: list[dict[int, float]] = [{} for _ in range(len(terms))]
+    factors = (terms.term_of_factor.tolist(), terms.columns.tolist(), terms.shares(decreases))
+    for t, j, share in zip(*factors, strict=True):
+        shares_of_term[t][j] = shares_of_term[t].get(j, 0.0) + float(share)
+    tested = zip(decreases, shares_of_term, strict=True)
+    total = math.fsum(decrease for decrease, columns in tested if columns) or 1.0
+    curves = np.zeros(scorer.n_features)
     groups: dict[tuple[int, ...], list[float]] = {}
-    slopes = predictor.slopes.sum(axis=1) if len(predictor.terms.votes.T) == 1 else curves
-    for t, columns in enumerate(used):
-        rule, share = terms.rule(t), float(decreases[t]) / (total or 1.0)
-        if len(columns) == 1 and predictor.is_curve(rule):
-            curves[[*columns]] += share
+    slopes = scorer.slopes.sum(axis=1) if terms.n_scores == 1 else curves
+    for rule, decrease, columns in zip(terms.rules, decreases, shares_of_term, strict=True):
+        if len(columns) == 1 and scorer.is_curve(rule):
+            curves[[*columns]] += float(decrease) / total
         elif isinstance(rule, TreeRule):
             # Trees of several columns would be as many groups as trees.
-            for j, own in columns.items():
-                groups.setdefault((j,), []).append(own / (total or 1.0))
+            for j, share in columns.items():
+                groups.setdefault((j,), []).append(share / total)
         elif columns:
-            groups.setdefault(tuple(sorted(columns)), []).append(share)
+            groups.setdefault(tuple(sorted(columns)), []).append(float(decrease) / total)
     return curves, [
         Group(
-            tuple(name(j) for j in columns),
+            tuple(map(scorer.feature_name, columns)),
             math.fsum(shares),
             len(shares),
-            # An image filter is no column.
+            # Image filters, numbered after the columns, have no slopes.
             float(slopes[columns[0]]) if len(columns) == 1 and columns[0] < len(slopes) else 0.0,
         )
         for columns, shares in groups.items()
@@ -395,75 +388,71 @@ def _shares(
 
 
 def explain_row(
-    predictor: Predictor,
-    row: Table,
-    background: Table | None,
-    offset: float,
-    name: Callable[[int], str],
-    classes: list,
+    scorer: Scorer, row: Table, background: Table | None, offset: float, classes: list
 ) -> RowExplanation:
-    """Return why a row has its scores, in comparison with background rows.
+    """Return the contributions to the scores of a row, in comparison with background rows.
 
-    None stands for a row of missing values. Of very many rows a sample is compared with, unless the
-    model is additive, which costs next to nothing. Predictions add an offset to the scores of the
-    model.
+    None stands for a row of missing values. If there are very many background rows, a sample is
+    used, unless the model is additive, which costs next to nothing. Predictions add an offset to
+    the scores of the model.
     """
-    scores = predictor.scores(row)[0] + offset
-    tests, lines = predictor.split()
+    scores = scorer.scores(row)[0] + offset
+    tests, linear = scorer.split_linear()
     forest = None if tests.terms.is_additive else tests.forest
     if forest is None and not tests.terms.is_additive:
-        raise ValueError(
-            "explain: the scores of rows can be explained if all rules are tests, or columns "
-            "themselves"
-        )
-    tested = tests.tables.columns if forest is None else forest.columns
-    columns = np.union1d(tested, [line.column for line, _ in lines]).astype(np.intp)
-    categories = predictor.categories
+        raise ValueError("explain: rows can be explained if all rules are tests or columns")
+    used = tests.tables.columns if forest is None else forest.columns
+    columns = np.union1d(used, [rule.column for rule in linear]).astype(np.intp)
+    categories = scorer.categories
 
-    def values_of(table: Table) -> Reals:
-        return RawRows(table, categories, predictor.filters).block(columns, slice(None))
+    def read_values(table: Table) -> Reals:
+        return RawRows(table, categories, scorer.filters).block(columns, slice(None))
 
-    values = values_of(row)
+    values = read_values(row)
     others = np.array([len(categories[j]) if j in categories else np.nan for j in columns])[:, None]
     if background is not None:
         n_rows = background.n_rows
-        if forest is not None and n_rows > MOST_COMPARED:
-            drawn = np.random.default_rng(0).choice(n_rows, MOST_COMPARED, replace=False)
-            background = background.take(np.sort(drawn))
-        others = values_of(background)
-    own = np.searchsorted(columns, tested)
+        if forest is not None and n_rows > MAX_BACKGROUND_ROWS:
+            sample = np.random.default_rng(0).choice(n_rows, MAX_BACKGROUND_ROWS, replace=False)
+            background = background.take(np.sort(sample))
+        others = read_values(background)
+    tested = np.searchsorted(columns, used)
     if forest is None:
-        shares = additive_shares(tests.tables, values[own], others[own])
+        shares = additive_shares(tests.tables, values[tested], others[tested])
     else:
-        shares = forest_shares(forest, values[own], others[own])
-    shares = with_lines(shares.among(columns, own), lines, values, others)
-    names = [name(j) for j in columns.tolist()]
-    details = [_value(v, categories.get(j)) for j, v in zip(columns, values[:, 0], strict=True)]
+        shares = forest_shares(forest, values[tested], others[tested])
+    shares = add_linear_rules(shares.extend_to(columns), linear, values, others)
+    names = [scorer.feature_name(j) for j in columns.tolist()]
+    details = [
+        _format_value(value, categories.get(j))
+        for j, value in zip(columns, values[:, 0], strict=True)
+    ]
     for i, j in shares.pairs.tolist():
         names.append(f"{names[i]} * {names[j]}")
         details.append(f"{details[i]}, {details[j]}")
     amounts = np.vstack([shares.base + offset, shares.alone, shares.interactions])
     for amount, score in zip(amounts.T, scores.tolist(), strict=True):
-        _settle(amount, score)
+        _add_rounding_error(amount, score)
     # Image filters are numbered after the columns.
-    shapley_values = np.zeros((max(predictor.n_columns, columns.max(initial=0) + 1), len(scores)))
+    shapley_values = np.zeros((max(scorer.n_features, columns.max(initial=0) + 1), len(scores)))
     shapley_values[columns] = shares.values
     best = scores.argmax() if len(scores) == len(classes) else scores[0] > 0
-    named = (("bias", *names), ("", *details))
-    return RowExplanation(*named, amounts, scores, shapley_values, classes, classes[int(best)])
+    labels = (("bias", *names), ("", *details))
+    return RowExplanation(*labels, amounts, scores, shapley_values, classes, classes[int(best)])
 
 
 def explain_order(above: RowExplanation, below: float, others: Sequence[str]) -> OrderExplanation:
-    """Return why a row is scored above another one, which is the background of its explanation.
+    """Return the contributions to the difference of a row's score and that of another row.
 
-    `others` has the values of that one, in the order of the explanation's parts.
+    The other row, whose score is `below`, is the background of the explanation `above`; `others`
+    has its values.
     """
     scores = float(above.scores[0]), below
     amounts = above.amounts[1:, 0].copy()
-    _settle(amounts, scores[0] - scores[1])
+    _add_rounding_error(amounts, scores[0] - scores[1])
     parts = [
-        Contribution(name, amount, f"{own} against {other}")
-        for name, own, other, amount in zip(
+        Contribution(name, amount, f"{value} against {other}")
+        for name, value, other, amount in zip(
             above.names[1:], above.details[1:], others, amounts.tolist(), strict=True
         )
         if amount
@@ -471,19 +460,18 @@ def explain_order(above: RowExplanation, below: float, others: Sequence[str]) ->
     return OrderExplanation(scores, tuple(sorted(parts, key=lambda part: -abs(part.amount))))
 
 
-def _settle(amounts: Reals, total: float) -> None:
-    """Give what rounding left to the amounts, the largest first, so that they sum to the total.
+def _add_rounding_error(amounts: Reals, total: float) -> None:
+    """Add what rounding lost to the largest amounts, so that all sum to the total.
 
     They do to the last bit, unless all amounts are larger than the total.
     """
-    for place in np.argsort(-np.abs(amounts)).tolist():
+    for i in np.argsort(-np.abs(amounts)).tolist():
         if math.fsum(amounts) == total:
             return
-        amounts[place] += math.fsum([total, *-amounts])
+        amounts[i] += math.fsum([total, *-amounts])
 
 
-def _value(value: float, categories: tuple[object, ...] | None) -> str:
-    """Return a value of a row in words."""
+def _format_value(value: float, categories: tuple[object, ...] | None) -> str:
     if categories is not None:
         return str(categories[int(value)]) if value < len(categories) else "missing"
     return "missing" if np.isnan(value) else f"{value:.6g}"

@@ -1,6 +1,12 @@
-"""What prediction needs of a trained model, and how a file holds it."""
+"""A trained model as prediction needs it: terms, columns, scores and probabilities.
 
-from dataclasses import dataclass
+It is also how a file holds a model. All of it is NumPy alone, so that a model has the same
+probabilities wherever it predicts.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
@@ -25,40 +31,124 @@ from edgewise.common.fields import (
     Value,
 )
 from edgewise.common.ids import text_array
+from edgewise.data import RawRows, Table
 from edgewise.data.filters import Filters
 from edgewise.metrics.classification import predicted
-from edgewise.model.links import probabilities
-from edgewise.model.predict import Predictor
-from edgewise.model.rules import Categories
+from edgewise.model.forest import Forest
+from edgewise.model.rules import Categories, Cut, Linear, Rule
+from edgewise.model.tables import ScoreTables, collapse
 from edgewise.model.terms import TERMS, Terms
 
 CLASS_KINDS: Final = "iufbUO"
 """The kinds of arrays that class labels can be in."""
 
-_MOST_FEATURES: Final = 20_000_000
+_MAX_FEATURES: Final = 20_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scorer:
-    """The terms of a trained model, and the columns that they test."""
+    """The terms of a trained model and the columns that they test, ready to score rows."""
 
     terms: Terms
     n_features: int
-    feature_names: tuple[str, ...] | None
-    categorical: tuple[int, ...]  # the columns that the user declared so
-    categories: Categories
-    filters: Filters | None  # of images, numbered after the columns
-
-    @cached_property
-    def predictor(self) -> Predictor:
-        """The terms, ready to score rows."""
-        return Predictor(self.terms, self.n_features, self.categories, self.filters)
+    feature_names: tuple[str, ...] | None = None
+    categorical: tuple[int, ...] = ()  # the columns that the user declared so
+    categories: Categories = field(default_factory=dict)
+    filters: Filters | None = None  # of images, numbered after the columns
 
     def feature_name(self, j: int) -> str:
         """Return the name of a column or of an image filter."""
         if j >= self.n_features and self.filters is not None:
             return self.filters.name(j - self.n_features)
         return f"x{j}" if self.feature_names is None else self.feature_names[j]
+
+    # Scores
+
+    def scores(self, table: Table, n_jobs: int = 1) -> Reals:
+        """Return the scores of every row, shape (n, K)."""
+        chunks = [self._score_chunk(chunk, n_jobs) for chunk in table.chunks()]
+        return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
+
+    def _score_chunk(self, table: Table, n_jobs: int) -> Reals:
+        if self.terms.has_tables:
+            return self.tables.scores(table, n_jobs)
+        if self.forest is not None:
+            return self.forest.scores(RawRows(table, self.categories, self.filters), n_jobs)
+        scores = deque(self.staged_scores(table), maxlen=1).pop()
+        return np.ascontiguousarray(scores.T)
+
+    def staged_scores(self, table: Table) -> Iterator[Reals]:
+        """Yield the scores of every row, shape (K, n), after each term."""
+        rows = RawRows(table, self.categories, self.filters)
+        rows.read(np.unique(self.terms.columns).tolist())
+        return self.terms.staged_scores(rows)
+
+    @cached_property
+    def tables(self) -> ScoreTables:
+        """The terms that cut one numeric column, collapsed to one table for each column."""
+        if self.terms.is_additive:
+            return collapse(self.terms.stumps)
+        cuts = [t for t, rule in enumerate(self.terms.rules) if self.is_curve(rule)]
+        return collapse(self.terms.select(cuts).stumps)
+
+    @cached_property
+    def forest(self) -> Forest | None:
+        """The terms as trees to walk through, if they can be."""
+        return Forest.of(self.terms)
+
+    # What explanations need
+
+    def is_curve(self, rule: Rule) -> bool:
+        """Return whether a rule cuts one numeric column, or none."""
+        return isinstance(rule, Cut) and rule.column < self.n_features
+
+    def split_linear(self) -> tuple["Scorer", dict[Linear, Reals]]:
+        """Return the model without the rules that are columns themselves, and those rules.
+
+        The latter come with their coefficients, shape (K,), those of equal rules added up.
+        """
+        rules = self.terms.rules
+        linear: dict[Linear, Reals] = {}
+        for rule, moves in zip(rules, self.terms.coefficients, strict=True):
+            if isinstance(rule, Linear):
+                linear[rule] = linear.get(rule, np.zeros(len(moves))) + moves
+        if not linear:
+            return self, {}
+        tests = [t for t, rule in enumerate(rules) if not isinstance(rule, Linear)]
+        n_cuts = int(all(self.is_curve(rules[t]) for t in tests))
+        scorer = Scorer(
+            terms=self.terms.select(tests, n_cuts),
+            n_features=self.n_features,
+            categories=self.categories,
+            filters=self.filters,
+        )
+        return scorer, linear
+
+    @property
+    def slopes(self) -> Reals:
+        """The change of the scores per unit of each column, by rules that are the column itself."""
+        slopes = np.zeros((self.n_features, self.terms.n_scores))
+        for rule, moves in self.split_linear()[1].items():
+            slopes[rule.column] += moves
+        return slopes
+
+    def importances(self, decreases: Reals) -> Reals:
+        """Return each column's share in the decrease of the loss, given that of each term.
+
+        A filter's share goes to its pixels.
+        """
+        columns, shares = self.terms.columns, self.terms.shares(decreases)
+        importances = np.zeros(self.n_features)
+        direct = columns < self.n_features
+        np.add.at(importances, columns[direct], shares[direct])
+        for j, share in zip(columns[~direct].tolist(), shares[~direct].tolist(), strict=True):
+            assert self.filters is not None
+            pixels = self.filters.pixels(j - self.n_features)
+            importances[pixels] += share / len(pixels)
+        total = importances.sum()
+        return importances / total if total > 0 else importances
+
+    # Checks of what a file held
 
     def check(self) -> None:
         """Raise unless the parts go together; a file may hold anything."""
@@ -77,7 +167,7 @@ class Scorer:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassScorer(Scorer):
-    """A trained classifier, as far as prediction goes."""
+    """A trained classifier, ready to predict."""
 
     classes: NDArray  # the label names of a multi-label problem
     multilabel: bool
@@ -111,7 +201,7 @@ class ClassScorer(Scorer):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RankScorer(Scorer):
-    """A trained ranker, as far as prediction goes."""
+    """A trained ranker, ready to predict."""
 
     @cached_property
     def score_offsets(self) -> Reals:
@@ -128,13 +218,80 @@ class RankScorer(Scorer):
 
 def check_n_features(n_features: int) -> None:
     """Raise if there are more columns than a model can have."""
-    if n_features > _MOST_FEATURES:
-        raise ValueError(f"X has {n_features:,} features, a model at most {_MOST_FEATURES:,}")
+    if n_features > _MAX_FEATURES:
+        raise ValueError(f"X has {n_features:,} features, a model at most {_MAX_FEATURES:,}")
 
 
 def n_scores(n_classes: int, multilabel: bool) -> int:
     """Return the number of score columns: two classes share one."""
     return 1 if n_classes == 2 and not multilabel else n_classes
+
+
+# Links
+
+
+def log_odds(scores: Reals, offsets: Reals, multilabel: bool, loss: str) -> Reals:
+    """Return the log-odds that a temperature divides and whose softmax are probabilities.
+
+    For labels and for two classes, the logistic function of each column takes the place of the
+    softmax. Columns of two classes would have log-odds z and -z, which are 2z apart: hence the
+    factor (K - 1) / K if each class has its own column.
+    """
+    n_scores = scores.shape[1]
+    several = n_scores > 1 and not multilabel
+    if loss == "softmax" and several:
+        return scores
+    z: Reals = (2.0 if loss == "exponential" else 1.0) * scores - offsets
+    return z * ((n_scores - 1) / n_scores) if several else z
+
+
+def probabilities(
+    scores: Reals,
+    offsets: Reals,
+    multilabel: bool,
+    loss: str = "exponential",
+    temperature: float = 1.0,
+) -> Reals:
+    """Return probabilities for scores of shape (n, K).
+
+    `offsets` are the log-odds that the initial weights add to each column; the log-odds without
+    them are divided by the temperature. Classes sum to 1; labels of a multi-label problem do not.
+    With the softmax loss, several classes have the softmax of their scores. With other losses, the
+    probabilities of the classes are normalized at a temperature of 1 (Iyer 1999, eq. 3.6); at any
+    other they are the softmax of the log-odds, which is better calibrated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> probabilities(np.array([[0.0], [1.0]]), np.zeros(1), False).round(3)
+    array([[0.5  , 0.5  ],
+           [0.119, 0.881]])
+    """
+    several = scores.shape[1] > 1 and not multilabel
+    z = log_odds(scores, offsets, multilabel, loss) / temperature
+    if several and (loss == "softmax" or temperature != 1.0):
+        return _softmax(z)
+    if multilabel:
+        return _logistic(z)
+    if not several:
+        positive = _logistic(z)
+        return np.hstack([1 - positive, positive])
+    # In logarithms, so that rows far from every class still have probabilities.
+    z = (2.0 if loss == "exponential" else 1.0) * scores - offsets
+    return _softmax(np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))
+
+
+def _logistic(z: Reals) -> Reals:
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(-z))
+
+
+def _softmax(z: Reals) -> Reals:
+    odds = np.exp(z - z.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+# Fields of files
 
 
 class _ClassLabels(Field):

@@ -18,19 +18,19 @@ from scipy.special import beta
 
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.model.forest import Forest
-from edgewise.model.predict import ScoreTables, score
 from edgewise.model.rules import Linear
+from edgewise.model.tables import ScoreTables, look_up
 
-# How many walks through a term, of a background row each, are followed at once.
-_WALKS = 1 << 14
+# How many walks of background rows through terms are followed at once.
+_WALKS_AT_ONCE = 1 << 14
 
 
 class Shares(NamedTuple):
-    """What columns and pairs of columns add to the scores of a row."""
+    """Contributions of columns and pairs of columns to the scores of a row."""
 
     columns: Columns  # (U,), the columns in use
     values: Reals  # (U, K), the Shapley values
-    pairs: Columns  # (P, 2), places in `columns`
+    pairs: Columns  # (P, 2), indices into `columns`
     interactions: Reals  # (P, K), the interaction indices
     base: Reals  # (K,), the mean scores of the background
 
@@ -42,24 +42,25 @@ class Shares(NamedTuple):
             np.add.at(alone, side, -0.5 * self.interactions)
         return alone
 
-    def among(self, columns: Columns, places: Columns) -> "Shares":
-        """Return the shares as some of more columns, at these places."""
+    def extend_to(self, columns: Columns) -> "Shares":
+        """Return the shares of more columns; those that are not in use have none."""
+        positions = np.searchsorted(columns, self.columns)
         values = np.zeros((len(columns), self.values.shape[1]))
-        values[places] = self.values
-        return self._replace(columns=columns, values=values, pairs=places[self.pairs])
+        values[positions] = self.values
+        return self._replace(columns=columns, values=values, pairs=positions[self.pairs])
 
 
-def with_lines(
-    shares: Shares, lines: list[tuple[Linear, Reals]], row: Reals, background: Reals
+def add_linear_rules(
+    shares: Shares, linear: dict[Linear, Reals], row: Reals, background: Reals
 ) -> Shares:
     """Add rules that are columns themselves, with their coefficients, to the shares of others."""
     values, base = shares.values.copy(), shares.base.copy()
-    for line, moves in lines:
-        f = int(np.searchsorted(shares.columns, line.column))
-        own, others = (
-            np.where(np.isnan(part), line.fill, part) for part in (row[f, 0], background[f])
+    for rule, moves in linear.items():
+        u = int(np.searchsorted(shares.columns, rule.column))
+        value, others = (
+            np.where(np.isnan(rows), rule.fill, rows) for rows in (row[u, 0], background[u])
         )
-        values[f] += moves * (own - others.mean())
+        values[u] += moves * (value - others.mean())
         base += moves * others.mean()
     return shares._replace(values=values, base=base)
 
@@ -70,12 +71,9 @@ def additive_shares(tables: ScoreTables, row: Reals, background: Reals) -> Share
     The values of the columns in use have the shapes (U, 1) and (U, m).
     """
     values, base = np.zeros((len(row), len(tables.bias))), tables.bias.copy()
-    for f in range(len(row)):
-        own, others = np.zeros((1, len(base))), np.zeros((background.shape[1], len(base)))
-        score(row[f], *tables.of(f), own)
-        score(background[f], *tables.of(f), others)
-        mean = others.mean(axis=0)
-        values[f] = own[0] - mean
+    for u in range(len(row)):
+        mean = look_up(background[u], *tables.of_column(u)).mean(axis=0)
+        values[u] = look_up(row[u], *tables.of_column(u))[0] - mean
         base += mean
     pairs = np.empty((0, 2), dtype=np.intp)
     return Shares(tables.columns, values, pairs, np.empty((0, len(base))), base)
@@ -84,114 +82,116 @@ def additive_shares(tables: ScoreTables, row: Reals, background: Reals) -> Share
 def forest_shares(forest: Forest, row: Reals, background: Reals) -> Shares:
     """Return the shares of a forest, given the columns in use, shapes (U, 1) and (U, m).
 
-    An end of a term is reached by the mixtures that take some columns, A, from the row and others,
-    B, from the background: by the paths of a walk that goes both ways where the two part. Its share
-    follows from the sizes of A and B.
+    A leaf is reached by the mixtures that take some columns, A, from the row and others, B, from
+    the background: by the paths of a walk that goes both ways where the two part. Its share follows
+    from the sizes of A and B.
     """
-    n_columns, n_scores, n_rows = len(row), forest.ends.shape[1], background.shape[1]
+    n_columns, n_scores, n_rows = len(row), forest.leaves.shape[1], background.shape[1]
     values, base = np.zeros((n_columns, n_scores)), np.zeros(n_scores)
-    together, found = np.zeros((0, n_scores)), np.zeros(0, dtype=np.intp)
-    step = 1 + _WALKS // (1 + len(forest.roots))
+    interactions, pairs = np.zeros((0, n_scores)), np.zeros(0, dtype=np.intp)
+    step = 1 + _WALKS_AT_ONCE // (1 + len(forest.roots))
     for start in range(0, n_rows, step):
         others = np.ascontiguousarray(background[:, start : start + step])
         base += forest.walk(others).sum(axis=0)
-        single, paired = _weighed(_paths(forest, row[:, 0], others), n_columns)
-        values += _summed(*single, n_columns, forest.ends)
-        pair, end, weight = paired
-        found, place = np.unique(np.concatenate([found, pair]), return_inverse=True)
-        earlier = np.zeros((len(found), n_scores))
-        earlier[place[: len(together)]] = together
-        together = earlier
-        mine = place[len(place) - len(pair) :]
-        together += _summed(mine, end, weight, len(found), forest.ends)
-    pairs = np.stack([found // n_columns, found % n_columns], axis=1)
-    return Shares(forest.columns, values / n_rows, pairs, together / n_rows, base / n_rows)
+        single, paired = _weigh_leaves(_follow_paths(forest, row[:, 0], others), n_columns)
+        values += _sum_leaves(*single, n_columns, forest.leaves)
+        pair, leaf, weight = paired
+        pairs, index = np.unique(np.concatenate([pairs, pair]), return_inverse=True)
+        previous = interactions
+        interactions = np.zeros((len(pairs), n_scores))
+        interactions[index[: len(previous)]] = previous
+        interactions += _sum_leaves(index[len(previous) :], leaf, weight, len(pairs), forest.leaves)
+    both = np.stack([pairs // n_columns, pairs % n_columns], axis=1)
+    return Shares(forest.columns, values / n_rows, both, interactions / n_rows, base / n_rows)
 
 
 class _Paths(NamedTuple):
-    """Ways to ends on which a row and background rows parted on the same number of columns."""
+    """Paths to leaves on which a row and background rows parted on the same number of columns."""
 
-    ends: Columns  # (S,)
+    leaves: Columns  # (S,)
     columns: Columns  # (S, C), the columns on which they parted
     from_row: NDArray[np.bool_]  # (S, C), whether the column is taken from the row
 
 
-def _paths(forest: Forest, row: Reals, background: Reals) -> Iterator[_Paths]:
+def _follow_paths(forest: Forest, row: Reals, background: Reals) -> Iterator[_Paths]:
     """Follow every term with mixtures of a row, shape (U,), and each of some others, (U, m)."""
     n_rows = background.shape[1]
-    inside = forest.roots[forest.roots >= 0]
-    at, other = np.repeat(inside, n_rows), np.tile(np.arange(n_rows), len(inside))
-    # A path has parted on `count` columns; -1 is in the places of others.
-    count = np.zeros(len(at), dtype=np.intp)
-    columns = np.full((len(at), 1), -1, dtype=np.intp)
-    from_row = np.zeros((len(at), 1), dtype=bool)
-    done: dict[int, list[_Paths]] = {}
-    while len(at):
-        column = forest.places[at]
-        ours = forest.following(at, row[column])
-        theirs = forest.following(at, background[column, other])
-        before = columns == column[:, None]
-        known, is_ours = before.any(axis=1), (before & from_row).any(axis=1)
-        parts = ~known & (ours != theirs)
-        ways = (np.flatnonzero(~known | is_ours), np.flatnonzero((known & ~is_ours) | parts))
-        way = np.concatenate(ways)
-        mine = np.repeat([True, False], [len(ways[0]), len(ways[1])])
-        at = np.where(mine, ours[way], theirs[way])
-        other, count, columns, from_row = other[way], count[way], columns[way], from_row[way]
-        new = np.flatnonzero(parts[way])
+    roots = forest.roots[forest.roots >= 0]
+    node, other = np.repeat(roots, n_rows), np.tile(np.arange(n_rows), len(roots))
+    # A path has parted on `count` columns; the remaining entries of `columns` are -1.
+    count = np.zeros(len(node), dtype=np.intp)
+    columns = np.full((len(node), 1), -1, dtype=np.intp)
+    from_row = np.zeros((len(node), 1), dtype=bool)
+    finished: dict[int, list[_Paths]] = {}
+    while len(node):
+        column = forest.node_columns[node]
+        child_of_row = forest.find_children(node, row[column])
+        child_of_other = forest.find_children(node, background[column, other])
+        is_before = columns == column[:, None]
+        is_fixed = is_before.any(axis=1)
+        is_fixed_to_row = (is_before & from_row).any(axis=1)
+        parts = ~is_fixed & (child_of_row != child_of_other)
+        # A path that parts goes on as two: with the row, and with the other.
+        with_row = np.flatnonzero(~is_fixed | is_fixed_to_row)
+        with_other = np.flatnonzero((is_fixed & ~is_fixed_to_row) | parts)
+        path = np.concatenate([with_row, with_other])
+        takes_row = np.repeat([True, False], [len(with_row), len(with_other)])
+        node = np.where(takes_row, child_of_row[path], child_of_other[path])
+        other, count, columns, from_row = other[path], count[path], columns[path], from_row[path]
+        new = np.flatnonzero(parts[path])
         if len(new) and count[new].max() == columns.shape[1]:
             columns = np.pad(columns, ((0, 0), (0, 1)), constant_values=-1)
             from_row = np.pad(from_row, ((0, 0), (0, 1)))
-        columns[new, count[new]] = column[way[new]]
-        from_row[new, count[new]] = mine[new]
+        columns[new, count[new]] = column[path[new]]
+        from_row[new, count[new]] = takes_row[new]
         count[new] += 1
-        ended, left = at < 0, np.flatnonzero(at >= 0)
-        # A path that parted nowhere says nothing about columns.
+        at_leaf, inside = node < 0, np.flatnonzero(node >= 0)
+        # A path that parted nowhere contributes to no column.
         for size in range(1, columns.shape[1] + 1):
-            these = np.flatnonzero(ended & (count == size))
-            part = _Paths(-1 - at[these], columns[these, :size], from_row[these, :size])
-            done.setdefault(size, []).append(part)
-        at, other, count = at[left], other[left], count[left]
-        columns, from_row = columns[left], from_row[left]
-    for some in done.values():
-        yield _Paths(*map(np.concatenate, zip(*some, strict=True)))
+            ends = np.flatnonzero(at_leaf & (count == size))
+            paths = _Paths(-1 - node[ends], columns[ends, :size], from_row[ends, :size])
+            finished.setdefault(size, []).append(paths)
+        node, other, count = node[inside], other[inside], count[inside]
+        columns, from_row = columns[inside], from_row[inside]
+    for group in finished.values():
+        yield _Paths(*map(np.concatenate, zip(*group, strict=True)))
 
 
-_Weighed = tuple[Columns, Columns, Reals]
-"""Columns or pairs of columns, the ends they lead to, and the weights of these ends."""
+_LeafWeights = tuple[Columns, Columns, Reals]
+"""Columns or pairs of columns, the leaves they lead to, and the weights of these leaves."""
 
 
-def _weighed(paths: Iterator[_Paths], n_columns: int) -> tuple[_Weighed, _Weighed]:
-    """Return the weights of ends in the Shapley values of columns, and in the indices of pairs."""
+def _weigh_leaves(paths: Iterator[_Paths], n_columns: int) -> tuple[_LeafWeights, _LeafWeights]:
+    """Return the weights of leaves in the values of columns, and in the indices of pairs."""
     none = (np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
     single, paired = [none], [none]
-    for ends, columns, from_row in paths:
-        mine = from_row.astype(np.intp)
-        size, n_mine = columns.shape[1], mine.sum(axis=1)[:, None]
+    for leaves, columns, from_row in paths:
+        in_a = from_row.astype(np.intp)
+        size, n_in_a = columns.shape[1], in_a.sum(axis=1)[:, None]
         a = np.arange(size + 1)
         b = size - a
         # (a - 1)! b! / (a + b)! for a column of A, and -a! (b - 1)! / (a + b)! for one of B
         alone = np.stack([-_beta(a + 1, b), _beta(a, b + 1)])
-        single.append((columns.ravel(), np.repeat(ends, size), alone[mine, n_mine].ravel()))
+        single.append((columns.ravel(), np.repeat(leaves, size), alone[in_a, n_in_a].ravel()))
         # a! (b - 2)!, -(a - 1)! (b - 1)! or (a - 2)! b!, over (a + b - 1)!
         both = np.stack([_beta(a + 1, b - 1), -_beta(a, b), _beta(a - 1, b + 1)])
         i, j = np.triu_indices(size, 1)
         low, high = np.sort([columns[:, i], columns[:, j]], axis=0)
-        weight = both[mine[:, i] + mine[:, j], n_mine]
-        paired.append(((low * n_columns + high).ravel(), np.repeat(ends, len(i)), weight.ravel()))
-    return _joined(single), _joined(paired)
+        weight = both[in_a[:, i] + in_a[:, j], n_in_a]
+        paired.append(((low * n_columns + high).ravel(), np.repeat(leaves, len(i)), weight.ravel()))
+    return _concatenate(single), _concatenate(paired)
 
 
 def _beta(a: Columns, b: Columns) -> Reals:
-    """Return the beta function; where it is not defined, no weight is of that size."""
+    """Return the beta function; where it is undefined, no path needs its value."""
     return np.asarray(beta(np.maximum(a, 1), np.maximum(b, 1)))
 
 
-def _joined(parts: list[_Weighed]) -> _Weighed:
-    places, ends, weights = map(np.concatenate, zip(*parts, strict=True))
-    return places, ends, weights
+def _concatenate(parts: list[_LeafWeights]) -> _LeafWeights:
+    indices, leaves, weights = map(np.concatenate, zip(*parts, strict=True))
+    return indices, leaves, weights
 
 
-def _summed(place: Columns, end: Columns, weight: Reals, size: int, ends: Reals) -> Reals:
-    """Return the weighted sums of ends at each place, shape (size, K)."""
-    return sparse.csr_array((weight, (place, end)), shape=(size, len(ends))) @ ends
+def _sum_leaves(index: Columns, leaf: Columns, weight: Reals, size: int, leaves: Reals) -> Reals:
+    """Return the weighted sums of leaves at each index, shape (size, K)."""
+    return sparse.csr_array((weight, (index, leaf)), shape=(size, len(leaves))) @ leaves

@@ -123,13 +123,13 @@ class Terms:
         return len(self.alphas)
 
     def __getitem__(self, which: slice) -> "Terms":
-        start, stop, step = which.indices(len(self))
-        if step != 1:
-            raise ValueError(f"terms are sliced in steps of 1, got {step}")
-        if (start, stop) == (0, len(self)):
-            return self
-        rules = [self.rule(t) for t in range(start, stop)]
-        return Terms.pack(rules, self.alphas[which], self.votes[which], self.n_cuts)
+        indices = range(len(self))[which]
+        return self if indices == range(len(self)) else self.select([*indices], self.n_cuts)
+
+    def select(self, indices: list[int], n_cuts: int = 0) -> "Terms":
+        """Return some of the terms."""
+        rules = [self.rule(t) for t in indices]
+        return Terms.pack(rules, self.alphas[indices], self.votes[indices], n_cuts)
 
     def __add__(self, other: "Terms") -> "Terms":
         if len(self) == 0:
@@ -157,6 +157,11 @@ class Terms:
     def rule(self, t: int) -> Rule:
         """Return term `t` as a rule."""
         return KINDS[self.kinds[t]].unpack(self, t)
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules of all terms."""
+        return [self.rule(t) for t in range(len(self))]
 
     def nodes(self, t: int) -> range:
         """Return the nodes of a term."""
