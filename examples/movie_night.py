@@ -172,10 +172,10 @@ def together(
     seen = np.concatenate([view.others[view.span(int(place))] for place in places])
     open_items = np.setdiff1d(np.flatnonzero(model.known_items_), seen)
     ids = ratings.item_ids.values[open_items]
-    said = np.column_stack([model.predict(user, ids) for user in users])
-    scores = said.mean(axis=1)
+    predictions = np.column_stack([model.predict(user, ids) for user in users])
+    scores = predictions.mean(axis=1)
     if way == "borda":
-        lists = fusion.RankedLists.from_scores(said, qid=np.zeros(len(ids), dtype=int))
+        lists = fusion.RankedLists.from_scores(predictions, qid=np.zeros(len(ids), dtype=int))
         scores = fusion.borda(lists)
     best = np.argsort(-scores, kind="stable")[:n]
     return RecommendedList(ids[best], scores[best])

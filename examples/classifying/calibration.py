@@ -2,8 +2,8 @@
 Rare classes and honest probabilities
 =====================================
 
-Four per cent of the customers leave. Accuracy says nothing here: whoever predicts "stays" for
-everybody is right 96 times in 100. What helps is a probability that means what it says, and a
+Four per cent of the customers leave. Accuracy is useless here: predicting "stays" for
+everybody is right 96 times in 100. Calibrated probabilities help, and a
 threshold that follows from the costs.
 """
 

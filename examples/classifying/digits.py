@@ -23,20 +23,21 @@ model = AdaBoostMH().fit(X_train, y_train)
 print(f"{model.score(X_test, y_test):.1%} of the test digits are right")
 
 # %%
-# ``settings_`` says what was decided, and why.
+# ``settings_`` lists all decisions with their reasons.
 
 print(model.settings_)
 
 # %%
-# Which digits does it get wrong? Above each picture: what the model says, how sure it is, and the
-# truth.
+# Which digits are misclassified? Above each image: prediction, probability and true class.
 
 probabilities = model.predict_proba(X_test)
-said = model.classes_[probabilities.argmax(axis=1)]
-wrong = (said != y_test).nonzero()[0][:5]
+predicted = model.classes_[probabilities.argmax(axis=1)]
+wrong = (predicted != y_test).nonzero()[0][:5]
 figure, axes = plt.subplots(1, 5, figsize=(9, 2.4))
 for ax, row in zip(axes, wrong, strict=False):
     ax.imshow(X_test[row].reshape(8, 8), cmap="gray_r")
-    ax.set_title(f"{said[row]} ({probabilities[row].max():.0%}), is {y_test[row]}", fontsize=10)
+    ax.set_title(
+        f"{predicted[row]} ({probabilities[row].max():.0%}), is {y_test[row]}", fontsize=10
+    )
 for ax in axes:
     ax.set_axis_off()

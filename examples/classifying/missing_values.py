@@ -33,7 +33,7 @@ paid = np.where(rng.random(n) < chance, "default", "paid")
 train, test, y_train, y_test = train_test_split(table, paid, random_state=0)
 
 # %%
-# Train on all rows, gaps included, and on the complete ones alone:
+# Train on all rows, with missing values, and on the complete rows only:
 
 rules = AdaBoostMH("stump", n_rounds=60).fit(train, y_train)
 complete = train.notna().all(axis=1)

@@ -24,10 +24,10 @@ X, Y = make_multilabel_classification(
 X_train, X_test, Y_train, Y_test = train_test_split(X, Y, random_state=0)
 model = AdaBoostMH("stump", votes="real", loss="logistic", learning_rate=0.3, n_rounds=200)
 model.fit(X_train, Y_train)
-said = model.predict(X_test)
-f1 = f1_score(Y_test, said, average="macro")
-print(f"wrong labels: {hamming_loss(Y_test, said):.1%}, F1: {f1:.3f}")
-for truth, answer in zip(Y_test[:4], said[:4], strict=True):
+predicted = model.predict(X_test)
+f1 = f1_score(Y_test, predicted, average="macro")
+print(f"wrong labels: {hamming_loss(Y_test, predicted):.1%}, F1: {f1:.3f}")
+for truth, answer in zip(Y_test[:4], predicted[:4], strict=True):
     print(", ".join(TOPICS[truth > 0]) or "none", "->", ", ".join(TOPICS[answer > 0]) or "none")
 
 # %%

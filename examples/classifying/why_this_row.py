@@ -2,7 +2,7 @@
 Why this row?
 =============
 
-``explain`` says what each column, and each pair of columns, adds to the score of one row: exact
+``explain`` lists the contribution of each column, and pair of columns, to the score of a row: exact
 Shapley values, for stumps, products and trees alike. They add up to the score.
 """
 

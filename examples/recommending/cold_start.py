@@ -51,7 +51,7 @@ for name, error in errors.items():
     print(f"{name:22} RMSE {error:.3f}")
 
 # %%
-# New users: the error on their other ratings, by how many of them the model was told.
+# New users: the error on their other ratings, by the number of ratings that the model knows.
 
 known = np.unique(users[old])
 train_users, fresh = known[:150], known[150:]
@@ -60,23 +60,25 @@ names = films["item"].to_numpy()
 base = BoostedFactorization(150, random_state=0).fit(
     Ratings.from_arrays(users[mask], names[items[mask]], values[mask])
 )
-told, curve = [1, 2, 4, 8], []
-for n in told:
+n_known, curve = [1, 2, 4, 8], []
+for n in n_known:
     squares = []
     for user in fresh:
         rows = np.flatnonzero(old & (users == user))
-        first, rest = rows[:n], rows[n:]
-        given = dict(zip(names[items[first]].tolist(), values[first].tolist(), strict=True))
-        model = base.fold_in({10_000: given})
-        predicted = model.predict(10_000, names[items[rest]], unknown="mean")
-        squares.append((predicted - values[rest]) ** 2)
+        folded_in, held_out = rows[:n], rows[n:]
+        ratings = dict(
+            zip(names[items[folded_in]].tolist(), values[folded_in].tolist(), strict=True)
+        )
+        model = base.fold_in({10_000: ratings})
+        predicted = model.predict(10_000, names[items[held_out]], unknown="mean")
+        squares.append((predicted - values[held_out]) ** 2)
     curve.append(np.sqrt(np.concatenate(squares).mean()))
 
 _, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
-ax.plot(told, curve, "o-")
-ax.set(xlabel="ratings of the new user", ylabel="RMSE on the user's others", xticks=told)
+ax.plot(n_known, curve, "o-")
+ax.set(xlabel="ratings of the new user", ylabel="RMSE on the user's others", xticks=n_known)
 
 # %%
-# Where nothing is known of a user, what is popular is the honest list:
+# Unknown users get popular items:
 
 print(Popularity().fit(ratings).recommend(int(train_users[0]), n=3).ids)

@@ -2,7 +2,7 @@
 Recommending films, with reasons
 ================================
 
-Ratings go in; predictions, lists and reasons come out. Which model is best depends on what you
+Predicted ratings, lists and explanations. Which model is best depends on what you
 show, so compare a few on held-out ratings first.
 """
 
