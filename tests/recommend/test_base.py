@@ -8,8 +8,8 @@ import pytest
 
 from edgewise import Ratings
 from edgewise.common.progress import progress
-from edgewise.recommend.base import centered
-from edgewise.recommend.similarity import Directions
+from edgewise.recommend.arrays import center_ratings
+from edgewise.recommend.similarity import UnitVectors
 
 from .common import RecommenderTests
 from .toys import OneFactor, make_public
@@ -98,7 +98,7 @@ class TestScoresInBlocks:
         model = OneFactor().fit(ratings)
         whole = model.recommend(["ann", "bob", "ann"], exclude_seen=False)
         alike = model.similar_items(["x", "y", "z"])
-        monkeypatch.setattr("edgewise.recommend.base._ENTRIES", 1)
+        monkeypatch.setattr("edgewise.recommend.arrays._BLOCK", 1)
         assert model.recommend(["ann", "bob", "ann"], exclude_seen=False) == whole
         assert model.similar_items(["x", "y", "z"]) == alike
 
@@ -143,7 +143,7 @@ class TestSimilarity:
         vectors = rng.normal(size=(5, 3))
         vectors[2] = 0.0
         places = np.array([4, 2])
-        found = Directions(vectors).cosines(places)
+        found = UnitVectors(vectors).cosines(places)
         for row, i in enumerate(places):
             for j in range(5):
                 lengths = np.linalg.norm(vectors[i]) * np.linalg.norm(vectors[j])
@@ -151,19 +151,19 @@ class TestSimilarity:
                 assert found[row, j] == pytest.approx(expected)
 
     def test_dense_and_sparse_are_the_same(self, ratings):
-        table = centered(ratings.csr(), ratings.mean)
+        table = center_ratings(ratings.csr(), ratings.mean)
         few = np.array([0, 1])
-        found, dense = (Directions(rows).cosines(few) for rows in (table, table.toarray()))
+        found, dense = (UnitVectors(rows).cosines(few) for rows in (table, table.toarray()))
         np.testing.assert_allclose(found, dense, atol=1e-15)
 
     def test_choices_are_not_centered(self):
         choices = Ratings.from_arrays([1, 1, 2], [1, 2, 2])
-        table = centered(choices.csr(), choices.mean)
+        table = center_ratings(choices.csr(), choices.mean)
         assert table.toarray().tolist() == [[1, 1], [0, 1]]
-        assert centered(choices.take([0]).csr(), 1.0).sum() == 1
+        assert center_ratings(choices.take([0]).csr(), 1.0).sum() == 1
 
     def test_zeros_that_are_stored_stay_stored(self, ratings):
-        assert centered(ratings.csr(), 5.0).nnz == len(ratings)
+        assert center_ratings(ratings.csr(), 5.0).nnz == len(ratings)
 
 
 class TestProgress:

@@ -105,7 +105,7 @@ class TestUnratedItems:
 
     def test_items_without_features_are_unknown(self, learner):
         model = ContentRecommender(learner).fit(example())
-        with pytest.raises(ValueError, match=r"items must be .* 'Jaws'"):
+        with pytest.raises(ValueError, match=r"items.* 'Jaws'"):
             model.predict("ann", "Jaws")
         assert "Jaws" not in model.recommend("ann").ids
 

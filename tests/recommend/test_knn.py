@@ -219,9 +219,9 @@ class TestExplanations:
 
     def test_unknown_ids(self):
         model = ItemKNN().fit(example())
-        with pytest.raises(ValueError, match="users must be"):
+        with pytest.raises(ValueError, match="users"):
             model.explain("zed", "r")
-        with pytest.raises(ValueError, match="items must be"):
+        with pytest.raises(ValueError, match="items"):
             model.explain("a", "zed")
 
 

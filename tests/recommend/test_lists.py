@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.recommend import RecommendedList, RecommendedLists
-from edgewise.recommend.lists import best_of
+from edgewise.recommend.lists import find_best
 
 SCORES = st.lists(st.sampled_from([0.0, 1.0, 2.5, -3.0, np.inf, -np.inf, np.nan]), max_size=12).map(
     np.array
@@ -29,15 +29,15 @@ class TestBest:
     def test_as_a_stable_sort_gives_them(self, scores, n):
         open_ones = [place for place in range(len(scores)) if scores[place] > -np.inf]
         order = sorted(open_ones, key=lambda place: (-scores[place], place))
-        assert best_of(scores, n).tolist() == order[:n]
+        assert find_best(scores, n).tolist() == order[:n]
 
     def test_of_equal_scores_the_first(self):
-        assert best_of(np.ones(1000), 3).tolist() == [0, 1, 2]
+        assert find_best(np.ones(1000), 3).tolist() == [0, 1, 2]
 
     def test_of_nothing(self):
-        assert best_of(np.zeros(0), 5).tolist() == []
-        assert best_of(np.full(3, -np.inf), 5).tolist() == []
-        assert best_of(np.full(3, np.nan), 5).tolist() == []
+        assert find_best(np.zeros(0), 5).tolist() == []
+        assert find_best(np.full(3, -np.inf), 5).tolist() == []
+        assert find_best(np.full(3, np.nan), 5).tolist() == []
 
 
 class TestMany:

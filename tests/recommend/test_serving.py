@@ -20,8 +20,8 @@ from edgewise import (
     SVDRecommender,
     UserKNN,
 )
-from edgewise.recommend import base
-from edgewise.recommend.lists import best_of, contenders, ranked
+from edgewise.recommend import arrays as blocks
+from edgewise.recommend.lists import find_best, rank_best, top_candidates
 
 N_USERS, N_ITEMS = 30, 40
 ABOUT = pd.DataFrame({
@@ -80,7 +80,7 @@ class TestBatches:
     def test_nobody_changes_the_list_of_another(self, ratings, monkeypatch):
         model = ImplicitFactorization(3, n_epochs=2, random_state=0).fit(ratings)
         lists = model.recommend(n=5)
-        monkeypatch.setattr(base, "_ENTRIES", 3 * N_ITEMS)
+        monkeypatch.setattr(blocks, "_BLOCK", 3 * N_ITEMS)
         assert model.recommend(n=5) == lists
         assert model.set_params(n_jobs=2).recommend(n=5) == lists
         for user in (0, 17):
@@ -167,18 +167,18 @@ class TestContenders:
 
     @given(arrays(np.float64, shapes, elements=numbers), st.integers(1, 4))
     def test_nothing_of_the_best_is_missing(self, scores, n):
-        rows, places = contenders(scores.copy(), n)
-        found = ranked(rows, places, scores[rows, places], n)
+        rows, places = top_candidates(scores.copy(), n)
+        found = rank_best(rows, places, scores[rows, places], n)
         for row, line in enumerate(scores):
             there = [place for place in range(len(line)) if line[place] > -np.inf]
             best = sorted(there, key=lambda place: (-line[place], place))[:n]
-            assert found[1][found[0] == row].tolist() == best == best_of(line, n).tolist()
+            assert found[1][found[0] == row].tolist() == best == find_best(line, n).tolist()
 
     def test_errors_widen_the_choice(self):
         exact = np.random.default_rng(0).normal(size=(4, 300))
         near = (exact + np.random.default_rng(1).uniform(-0.1, 0.1, exact.shape)).astype(np.float32)
-        rows, places = contenders(near, 3, np.full(4, 0.1001))
-        found = ranked(rows, places, exact[rows, places], 3)[1].reshape(4, 3)
+        rows, places = top_candidates(near, 3, np.full(4, 0.1001))
+        found = rank_best(rows, places, exact[rows, places], 3)[1].reshape(4, 3)
         assert found.tolist() == np.argsort(-exact, axis=1)[:, :3].tolist()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 import edgewise
 from edgewise import Recommender
-from edgewise.recommend.base import centered
+from edgewise.recommend.arrays import center_ratings
 
 
 class OneFactor(Recommender):
@@ -24,7 +24,7 @@ class OneFactor(Recommender):
     def _fit(self, ratings):
         self._seed()
         self.center_ = ratings.mean
-        table = centered(ratings.csr(), ratings.mean)
+        table = center_ratings(ratings.csr(), ratings.mean)
         with self._progress(1, "vectors") as step:
             _, vectors = np.linalg.eigh((table.T @ table).toarray())
             step(0.0)

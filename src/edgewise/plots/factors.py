@@ -102,7 +102,7 @@ class ItemMapDisplay(Display):
         integer("n", n, 3)
         if not isinstance(estimator, Recommender):
             raise TypeError(f"estimator must be a recommender, got {type(estimator).__name__}")
-        ratings = estimator._trained()
+        ratings = estimator._fitted_ratings()
         chosen, positions, shares = item_positions(estimator, n)
         return cls(ratings.item_ids.values[chosen], positions, shares, names).plot(ax=ax)
 

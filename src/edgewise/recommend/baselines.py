@@ -12,7 +12,9 @@ from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.fields import Value, finite
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import SEED, Recommender, damped_means, parameter
+from edgewise.recommend.arrays import damped_means
+from edgewise.recommend.base import Recommender
+from edgewise.recommend.parameters import SEED, parameter
 
 WAYS = ("count", "mean")
 
@@ -40,7 +42,7 @@ class Popularity(Recommender):
     """
 
     predicts = "score"
-    fits_at_once = True
+    refits_on_update = True
     stored: ClassVar = {"item_scores_": "items"}
 
     by: str = parameter("count", one_of, WAYS)
@@ -164,7 +166,7 @@ class BiasBaseline(BiasedRecommender):
     (4.0, 4.71)
     """
 
-    fits_at_once = True
+    refits_on_update = True
 
     user_damping: float = parameter(5.0, not_negative)
     item_damping: float = parameter(2.5, not_negative)

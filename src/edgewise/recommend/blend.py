@@ -31,7 +31,9 @@ from edgewise.model.file import Noted, packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import mask_held_out, mask_n_per_user
-from edgewise.recommend.base import Near, Recommender, parameter
+from edgewise.recommend.base import Recommender
+from edgewise.recommend.model import Approximation
+from edgewise.recommend.parameters import parameter
 
 # Draws of an item that a user did not rate; a user who rated nearly all may find none.
 _DRAWS = 20
@@ -156,7 +158,7 @@ class Blend(Recommender, _BaseComposition):
     @property
     def adds_items(self) -> bool:
         """Whether ``partial_fit`` learns new items: if all models do."""
-        return all(one.adds_items or one.fits_at_once for one in self.models_)
+        return all(one.adds_items or one.refits_on_update for one in self.models_)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` also the models by name and their parameters."""
@@ -246,7 +248,7 @@ class Blend(Recommender, _BaseComposition):
             scores += weight * self._table_of(model, users)
         return scores
 
-    def _near_scores(self, users: Indices) -> Near:
+    def _approximate_scores(self, users: Indices) -> Approximation:
         # The models' products may come out a little different for other users.
         scores = self._user_scores(users)
         sizes = np.where(np.isfinite(scores), np.abs(scores), 0.0)
@@ -254,14 +256,14 @@ class Blend(Recommender, _BaseComposition):
 
     def _scores_of(self, part: Recommender, users: Indices, items: Indices) -> Reals:
         """Return a model's scores of pairs, means if it does not know the user or the item."""
-        known = part._known(users, items)
+        known = part._are_known(users, items)
         scores = np.zeros(len(users))
         if known.any():
             scores[known] = part._pair_scores(users[known], items[known])
         if self.predicts == "rating":
             np.clip(scores, part.low_, part.high_, out=scores)
         if not known.all():
-            scores[~known] = part._means(users[~known], items[~known])
+            scores[~known] = part._mean_scores(users[~known], items[~known])
         return scores
 
     def _table_of(self, part: Recommender, users: Indices) -> Reals:
@@ -274,13 +276,13 @@ class Blend(Recommender, _BaseComposition):
             np.clip(scores, part.low_, part.high_, out=scores)
         if not (known.all() and part.known_items_.all()):
             row, item = np.nonzero(~(known[:, None] & part.known_items_))
-            scores[row, item] = part._means(users[row], item)
+            scores[row, item] = part._mean_scores(users[row], item)
         return scores
 
-    def _extended(self, ratings: Ratings, users: Indices) -> "Blend":
+    def _update(self, ratings: Ratings, users: Indices) -> "Blend":
         draft = copy(self)
         draft.ratings_ = ratings
-        draft.models_ = [one._extended(ratings, users) for one in self.models_]
+        draft.models_ = [one._update(ratings, users) for one in self.models_]
         draft._know()
         return draft
 
@@ -292,18 +294,18 @@ class Blend(Recommender, _BaseComposition):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         self.models_ = [_with_users(one, ratings, users) for one in self.models_]
 
-    def _similarities(self, side: str, places: Indices) -> Reals:
+    def _similarities(self, side: str, indices: Indices) -> Reals:
         """Return the models' similarities, averaged by the sizes of the weights."""
         size = self.n_items_ if side == "items" else self.n_users_
         sizes = np.abs(self.weights_)
         shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), 1.0 / len(sizes))
-        total = np.zeros((len(places), size))
+        total = np.zeros((len(indices), size))
         found_any = np.zeros(total.shape, dtype=bool)
         for share, model in zip(shares, self.models_, strict=True):
             known = model.known_items_ if side == "items" else model.known_users_
-            mine = known[places]
+            mine = known[indices]
             if mine.any():
-                found = np.where(known, model._similarities(side, places[mine]), -np.inf)
+                found = np.where(known, model._similarities(side, indices[mine]), -np.inf)
                 there = found > -np.inf
                 total[mine] += share * np.where(there, found, 0.0)
                 found_any[mine] |= there

@@ -11,10 +11,11 @@ from edgewise.common.fields import Value, finite
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Recommender, parameter
+from edgewise.recommend.base import Recommender
 from edgewise.recommend.ease import EASE
 from edgewise.recommend.factorization.implicit import ImplicitFactorization
 from edgewise.recommend.kernels.factorization import pair_products
+from edgewise.recommend.parameters import parameter
 
 # Factors of the first round: at most so many, and at most one for so many items.
 _FACTORS, _ITEMS_A_FACTOR = 30, 40

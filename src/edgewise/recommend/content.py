@@ -16,7 +16,8 @@ from edgewise.data.columns import CategoricalColumn
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import damped_means, parameter
+from edgewise.recommend.arrays import damped_means
+from edgewise.recommend.parameters import parameter
 from edgewise.recommend.per_user import MOST_ROUNDS, PerUserRecommender
 
 LEARNERS = ("ridge", "boosted")
@@ -194,7 +195,7 @@ class ContentRecommender(PerUserRecommender):
           +0.67  x1
         """
         integer("n", n, 1)
-        ratings = self._trained()
+        ratings = self._fitted_ratings()
         features, shared = self._linear()
         u = int(ratings.user_ids.require("users", [user])[0])
         i = int(ratings.item_ids.require("items", [item])[0])

@@ -14,7 +14,8 @@ from edgewise.common.text import pluralize
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Recommender, parameter
+from edgewise.recommend.base import Recommender
+from edgewise.recommend.parameters import parameter
 
 PRECISIONS = {"single": np.float32, "double": np.float64}
 
@@ -139,7 +140,7 @@ class EASE(Recommender):
         )
 
     def _chosen(self) -> Any:
-        return self._once("chosen", lambda: choices(self.ratings_))
+        return self._cached("chosen", lambda: choices(self.ratings_))
 
     def _user_scores(self, users: Indices) -> Reals:
         scores: Reals = (self._chosen()[users] @ self.item_weights_).astype(float)
@@ -158,17 +159,17 @@ class EASE(Recommender):
     def _vectors(self, side: str) -> Any:
         return self._chosen() if side == "users" else self._chosen().T.tocsr()
 
-    def _similarities(self, side: str, places: Indices) -> Reals:
+    def _similarities(self, side: str, indices: Indices) -> Reals:
         """Return partial correlations of items, with all others given; cosines of users."""
         if side == "users":
-            return super()._similarities(side, places)
-        into, out = self.item_weights_[:, places].T, self.item_weights_[places]
+            return super()._similarities(side, indices)
+        into, out = self.item_weights_[:, indices].T, self.item_weights_[indices]
         return np.asarray(np.sign(out) * np.sqrt(np.abs(out * into)), dtype=float)
 
     def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
         """Explain a score by the `n` choices that add most; all of them add up to it."""
         integer("n", n, 1)
-        ratings = self._trained()
+        ratings = self._fitted_ratings()
         users = ratings.user_ids.require("users", [user])
         items = ratings.item_ids.require("items", [item])
         row = self._chosen()[users]

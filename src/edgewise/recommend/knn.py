@@ -16,9 +16,11 @@ from edgewise.common.fields import Array, Required
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import LARGEST, Near, damped_means, parameter
+from edgewise.recommend.arrays import damped_means
 from edgewise.recommend.baselines import BiasedRecommender
 from edgewise.recommend.kernels import load_kernels
+from edgewise.recommend.model import Approximation
+from edgewise.recommend.parameters import MAX_INTEGER, parameter
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
 
@@ -240,7 +242,7 @@ class KNNRecommender(BiasedRecommender):
         """Return the sources of some users: their starts, the sources, amounts and shares."""
 
     def _user_scores(self, users: Indices) -> Reals:
-        shared: Shared = self._once("shared", self._shared)
+        shared: Shared = self._cached("shared", self._shared)
         starts, sources, amounts, shares = self._sources(users)
         totals = np.zeros((len(users), self.n_items_))
         # Implicit feedback takes all neighbors that the fit kept, and no average.
@@ -248,7 +250,7 @@ class KNNRecommender(BiasedRecommender):
         shape = (len(users), 0) if takes_all else totals.shape
         masses, counts = np.zeros(shape), np.zeros(shape, dtype=ROW)
         # Rated items come in no order: too many of them for an item are summed up anew below.
-        limit = self.n_neighbors if self._side == "users" else LARGEST
+        limit = self.n_neighbors if self._side == "users" else MAX_INTEGER
         n_entries = float((shared.starts[sources + 1] - shared.starts[sources]).sum())
         kernels = load_kernels("neighbors", _VISITS_PER_PAIR * n_entries + self._fit_visits)
         kernels.spread(
@@ -265,9 +267,9 @@ class KNNRecommender(BiasedRecommender):
                 scores[rows, items] = self._pair_scores(users[rows], items)
         return scores
 
-    def _near_scores(self, users: Indices) -> Near:
+    def _approximate_scores(self, users: Indices) -> Approximation:
         # Sums in another order than of single pairs: by so much they may differ.
-        return self._user_scores(users), np.full(len(users), self._once("error", self._error))
+        return self._user_scores(users), np.full(len(users), self._cached("error", self._error))
 
     def _error(self) -> float:
         """Return the most that rounding may change a score."""
@@ -291,14 +293,14 @@ class KNNRecommender(BiasedRecommender):
         shares = np.divide(totals, masses, out=np.zeros_like(totals), where=masses > 0)
         return self._baseline(users, items) + shares
 
-    def _similarities(self, side: str, places: Indices) -> Reals:
+    def _similarities(self, side: str, indices: Indices) -> Reals:
         if side != self._side:
-            return super()._similarities(side, places)
+            return super()._similarities(side, indices)
         size = len(self.neighbors_)
-        similar = np.full((len(places), size + 1), -np.inf)
+        similar = np.full((len(indices), size + 1), -np.inf)
         # Neighbor -1, none, falls into the extra column, which is cut off.
-        rows = np.arange(len(places))[:, None]
-        similar[rows, self.neighbors_[places]] = self.similarities_[places]
+        rows = np.arange(len(indices))[:, None]
+        similar[rows, self.neighbors_[indices]] = self.similarities_[indices]
         return similar[:, :size]
 
     def _vectors(self, side: str) -> Any:
@@ -348,7 +350,7 @@ class KNNRecommender(BiasedRecommender):
           +0.56  bob: similarity 0.19, rated 5
         """
         integer("n", n, 1)
-        ratings = self._trained()
+        ratings = self._fitted_ratings()
         users = ratings.user_ids.require("users", [user])
         items = ratings.item_ids.require("items", [item])
         row, column = (users[0], items[0]) if self._side == "users" else (items[0], users[0])
@@ -429,7 +431,7 @@ class ItemKNN(KNNRecommender):
         "similarities_": "items candidates",
     }
 
-    def _settle(self, ratings: Ratings, users: Indices) -> None:
+    def _finish_update(self, ratings: Ratings, users: Indices) -> None:
         added = vars(self).get("added_items_")
         if added is not None:
             self._replace_neighbors(ratings, added)
@@ -494,7 +496,7 @@ class UserKNN(KNNRecommender):
         self.neighbors_ = _stacked(self.neighbors_, near.others, -1)
         self.similarities_ = _stacked(self.similarities_, near.similarities, 0)
 
-    def _settle(self, ratings: Ratings, users: Indices) -> None:
+    def _finish_update(self, ratings: Ratings, users: Indices) -> None:
         # Folded in, known users had their former selves among their neighbors.
         self._replace_neighbors(ratings, users)
 

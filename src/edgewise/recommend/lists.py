@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import text_table
+from edgewise.io.frames import frame_library
 
-# The best scores are looked for among the maxima of at least this many sets for each, which hold at
-# most so many scores.
-_SETS, _FOLDS = 8, 64
+# The best scores are searched among the maxima of at least this many groups per list entry, each of
+# at most this many scores.
+_GROUPS, _MAX_GROUP = 8, 64
 
 
 class RecommendedList(NamedTuple):
@@ -23,7 +24,7 @@ class RecommendedList(NamedTuple):
 
     def __str__(self) -> str:
         rows = zip(self.ids.tolist(), self.scores, strict=True)
-        return text_table([(str(one), f"{score:.3f}") for one, score in rows])
+        return text_table([(str(item), f"{score:.3f}") for item, score in rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,18 +61,18 @@ class RecommendedLists(Sequence[RecommendedList]):
     def __repr__(self) -> str:
         return f"RecommendedLists({len(self)} lists of {len(self.ids)} ids)"
 
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        at = range(len(self))[place]
-        span = slice(int(self.ends[at - 1]) if at else 0, int(self.ends[at]))
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        i = range(len(self))[index]
+        span = slice(int(self.ends[i - 1]) if i else 0, int(self.ends[i]))
         return RecommendedList(self.ids[span], self.scores[span])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RecommendedLists):
             return NotImplemented
-        parts = ((self.keys, other.keys), (self.ids, other.ids), (self.scores, other.scores))
-        return all(np.array_equal(one, two) for one, two in (*parts, (self.ends, other.ends)))
+        names = ("keys", "ids", "scores", "ends")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -85,28 +86,26 @@ class RecommendedLists(Sequence[RecommendedList]):
         library : {"pandas", "polars"} or None, default None
             The kind of frame; None takes the first of these that is installed.
         """
-        from edgewise.io.frames import frame_library
-
         return frame_library(library).DataFrame(self.columns(key, value))
 
     def columns(self, key: str = "user", value: str = "item") -> dict[str, NDArray[Any]]:
         """Return the columns of :meth:`to_frame`."""
         sizes = np.diff(self.ends, prepend=0)
-        place = np.arange(len(self.ids)) - np.repeat(self.ends - sizes, sizes) + 1
+        rank = np.arange(len(self.ids)) - np.repeat(self.ends - sizes, sizes) + 1
         ids = {key: np.repeat(self.keys, sizes), value: self.ids}
-        return {**ids, "rank": place, "score": self.scores}
+        return {**ids, "rank": rank, "score": self.scores}
 
 
-def best_of(scores: Reals, n: int) -> NDArray[np.intp]:
+def find_best(scores: Reals, n: int) -> NDArray[np.intp]:
     """Return the positions of the `n` largest scores, best first; ties go to the lowest position.
 
     Minus infinity and NaN never count, so there may be fewer than `n`.
     """
-    rows, places = contenders(np.array(scores[None]), n)
-    return ranked(rows, places, scores[places], n)[1]
+    rows, positions = top_candidates(np.array(scores[None]), n)
+    return rank_best(rows, positions, scores[positions], n)[1]
 
 
-def contenders(
+def top_candidates(
     scores: NDArray[Any], n: int, errors: Reals | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows and positions of all scores that may be among the `n` largest of their row.
@@ -115,41 +114,42 @@ def contenders(
     may be off by `errors`, one for each row.
     """
     n_rows, width = scores.shape
-    # Every n-th largest score is at least the n-th largest maximum of as many sets or more.
-    fold = int(np.clip(width // (_SETS * n), 1, _FOLDS))
-    size = width // fold
-    whole = scores[:, : fold * size].reshape(n_rows, fold, size)
-    most = whole.max(axis=1) if fold > 1 else scores
-    if fold * size < width:
-        rest = scores[:, fold * size :]
-        np.maximum(most[:, : rest.shape[1]], rest, out=most[:, : rest.shape[1]])
-    if np.isnan(most).any():
+    # The n-th largest score is at least the n-th largest maximum of n or more groups of scores.
+    group = int(np.clip(width // (_GROUPS * n), 1, _MAX_GROUP))
+    n_groups = width // group
+    grouped = scores[:, : group * n_groups].reshape(n_rows, group, n_groups)
+    maxima = grouped.max(axis=1) if group > 1 else scores
+    if group * n_groups < width:
+        rest = scores[:, group * n_groups :]
+        np.maximum(maxima[:, : rest.shape[1]], rest, out=maxima[:, : rest.shape[1]])
+    if np.isnan(maxima).any():
         scores[np.isnan(scores)] = -np.inf
-        return contenders(scores, n, errors)
-    least = np.full(n_rows, -np.inf)
-    if size > n:
-        least = np.partition(most, size - n, axis=1)[:, size - n].astype(np.float64)
+        return top_candidates(scores, n, errors)
+    lowest = np.full(n_rows, -np.inf)
+    if n_groups > n:
+        nth = np.partition(maxima, n_groups - n, axis=1)[:, n_groups - n]
+        lowest = nth.astype(np.float64)
     if errors is not None:
-        least -= 2 * errors
+        lowest -= 2 * errors
     limits = np.finfo(scores.dtype)
-    least = np.maximum(least, float(limits.min)).astype(scores.dtype)
-    # Rounding to single precision must not raise the least score.
-    least = np.nextafter(least, limits.min) if scores.dtype == np.float32 else least
-    found = np.flatnonzero(scores >= least[:, None])
-    rows, places = np.divmod(found, max(width, 1))
-    return rows, places
+    lowest = np.maximum(lowest, float(limits.min)).astype(scores.dtype)
+    if scores.dtype == np.float32:
+        # Rounding to single precision must not raise the lowest score.
+        lowest = np.nextafter(lowest, limits.min)
+    rows, positions = np.divmod(np.flatnonzero(scores >= lowest[:, None]), max(width, 1))
+    return rows, positions
 
 
-def ranked(
-    rows: NDArray[np.intp], places: NDArray[np.intp], scores: Reals, n: int
+def rank_best(
+    rows: NDArray[np.intp], positions: NDArray[np.intp], scores: Reals, n: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Reals]:
     """Return the `n` largest scores of each row, best first, with rows and positions.
 
     Ties go to the lowest position; minus infinity and NaN never count.
     """
-    order = np.lexsort((places, -scores, rows))
+    order = np.lexsort((positions, -scores, rows))
     order = order[scores[order] > -np.inf]
-    mine = rows[order]
-    turn = np.arange(len(mine)) - np.searchsorted(mine, mine)
-    order = order[turn < n]
-    return rows[order], places[order], scores[order]
+    in_order = rows[order]
+    rank = np.arange(len(in_order)) - np.searchsorted(in_order, in_order)
+    order = order[rank < n]
+    return rows[order], positions[order], scores[order]

@@ -30,7 +30,7 @@ class PerUserRecommender(Recommender):
     oldest are dropped first.
     """
 
-    fits_at_once = True
+    refits_on_update = True
     stored: ClassVar = {"learned_": None}
 
     learned_: "OrderedDict[int, Any]"

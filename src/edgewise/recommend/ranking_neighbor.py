@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer, threads
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import parameter
+from edgewise.recommend.parameters import parameter
 from edgewise.recommend.per_user import ViewerRecommender, check_viewers
 
 # Counting a viewer's ratings takes memory for each pair of levels.
@@ -115,12 +115,12 @@ class RankingNeighbor(ViewerRecommender):
         if not (np.diff(self.levels_) > 0).all() or not np.isin(values, self.levels_).all():
             raise ValueError("levels_ must be the distinct ratings, ascending")
 
-    def _similarities(self, side: str, places: Indices) -> Reals:
+    def _similarities(self, side: str, indices: Indices) -> Reals:
         """Return 1 less the ranking loss between users; minus infinity for all but viewers."""
         if side == "items":
-            return super()._similarities(side, places)
-        similar = np.full((len(places), self.n_users_), -np.inf)
-        for row, user in zip(similar, places.tolist(), strict=True):
+            return super()._similarities(side, indices)
+        similar = np.full((len(indices), self.n_users_), -np.inf)
+        for row, user in zip(similar, indices.tolist(), strict=True):
             others, losses, _, _ = self._losses(user)
             row[others] = 1.0 - losses
         return similar

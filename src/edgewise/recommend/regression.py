@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import flag, threads
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import parameter
+from edgewise.recommend.parameters import parameter
 from edgewise.recommend.per_user import ViewerRecommender, check_viewers
 
 

@@ -12,9 +12,9 @@ from edgewise.common.fields import Value, finite
 from edgewise.common.threads import Threads
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import parameter
 from edgewise.recommend.ease import EASE
 from edgewise.recommend.kernels import load_kernels
+from edgewise.recommend.parameters import parameter
 
 # The penalty on sizes, as a share of the one on squares; and the share of that of EASE, which has
 # to shrink all weights. Chosen on choices held out of training parts of ml-100k and ml-1m.
@@ -84,9 +84,9 @@ class SLIM(EASE):
             pool.map(lambda span: kernels.sparse_rows(*span, gram, *settings, weights), spans)
         return weights.T
 
-    def _similarities(self, side: str, places: Indices) -> Reals:
+    def _similarities(self, side: str, indices: Indices) -> Reals:
         """Return the means of the weights of items for each other; cosines of users."""
         if side == "users":
-            return super()._similarities(side, places)
-        both = self.item_weights_[:, places].T + self.item_weights_[places]
+            return super()._similarities(side, indices)
+        both = self.item_weights_[:, indices].T + self.item_weights_[indices]
         return np.asarray(0.5 * both, dtype=float)

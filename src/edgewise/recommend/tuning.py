@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from edgewise.common.checks import flag, generator, integer, one_of, positive
 from edgewise.metrics import Metric
 from edgewise.ratings import Ratings, Split
-from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
+from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.catalog import defined_mean
 from edgewise.recommend.evaluation.comparison import (
     Run,
@@ -22,6 +22,7 @@ from edgewise.recommend.evaluation.comparison import (
     splits_of,
 )
 from edgewise.recommend.evaluation.evaluator import check_relevant, recommender_metrics
+from edgewise.recommend.model import check_ratings
 
 
 @dataclass(eq=False, repr=False)

@@ -7,104 +7,103 @@ So the model depends on the fit and on all ratings since, not on how many calls 
 
 from copy import copy
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgewise.common.dtypes import ROW, Indices
+from edgewise.common.dtypes import ROW, Indices, Mask
 from edgewise.common.fields import Array, OrNone
 from edgewise.common.ids import Ids
 from edgewise.model.file import stored_fields
 from edgewise.ratings import Ratings
 from edgewise.ratings.inputs import rows_or_missing
-from edgewise.recommend.base import Recommender
+from edgewise.recommend.arrays import weights_of
+from edgewise.recommend.model import RatingModel
+
+Model = TypeVar("Model", bound=RatingModel)
 
 
-def updated(model: Recommender, more: Ratings) -> Recommender:
-    """Return a model that also knows these ratings."""
-    ratings = model.ratings_.with_ratings(more)
-    rated = np.unique(ratings.user_ids.find("users", more.user_ids.values)[more.users])
-    users = np.union1d(rated, np.arange(model.n_users_, ratings.n_users))
-    return model._extended(ratings, users.astype(np.intp))
+def add_ratings(ratings: Ratings, more: Ratings) -> tuple[Ratings, Indices]:
+    """Return all ratings, and the users with new ones."""
+    both = ratings.with_ratings(more)
+    rated = np.unique(both.user_ids.find("users", more.user_ids.values)[more.users])
+    return both, np.union1d(rated, np.arange(ratings.n_users, both.n_users)).astype(np.intp)
 
 
-def extended(model: Recommender, ratings: Ratings, users: Indices) -> Recommender:
+def update_model(model: Model, ratings: Ratings, users: Indices) -> Model:
     """Return a model of more ratings, among them new ones of some users."""
     draft = copy(model)
-    if model.fits_at_once:
+    if model.refits_on_update:
         return draft.fit(ratings)
     added = _added_items(model, ratings)
-    draft.known_users_ = _known(model.known_users_, model._knows_users(ratings))
-    draft.known_items_ = _known(model.known_items_, model._knows_items(ratings))
-    # Only items of the fit say who a user is: others may have come after the user.
-    told = ratings.take(~np.isin(ratings.items, added))
-    for name, axis in _axes(type(model), "items"):
+    draft.known_users_ = _either(model.known_users_, model._knows_users(ratings))
+    draft.known_items_ = _either(model.known_items_, model._knows_items(ratings))
+    # Only items of the fit describe a user: others may have come after the user.
+    of_fit = ratings.take(~np.isin(ratings.items, added))
+    for name, axis in _arrays_of(type(model), "items"):
         before = np.moveaxis(getattr(model, name).copy(), axis, 0)
         before[added[added < model.n_items_]] = 0
         setattr(draft, name, np.moveaxis(before, 0, axis))
-    learn_rows(draft, model.ratings_, told, users)
+    learn_rows(draft, model.ratings_, of_fit, users)
     if len(added):
         draft.added_items_ = added
         draft._fold_in_items(model.ratings_, ratings, added)
     draft.ratings_ = ratings
-    draft._settle(ratings, users)
+    draft._finish_update(ratings, users)
     draft._check_finite()
     return draft
 
 
-def _known(before: NDArray[np.bool_], now: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _either(before: Mask, now: Mask) -> Mask:
     known = now.copy()
     known[: len(before)] |= before
     return known
 
 
-def _added_items(model: Recommender, ratings: Ratings) -> Indices:
+def _added_items(model: RatingModel, ratings: Ratings) -> Indices:
     """Return the items that are not of the fit, or raise if the model cannot learn any."""
     fitted = np.zeros(ratings.n_items, dtype=bool)
     fitted[: model.n_items_] = model.known_items_
     fitted[vars(model).get("added_items_", [])] = False
     added = np.flatnonzero(~fitted & (ratings.by_item.sizes > 0))
-    beyond = np.arange(model.n_items_, ratings.n_items)
     if len(added) and not model.adds_items:
-        lost = ratings.item_ids.values[added[:3]].tolist()
+        listed = ", ".join(map(repr, ratings.item_ids.values[added[:3]].tolist()))
         raise ValueError(
-            f"items must be known to a {type(model).__name__}, which learns new items by fit only, "
-            f"got {', '.join(map(repr, lost))}"
+            f"unknown items: {listed}; {type(model).__name__} learns new items by fit only"
         )
-    return np.union1d(added, beyond).astype(np.intp)
+    return np.union1d(added, np.arange(model.n_items_, ratings.n_items)).astype(np.intp)
 
 
-def learn_rows(model: Recommender, before: Ratings, now: Ratings, users: Indices) -> None:
-    """Learn users from all ratings they have now, as if they were new, and put them in place."""
+def learn_rows(model: RatingModel, before: Ratings, now: Ratings, users: Indices) -> None:
+    """Learn users from all ratings they have now, as if they were new, and replace them."""
     n_before = before.n_users
-    model.ratings_ = _with_rows(before, now, users)
+    model.ratings_ = _append_users(before, now, users)
     model._fold_in(model.ratings_, np.arange(n_before, n_before + len(users)))
-    place = np.arange(max(n_before, now.n_users))
-    place[users] = n_before + np.arange(len(users))
-    for name, axis in _axes(type(model), "users"):
-        setattr(model, name, np.take(getattr(model, name), place, axis))
+    rows = np.arange(max(n_before, now.n_users))
+    rows[users] = n_before + np.arange(len(users))
+    for name, axis in _arrays_of(type(model), "users"):
+        setattr(model, name, np.take(getattr(model, name), rows, axis))
 
 
-def _with_rows(before: Ratings, now: Ratings, users: Indices) -> Ratings:
-    """Return ratings with those of some users, of which there are others now, added at the end."""
-    entries = now.by_user.rows[now.by_user.entries(users)]
+def _append_users(before: Ratings, now: Ratings, users: Indices) -> Ratings:
+    """Return ratings with copies of some users at the end, who have their ratings of now."""
+    new = now.take(now.by_user.rows[now.by_user.entries(users)])
     numbers = before.n_users + np.repeat(np.arange(len(users)), now.by_user.sizes[users])
-    sides = (before, replace(now.take(entries), users=numbers.astype(ROW)))
-    weights = None
-    if any(side.weights is not None for side in sides):
-        ones = [np.ones(len(side)) if side.weights is None else side.weights for side in sides]
-        weights = np.concatenate(ones)
     features = before.user_features
     if features is not None and now.user_features is not None:
-        rows = np.concatenate([np.arange(before.n_users), users])
-        features = rows_or_missing(now.user_features, rows)
+        features = rows_or_missing(
+            now.user_features, np.concatenate([np.arange(before.n_users), users])
+        )
+    weights = None
+    if before.weights is not None or new.weights is not None:
+        weights = np.concatenate([weights_of(before), weights_of(new)])
     return replace(
         before,
         user_ids=Ids(np.arange(before.n_users + len(users))),
         item_ids=now.item_ids,
-        users=np.concatenate([side.users for side in sides]),
-        items=np.concatenate([side.items for side in sides]),
-        values=np.concatenate([side.values for side in sides]),
+        users=np.concatenate([before.users, numbers.astype(ROW)]),
+        items=np.concatenate([before.items, new.items]),
+        values=np.concatenate([before.values, new.values]),
         weights=weights,
         times=None,
         user_features=features,
@@ -112,18 +111,18 @@ def _with_rows(before: Ratings, now: Ratings, users: Indices) -> Ratings:
     )
 
 
-def _axes(kind: type[Recommender], side: str) -> list[tuple[str, int]]:
+def _arrays_of(kind: type[RatingModel], side: str) -> list[tuple[str, int]]:
     """Return the fitted arrays with numbers for each user or item, and the axis of these."""
-    found = []
+    arrays = []
     for name, field in stored_fields(kind).items():
         array = field.field if isinstance(field, OrNone) else field
         if isinstance(array, Array) and name not in ("known_users_", "known_items_"):
-            words = array.shape.split()
-            found += [(name, words.index(side))] if side in words else []
-    return found
+            axes = array.shape.split()
+            arrays += [(name, axes.index(side))] if side in axes else []
+    return arrays
 
 
-def exchanged(ratings: Ratings) -> Ratings:
+def swap_sides(ratings: Ratings) -> Ratings:
     """Return ratings with users and items exchanged."""
     order = ratings.by_item.rows
     return Ratings(

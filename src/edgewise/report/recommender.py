@@ -160,7 +160,7 @@ class _RecommenderReport:
                 f"{percent(share)} of these ratings were in training: errors look better than on "
                 "new ones."
             )
-        cold = int((~self.model._known(here_users, here_items)).sum())
+        cold = int((~self.model._are_known(here_users, here_items)).sum())
         if cold:
             found.append(
                 f"{pluralize(cold, 'ratings')} have a user or an item that training does not know: "

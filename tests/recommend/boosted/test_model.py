@@ -135,7 +135,7 @@ def test_users_and_items_without_ratings_are_known_by_their_features():
     assert np.corrcoef(predicted, like)[0, 1] > 0.5
     assert np.corrcoef(predicted, unlike)[0, 1] < -0.5
     plain = BoostedFactorization(side_features=False, **FAST).fit(train)
-    with pytest.raises(ValueError, match="items must be ids that training knows"):
+    with pytest.raises(ValueError, match="unknown items"):
         plain.predict(users, cold)
 
 

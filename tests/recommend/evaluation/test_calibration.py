@@ -36,7 +36,7 @@ def test_probabilities_agree_with_predictions(parts, target):
 def test_unknown_pairs(parts):
     train, _ = parts
     model = BoostedFactorization(5, random_state=0).fit(train)
-    with pytest.raises(ValueError, match="users must be ids that training knows"):
+    with pytest.raises(ValueError, match="unknown users"):
         model.predict_proba(999, 0)
     shares = [np.mean(train.values == level) for level in model.levels_]
     found = model.predict_proba([999, 0], [0, 0], unknown="mean")

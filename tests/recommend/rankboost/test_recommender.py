@@ -345,7 +345,7 @@ def test_errors_name_the_parameter(settings, error, words):
 def test_errors_name_the_argument():
     model = RankBoostRecommender(2).fit(world(0))
     for ask in (model.rules, model.fit_users, lambda user: model.explain(user, 0)):
-        with pytest.raises(ValueError, match=r"users must be ids that training knows, got .*99"):
+        with pytest.raises(ValueError, match=r"users.*99"):
             ask(99)
     with pytest.raises(ValueError, match="items must be"):
         model.explain(0, 99)

@@ -96,11 +96,11 @@ class EdgeTests(Setting):
             assert np.isfinite(model.predict("a3", "x0"))
             assert set(model.recommend("a3").ids) == set(ITEMS) - {"x2"}
             return
-        with pytest.raises(ValueError, match=r"users must be .* 'a3'"):
+        with pytest.raises(ValueError, match=r"users.* 'a3'"):
             model.predict("a3", "x0")
-        with pytest.raises(ValueError, match=r"users must be .* 'a3'"):
+        with pytest.raises(ValueError, match=r"users.* 'a3'"):
             model.recommend(["a0", "a3"])
-        with pytest.raises(ValueError, match=r"users must be .* 'a3'"):
+        with pytest.raises(ValueError, match=r"users.* 'a3'"):
             model.similar_users("a3")
         assert np.isnan(model.predict("a3", "x0", unknown="nan"))
         assert np.isfinite(model.predict("a3", "x0", unknown="mean"))
@@ -117,15 +117,15 @@ class EdgeTests(Setting):
             assert np.isfinite(model.predict("a0", "x2"))
             assert "x2" in model.recommend("a0", n=100).ids
             return
-        with pytest.raises(ValueError, match=r"items must be .* 'x2'"):
+        with pytest.raises(ValueError, match=r"items.* 'x2'"):
             model.predict("a0", "x2")
-        with pytest.raises(ValueError, match=r"items must be .* 'x2'"):
+        with pytest.raises(ValueError, match=r"items.* 'x2'"):
             model.similar_items("x2")
         assert np.isnan(model.predict("a0", "x2", unknown="nan"))
         assert np.isfinite(model.predict("a0", "x2", unknown="mean"))
         assert "x2" not in model.recommend("a0", n=100, exclude_seen=False).ids
         assert "x2" not in model.similar_items("x0", n=100).ids
-        with pytest.raises(ValueError, match=r"items must be known, but .*x2"):
+        with pytest.raises(ValueError, match=r"items.*x2"):
             model.fold_in({"new": {"x2": 5.0}})
 
     def test_users_without_ratings_come_back_from_a_file(self, tmp_path):

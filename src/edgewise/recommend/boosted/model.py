@@ -18,7 +18,7 @@ from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.file import Noted
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Near, Recommender, parameter
+from edgewise.recommend.base import Recommender
 from edgewise.recommend.boosted import joint, signs, training
 from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
@@ -33,6 +33,8 @@ from edgewise.recommend.boosted.rounds import (
 )
 from edgewise.recommend.content import has_features
 from edgewise.recommend.kernels.boosting import WIDTH
+from edgewise.recommend.model import Approximation
+from edgewise.recommend.parameters import parameter
 
 FACTORS = ("real", "signs")
 VOTES = ("real", "discrete")
@@ -224,13 +226,13 @@ class BoostedFactorization(Recommender):
     @property
     def _terms(self) -> tuple[Reals, Reals, Reals]:
         factors = self._factors
-        terms: tuple[Reals, Reals, Reals] = self._once("terms", factors.terms)
+        terms: tuple[Reals, Reals, Reals] = self._cached("terms", factors.terms)
         return terms
 
     @property
     def n_rounds_(self) -> int:
         """The number of rounds, without the constant."""
-        self._trained()
+        self._fitted_ratings()
         return max(0, len(self.kinds_) - 1)
 
     def predict(
@@ -249,7 +251,7 @@ class BoostedFactorization(Recommender):
             one number. Without levels the first three are the same.
         """
         if one_of("output", output, OUTPUTS) == "score":
-            user_places, item_places, known = self._found(users, items, unknown)
+            user_places, item_places, known = self._find_pairs(users, items, unknown)
             scores = np.full((len(known), self._levels.n_columns), np.nan)
             scores[known] = self._factors.pairs(user_places[known], item_places[known])
             return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -258,7 +260,7 @@ class BoostedFactorization(Recommender):
         def scorer(users: Indices, items: Indices) -> Reals:
             return convert(self._levels, self._factors.pairs(users, items))
 
-        return self._predicted(users, items, unknown, scorer)
+        return self._predict_pairs(users, items, unknown, scorer)
 
     def predict_proba(self, users: Any, items: Any, unknown: str = "raise") -> Reals:
         """Return the probability of each level of the ratings, for each pair of a user and an item.
@@ -286,10 +288,10 @@ class BoostedFactorization(Recommender):
         >>> model.predict_proba(3, [4, 5]).sum(axis=1)
         array([1., 1.])
         """
-        self._trained()
+        self._fitted_ratings()
         if self.target_ == "value":
             raise ValueError("predict_proba needs levels: fit with target='ordered'")
-        user_places, item_places, known = self._found(users, items, unknown)
+        user_places, item_places, known = self._find_pairs(users, items, unknown)
         found = np.full((len(known), len(self.levels_)), np.nan)
         if known.any():
             scores = self._factors.pairs(user_places[known], item_places[known])
@@ -302,7 +304,7 @@ class BoostedFactorization(Recommender):
 
     def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
         """Yield the predictions of the constant alone, and then after each round."""
-        user_places, item_places, known = self._found(users, items, unknown)
+        user_places, item_places, known = self._find_pairs(users, items, unknown)
         pair = user_places[known], item_places[known]
 
         def stages() -> Iterator[Reals]:
@@ -311,7 +313,7 @@ class BoostedFactorization(Recommender):
                 products = user_values[pair[0]].astype(np.float64) * item_values[pair[1]]
                 scores += products[:, None] * votes
                 rated = self._levels.expected(scores)
-                yield self._predicted(users, items, unknown, lambda *_, rated=rated: rated)
+                yield self._predict_pairs(users, items, unknown, lambda *_, rated=rated: rated)
 
         return stages()
 
@@ -331,7 +333,7 @@ class BoostedFactorization(Recommender):
         integer("n", n, 1)
         if self.target == "one_hot":
             raise ValueError("explain needs a target other than 'one_hot'")
-        users, items, _ = self._found(user, item, "raise")
+        users, items, _ = self._find_pairs(user, item, "raise")
         score, parts = _explanation(self, int(users[0]), int(items[0]))
         return PairExplanation(user, item, score, parts, n)
 
@@ -552,8 +554,8 @@ class BoostedFactorization(Recommender):
     @property
     def _factors(self) -> RoundFactors:
         """The factors of all rounds, made ready on first use."""
-        self._trained()
-        factors: RoundFactors = self._once("rounds", self._ready)
+        self._fitted_ratings()
+        factors: RoundFactors = self._cached("rounds", self._ready)
         return factors
 
     def _ready(self) -> RoundFactors:
@@ -576,7 +578,7 @@ class BoostedFactorization(Recommender):
             found[part] = self._levels.expected(self._factors.table(users[part]))
         return found
 
-    def _near_scores(self, users: Indices) -> Near:
+    def _approximate_scores(self, users: Indices) -> Approximation:
         levels = self._levels
         if levels.n_columns < 1 or levels.target == "one_hot":
             errors = np.full(len(users), _ROUNDING * np.abs(self.levels_).max())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals, Singles
-from edgewise.recommend.similarity import SINGLE, SLACK
+from edgewise.recommend.similarity import single_precision_error
 
 USERS, ITEMS, BOTH = 0, 1, 2
 """The kinds of rounds: values of users alone, of items alone, or a product of both."""
@@ -166,7 +166,7 @@ class RoundFactors:
             scores += own[:, None].astype(np.float32)
             scores += self.item_offsets[:, column].astype(np.float32)
             largest = abs(float(vote)) * longest * lengths + np.abs(own) + highest
-            yield scores, SINGLE * (len(votes) + SLACK) * largest
+            yield scores, single_precision_error(len(votes)) * largest
 
     @cached_property
     def _singles(self) -> tuple[Singles, float, float]:

@@ -11,7 +11,8 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.text import text_table
 from edgewise.metrics.classification import reliability
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
+from edgewise.recommend.base import UNKNOWN, Recommender
+from edgewise.recommend.model import check_ratings
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -24,7 +24,7 @@ from edgewise.metrics import (
 )
 from edgewise.metrics.ranks import TieGroups
 from edgewise.recommend.evaluation.users import Measured, UserSums
-from edgewise.recommend.lists import best_of
+from edgewise.recommend.lists import find_best
 
 if TYPE_CHECKING:
     from edgewise.recommend.evaluation.evaluator import Evaluator
@@ -47,7 +47,7 @@ def list_values(
     lists: list[Indices] = []
     for block, scores in users.blocks(everybody=longest > 0):
         if longest:
-            lists += [best_of(row, longest) for row in scores]
+            lists += [find_best(row, longest) for row in scores]
         items = users.relevant_items(block, scores)
         for one in ranked:
             value = items.by_position if one.base in _BY_POSITION else items.ranked
@@ -64,7 +64,7 @@ class _TestUsers:
         model, test = evaluator.model, evaluator.test
         self.n_items, self.seen = model.n_items_, model.ratings_.by_user
         users: Indices = np.unique(test.users).astype(np.intp)
-        known = model._known(evaluator.user_places[users], None)
+        known = model._are_known(evaluator.user_places[users], None)
         self.users = users[known] if evaluator.unknown == "nan" else users
         # Relevant test ratings, without pairs that were in training.
         pairs = self.seen.row_numbers * self.n_items + self.seen.others
@@ -87,7 +87,7 @@ class _TestUsers:
     def _scores(self, block: Indices) -> Reals:
         model = self.evaluator.model
         places = self.evaluator.user_places[block]
-        known = model._known(places, None)
+        known = model._are_known(places, None)
         scores = np.empty((len(block), self.n_items))
         if known.any():
             scores[known] = model._user_scores(places[known])

@@ -14,9 +14,10 @@ from edgewise.metrics import METRICS, Lists, Metric
 from edgewise.metrics import ratings as errors
 from edgewise.metrics.registry import get_metrics
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
+from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.catalog import list_values, mean_of
 from edgewise.recommend.evaluation.users import Measured, UserSums, UserValues
+from edgewise.recommend.model import check_ratings
 
 BEST, LEVEL = "_best", "_level"
 
@@ -169,16 +170,16 @@ class Evaluator:
         check_ratings("test", test)
         self.model, self.test = model, test
         self.unknown = one_of("unknown", unknown, UNKNOWN)
-        trained = model._trained()
+        trained = model._fitted_ratings()
         # Where the users and items of the test catalog are in the training catalog.
         self.user_places = trained.user_ids.find("users", test.user_ids.values)
         item_places = trained.item_ids.find("items", test.item_ids.values)
         self.users, self.items = self.user_places[test.users], item_places[test.items]
-        self.known = model._known(self.users, self.items)
+        self.known = model._are_known(self.users, self.items)
         if unknown == "raise":
             users, items = self._ids
-            model._require_known("users", users, self.users)
-            model._require_known("items", items, self.items)
+            model._check_known("users", users, self.users)
+            model._check_known("items", items, self.items)
 
     def values(self, metrics: Iterable[Metric], relevant: float | None) -> dict[str, float]:
         """Return the values of metrics by name, in their order."""
@@ -248,7 +249,7 @@ class Evaluator:
         model = self.model
         if model.predicts == "score":
             return self.predictions
-        found = model._predicted(*self._ids, self.unknown, model._pair_scores, clip=False)
+        found = model._predict_pairs(*self._ids, self.unknown, model._pair_scores, clip=False)
         return np.asarray(found)
 
     def _rating_error(self, metric: Metric) -> Measured:

@@ -87,7 +87,7 @@ def exposure(
     integer("k", k, 1)
     if not isinstance(model, Recommender):
         raise TypeError(f"model must be a recommender, got {type(model).__name__}")
-    ratings = model._trained()
+    ratings = model._fitted_ratings()
     names, codes = _groups(groups, ratings)
     lists = model.recommend(users, n=k)
     listed = ratings.item_ids.find("items", lists.ids)

@@ -12,11 +12,13 @@ from edgewise.common.checks import one_of, positive
 from edgewise.common.dtypes import Indices, Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Near, Recommender
+from edgewise.recommend.base import Recommender
 from edgewise.recommend.baselines import BiasedRecommender
 from edgewise.recommend.kernels import load_kernels
 from edgewise.recommend.kernels.factorization import pair_products
-from edgewise.recommend.similarity import SINGLE, SLACK
+from edgewise.recommend.model import Approximation
+from edgewise.recommend.similarity import single_precision_error
+from edgewise.recommend.updates import learn_rows, swap_sides
 
 SIDES = ("users", "items")
 
@@ -59,7 +61,7 @@ class SinglePrecision(NamedTuple):
             return None
         ones, others = (np.sqrt((rows**2).sum(axis=1)) for rows in (users, items))
         longest = others.max(initial=0.0)
-        errors = SINGLE * (users.shape[1] + SLACK) * ones * longest + _SMALL
+        errors = single_precision_error(users.shape[1]) * ones * longest + _SMALL
         return cls(users.astype(np.float32), items.astype(np.float32), errors)
 
 
@@ -153,24 +155,22 @@ class FactorModel(Recommender):
         """Return a row for each user or item, whose products are the scores."""
         return self.user_factors_ if side == "users" else self.item_factors_
 
-    def _near_scores(self, users: Indices) -> Near:
-        single = self._once("scores", lambda: SinglePrecision.of(*map(self._factors_of, SIDES)))
+    def _approximate_scores(self, users: Indices) -> Approximation:
+        single = self._cached("scores", lambda: SinglePrecision.of(*map(self._factors_of, SIDES)))
         if single is None:
-            return super()._near_scores(users)
+            return super()._approximate_scores(users)
         return single.users[users] @ single.items.T, single.errors[users]
 
     def _add_users(self, factors: Reals) -> None:
         self.user_factors_ = np.vstack([self.user_factors_, factors])
 
     def _fold_in_items(self, before: Ratings, now: Ratings, items: Indices) -> None:
-        from edgewise.recommend.updates import exchanged, learn_rows
-
         # Least squares do not tell users from items.
-        self._exchange_sides()
-        learn_rows(self, exchanged(before), exchanged(now), items)
-        self._exchange_sides()
+        self._swap_sides()
+        learn_rows(self, swap_sides(before), swap_sides(now), items)
+        self._swap_sides()
 
-    def _exchange_sides(self) -> None:
+    def _swap_sides(self) -> None:
         self.user_factors_, self.item_factors_ = self.item_factors_, self.user_factors_
 
     def _vectors(self, side: str) -> Reals:
@@ -180,8 +180,8 @@ class FactorModel(Recommender):
 class BiasedFactorModel(FactorModel, BiasedRecommender):
     """Base of factor models with biases: scores are ``intercept + b_i + c_j + U_i V_j'``."""
 
-    def _exchange_sides(self) -> None:
-        super()._exchange_sides()
+    def _swap_sides(self) -> None:
+        super()._swap_sides()
         self.user_biases_, self.item_biases_ = self.item_biases_, self.user_biases_
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:

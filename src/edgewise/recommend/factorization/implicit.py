@@ -14,13 +14,13 @@ from edgewise.common.fields import Value, finite
 from edgewise.common.threads import Threads
 from edgewise.model.file import Noted
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import parameter
 from edgewise.recommend.factorization.base import (
     FactorModel,
     ridge_solutions,
     ridge_visits,
     run_on_rows,
 )
+from edgewise.recommend.parameters import parameter
 
 SOLVERS = ("cg", "exact")
 

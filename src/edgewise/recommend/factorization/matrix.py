@@ -14,13 +14,13 @@ from edgewise.common.checks import flag, integer, not_negative, one_of, positive
 from edgewise.common.dtypes import Indices, Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import parameter
 from edgewise.recommend.factorization.base import (
     BiasedFactorModel,
     ridge_solutions,
     ridge_visits,
 )
 from edgewise.recommend.kernels import factorization as reference
+from edgewise.recommend.parameters import parameter
 
 # The solvers, with their default numbers of epochs and penalties. Short steps and a small penalty
 # do better than long ones and a large one; least squares have no steps, and need the penalty.

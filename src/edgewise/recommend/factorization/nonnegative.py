@@ -12,9 +12,9 @@ from edgewise.common.checks import integer, not_negative, one_of, threads, verbo
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import parameter
 from edgewise.recommend.factorization.base import FactorModel, run_on_rows
 from edgewise.recommend.kernels.factorization import pair_products
+from edgewise.recommend.parameters import parameter
 
 ENTRIES = ("observed", "all")
 

@@ -10,9 +10,9 @@ import numpy as np
 from edgewise.common.checks import integer, not_negative, positive, threads, verbosity
 from edgewise.common.dtypes import ROW, Indices, Reals, Rows
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import SEED, parameter
 from edgewise.recommend.factorization.base import FactorModel
 from edgewise.recommend.kernels.factorization import pair_products
+from edgewise.recommend.parameters import SEED, parameter
 
 # One step in NumPy takes as long as visiting this many entries.
 _VISITS_PER_STEP = 6000

@@ -9,8 +9,8 @@ from scipy import sparse
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import parameter
 from edgewise.recommend.factorization.base import BiasedFactorModel
+from edgewise.recommend.parameters import parameter
 
 FILLS = ("bias", "mean", "zero")
 _BIAS_EPOCHS = 15

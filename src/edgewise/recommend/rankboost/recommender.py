@@ -15,7 +15,8 @@ from edgewise.model import Contribution, PairExplanation, RankWording, ReadableR
 from edgewise.model.terms import StumpTerms, Terms
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entry_positions
-from edgewise.recommend.base import SEED, Recommender, parameter
+from edgewise.recommend.base import Recommender
+from edgewise.recommend.parameters import SEED, parameter
 from edgewise.recommend.per_user import MOST_ROUNDS, check_viewers, chosen_viewers
 from edgewise.recommend.rankboost import training
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, item_matrix
@@ -151,7 +152,7 @@ class RankBoostRecommender(Recommender):
     """
 
     predicts = "score"
-    fits_at_once = True
+    refits_on_update = True
     stored: ClassVar = {
         "viewers_": Array("viewers", np.intp, below="users"),
         "item_sums_": "items",
@@ -183,10 +184,10 @@ class RankBoostRecommender(Recommender):
         users : array-like of ids, one id, or None
             The users; None for all that are known.
         """
-        ratings = self._trained()
+        ratings = self._fitted_ratings()
         if users is None:
             users = ratings.user_ids.values[self.known_users_]
-        self._rankers_of(self._require(users).tolist())
+        self._rankers_of(self._known_indices("users", users).tolist())
         return self
 
     def rules(self, user: Any, n: int | None = 10) -> list[ReadableRule]:
@@ -202,7 +203,7 @@ class RankBoostRecommender(Recommender):
         """
         if n is not None:
             integer("n", n, 1)
-        terms = self._rankers_of([int(self._require(user)[0])])[0]
+        terms = self._rankers_of([int(self._known_indices("users", user)[0])])[0]
         listed = self._wording().rules(terms)
         weight = self.start_weight_
         if weight > 0 and len(terms):
@@ -230,7 +231,7 @@ class RankBoostRecommender(Recommender):
           +3.45  user 2: rated it 4
         """
         integer("n", n, 1)
-        place = int(self._require(user)[0])
+        place = int(self._known_indices("users", user)[0])
         row = int(self.ratings_.item_ids.require("items", item)[0])
         terms = self._rankers_of([place])[0]
         votes = self._wording().votes_for(terms, row)
@@ -288,13 +289,13 @@ class RankBoostRecommender(Recommender):
         rows = [self._row(*ranker) for ranker in zip(users.tolist(), rankers, strict=True)]
         return np.array(rows).reshape(len(users), self.n_items_)
 
-    def _means(self, users: Indices, items: Indices) -> Reals:
+    def _mean_scores(self, users: Indices, items: Indices) -> Reals:
         """Return scores of unknown pairs: an item's mean rating, a user's score of no item."""
         found = np.full(len(users), self.mean_)
-        known = self._known(None, items) & ~self._known(users, None)
+        known = self._are_known(None, items) & ~self._are_known(users, None)
         means = training.ItemMeans(self.item_sums_, self.item_counts_).without(training.NOBODY)
         found[known] = means[items[known]]
-        for at in np.flatnonzero(self._known(users, None)):
+        for at in np.flatnonzero(self._are_known(users, None)):
             user = int(users[at])
             terms = self._rankers_of([user])[0]
             begin = self._begin(user, terms)
@@ -317,12 +318,6 @@ class RankBoostRecommender(Recommender):
         self._rankers = rankers
 
     # How it is done.
-
-    def _require(self, users: Any) -> Indices:
-        """Return the indices of users that are known, or raise."""
-        places = self._places("users", users)
-        self._require_known("users", users, places)
-        return places
 
     def _wording(self) -> "ViewerWording":
         names = self.ratings_.user_ids.values

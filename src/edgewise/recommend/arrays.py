@@ -1,0 +1,45 @@
+"""Small computations on ratings that several recommenders share."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from edgewise.common.dtypes import Reals
+from edgewise.ratings import Grouped, Ratings
+
+# Tables are computed in blocks of at most this many numbers, which bounds the memory.
+_BLOCK = 1 << 20
+
+
+def iter_blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Yield slices of rows of `width` numbers each, as many per slice as fit into a block."""
+    size = max(1, _BLOCK // max(1, width))
+    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+
+
+def weights_of(ratings: Ratings | Grouped) -> Reals:
+    """Return the weights of ratings; 1 for each if they have none."""
+    return np.ones(len(ratings.values)) if ratings.weights is None else ratings.weights
+
+
+def optional_weights(ratings: Ratings | Grouped) -> Reals:
+    """Return the weights of ratings as kernels take them: an empty array if they have none."""
+    return np.zeros(0) if ratings.weights is None else ratings.weights
+
+
+def damped_means(
+    errors: Reals, rows: NDArray, weights: Reals | None, mass: Reals, damping: float
+) -> Reals:
+    """Return the mean error of each row with `damping` errors of 0 added; 0 for an empty row."""
+    sums = np.bincount(rows, errors if weights is None else errors * weights, len(mass))
+    return np.divide(sums, mass + damping, out=np.zeros(len(mass)), where=mass > 0)
+
+
+def center_ratings(matrix: Any, mean: float) -> Any:
+    """Return a sparse matrix minus `mean`; unchanged if all are equal, as in implicit feedback."""
+    if len(matrix.data) == 0 or (matrix.data == matrix.data[0]).all():
+        return matrix
+    return sparse.csr_array((matrix.data - mean, matrix.indices, matrix.indptr), matrix.shape)
