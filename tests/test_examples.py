@@ -45,8 +45,8 @@ def model(ratings):
 def test_all_models_are_in_one_table(night, ratings):
     found = night.compared(ratings.split(0.2, random_state=0), n_rounds=40)
     lines = str(found).split("\n")
-    assert len(found.models) == 5
-    assert sum(line.startswith(found.models) for line in lines) == 5
+    assert len(found.systems) == 5
+    assert sum(line.startswith(found.systems) for line in lines) == 5
     assert found.value("boosted factorization", "rmse") < found.value("mean and biases", "rmse")
 
 

@@ -39,7 +39,7 @@ ARGV = ["compare", "r.csv", "--algorithms", "bias,item-knn", "--set", "item-knn.
 
 def values_of(found, metrics):
     """Return the values as they are shown, of all models."""
-    return [[f"{found.value(model, name):.4f}" for name in metrics] for model in found.models]
+    return [[f"{found.value(model, name):.4f}" for name in metrics] for model in found.systems]
 
 
 def shown(text, n):
@@ -83,7 +83,7 @@ class TestTable:
         ratings = Ratings.from_frame(frame(), item_features=about)
         assert ratings.n_items == 16
         found = compare([model], ratings.folds(2, random_state=0), "rmse")
-        assert f"{found.table[0]['rmse']:.4f}" in out
+        assert f"{found.value(found.systems[0], 'rmse'):.4f}" in out
         assert "12 users, 16 items" in out  # one has features, and no rating
 
     def test_has_five_folds_and_the_usual_metrics(self, folder, success, capsys):

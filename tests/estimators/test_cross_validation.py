@@ -73,9 +73,10 @@ class TestCrossValidation:
 
     def test_says_what_it_found(self, found):
         assert str(found).startswith("20 queries in 4 folds\n")
-        frame = found.to_frame()
-        assert list(frame.index) == ["map", "ndcg@1", "ndcg@3", "disagreement"]
-        assert frame.loc["map", "fold 2"] == found.fold_means["map"][1]
+        frame = found.to_frame("pandas", intervals=True).set_index("fold")
+        assert list(frame.index) == ["all", "1", "2", "3", "4"]
+        assert frame.loc["2", "map"] == found.fold_means["map"][1]
+        assert tuple(frame.loc["all", ["map_low", "map_high"]]) == found.intervals["map"]
 
     @pytest.mark.parametrize("kind", ["frame", "sparse", "sizes", "folds", "weights"])
     def test_takes_all_that_fit_takes(self, kind, found):

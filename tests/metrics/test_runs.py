@@ -224,11 +224,13 @@ class TestEvaluations:
         values = alone.values["map"]
         half = 1.959964 * values.std(ddof=1) / math.sqrt(3)
         assert found.intervals["mine"]["map"] == pytest.approx((0, values.mean() + half))
-        frame = found.to_frame()
-        assert len(frame) == 6
-        assert frame.loc[3, ["run", "metric"]].tolist() == ["other", "map"]
-        assert frame.loc[3, "p_value"] == test.p_value
-        assert frame.loc[:2, "p_value"].isna().all()
+        frame = found.to_frame("pandas", intervals=True).set_index("run")
+        assert frame["map"].to_dict() == {name: found.means[name]["map"] for name in found.runs}
+        assert frame.loc["other", "map_p_value"] == test.p_value
+        assert np.isnan(frame.loc["mine", "map_difference"])
+        low, high = frame.loc["mine", ["map_low", "map_high"]]
+        assert found.intervals["mine"]["map"] == (low, high)
+        assert list(found.to_frame("polars").columns) == ["run", "map", "P@1", "P@2"]
 
     def test_compare_with_any_run(self):
         found = self.evaluation(metrics="map", baseline="other")

@@ -180,4 +180,4 @@ class Report:
         """Return the runs, compared with the first."""
         from edgewise.metrics import Evaluation
 
-        return Evaluation(self.runs, self.metrics, next(iter(self.runs)), random_state)
+        return Evaluation.of(self.runs, random_state=random_state)

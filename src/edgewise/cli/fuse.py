@@ -320,6 +320,6 @@ def _print(
         if learned:
             seen = {"training": " (which the fusion was trained on)"}.get(part, "")
             click.echo(f"{part} queries{seen}:")
-        click.echo(report.evaluation().table())
+        click.echo(report.evaluation().summary())
     if fusion is not None:
         common.print_rules(fusion, _TOP_RULES)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,15 @@ from sklearn.utils import _safe_indexing
 from edgewise.common.checks import integer, seed
 from edgewise.common.choices import DEFAULT_RANKING_METRICS
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import pluralize, text_table
+from edgewise.common.text import pluralize
 from edgewise.data import Table
 from edgewise.estimators.judgments import query_ids
 from edgewise.estimators.rank_fusion import RankFusion, grades_in, ranked_lists
 from edgewise.fusion import RankedLists
 from edgewise.metrics import Lists, ranking_metrics
 from edgewise.metrics.registry import first_metric
-from edgewise.metrics.significance import mean_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
+from edgewise.metrics.significance import UnitSums
+from edgewise.metrics.tables import MetricTable
 
 
 class QueryKFold(GroupKFold):
@@ -90,10 +88,12 @@ class CrossValidation:
     >>> qid, y = np.repeat(np.arange(40), 5), (X[:, 0] * X[:, 1] > 0.3).astype(int)
     >>> print(cross_validate(RankBoost(n_rounds=20), X, y, qid, cv=4, metrics="map,ndcg@1,3"))
     40 queries in 4 folds
-              mean    95% interval  fold 1  fold 2  fold 3  fold 4
-    map     0.9483  0.8934..1.0000  0.9667  1.0000  0.9958  0.8306
-    ndcg@1  0.9333  0.8674..0.9993  0.9500  1.0000  1.0000  0.7833
-    ndcg@3  0.9477  0.8913..1.0000  0.9775  1.0000  0.9883  0.8251
+    fold             map          ndcg@1          ndcg@3
+    all   0.9483 ±0.0549  0.9333 ±0.0660  0.9477 ±0.0564
+    1     0.9667 ±0.0499  0.9500 ±0.0980  0.9775 ±0.0361
+    2     1.0000 ±0.0000  1.0000 ±0.0000  1.0000 ±0.0000
+    3     0.9958 ±0.0082  1.0000 ±0.0000  0.9883 ±0.0230
+    4     0.8306 ±0.2038  0.7833 ±0.2287  0.8251 ±0.2114
     """
 
     values: dict[str, Reals]
@@ -102,47 +102,47 @@ class CrossValidation:
     models: list[Any]
 
     @property
+    def table(self) -> MetricTable:
+        """The means over all queries, with 95% intervals from their spread, and over each fold."""
+        queries = {"all": self.folds >= 0}
+        queries |= {str(fold + 1): self.folds == fold for fold in range(len(self.models))}
+        sums = {
+            name: {metric: UnitSums.of(values[rows]) for metric, values in self.values.items()}
+            for name, rows in queries.items()
+        }
+        return MetricTable(tuple(queries), tuple(self.values), sums, kind="fold")
+
+    @property
     def means(self) -> dict[str, float]:
         """The means over all queries, by metric."""
-        return {name: mean for name, (mean, _, _) in self._intervals.items()}
+        return self.table.means["all"]
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
         """The 95% intervals of the means, from the spread of the queries, by metric."""
-        return {name: (low, high) for name, (_, low, high) in self._intervals.items()}
+        return self.table.intervals["all"]
 
     @property
     def fold_means(self) -> dict[str, Reals]:
         """The means over the queries of each fold, by metric."""
-        n_folds = len(self.models)
+        table = self.table
         return {
-            name: np.array([np.nanmean(values[self.folds == fold]) for fold in range(n_folds)])
-            for name, values in self.values.items()
+            metric: np.array([table.value(fold, metric) for fold in table.systems[1:]])
+            for metric in table.metrics
         }
 
-    @property
-    def _intervals(self) -> dict[str, tuple[float, float, float]]:
-        return {name: mean_interval(values, 0.0, 1.0) for name, values in self.values.items()}
+    def to_frame(self, library: str | None = None, *, intervals: bool = False) -> Any:
+        """Return the table as a frame of `library`, "pandas" or "polars": a row for each fold.
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas DataFrame of means, intervals and means of the folds, by metric."""
-        import pandas as pd
-
-        rows = {
-            name: {"mean": mean, "low": low, "high": high}
-            | {f"fold {f}": one for f, one in enumerate(self.fold_means[name].tolist(), 1)}
-            for name, (mean, low, high) in self._intervals.items()
-        }
-        return pd.DataFrame.from_dict(rows, orient="index")
+        The first row is of all queries. With `intervals`, a metric such as "map" has columns
+        "map_low" and "map_high" too.
+        """
+        return self.table.to_frame(library, intervals=intervals)
 
     def __str__(self) -> str:
-        n_folds = len(self.models)
-        rows = [["", "mean", "95% interval", *(f"fold {f + 1}" for f in range(n_folds))]]
-        for name, (mean, low, high) in self._intervals.items():
-            cells = [f"{one:.4f}" for one in self.fold_means[name]]
-            rows.append([name, f"{mean:.4f}", f"{low:.4f}..{high:.4f}", *cells])
         queries = pluralize(len(self.folds), "queries")
-        return f"{queries} in {pluralize(n_folds, 'folds')}\n{text_table(rows)}"
+        heading = f"{queries} in {pluralize(len(self.models), 'folds')}"
+        return f"{heading}\n{self.table.text(intervals=True, stars=False)}"
 
 
 def cross_validate(

@@ -58,7 +58,9 @@ from edgewise.metrics.runs import (
     evaluate as evaluate,
     evaluate_run as evaluate_run,
 )
+from edgewise.metrics.tables import MetricTable as MetricTable
 from edgewise.metrics.significance import (
+    Difference as Difference,
     RandomizationResult as RandomizationResult,
     randomization_test as randomization_test,
 )

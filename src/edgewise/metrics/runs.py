@@ -1,7 +1,7 @@
 """TREC runs against relevance judgments, by the conventions of trec_eval."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -19,17 +19,14 @@ from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import get_metrics
 from edgewise.metrics.significance import (
     RandomizationResult,
+    UnitSums,
     mean_interval,
     randomization_test,
 )
+from edgewise.metrics.tables import MetricTable
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from edgewise.io import Qrels, Run
-
-# Means that are equal in exact arithmetic differ by rounding.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,16 +137,16 @@ def evaluate_run(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(MetricTable):
     """Several runs by several metrics, with intervals and tests; print it to read it.
 
     Attributes
     ----------
+    systems, metrics : tuple of str
+        The names of the runs and of the metrics.
     runs : dict of str to RunEvaluation
         The values of each run, by name.
-    metrics : list of str
-        The names of the metrics.
     baseline : str
         The run that the others are compared with.
     random_state : int
@@ -157,19 +154,24 @@ class Evaluation:
     """
 
     runs: dict[str, RunEvaluation]
-    metrics: list[str]
     baseline: str
     random_state: Any = 0
 
-    @property
-    def means(self) -> dict[str, dict[str, float]]:
-        """The means over the judged queries, by run and metric."""
-        return {name: one.means for name, one in self.runs.items()}
+    kind: str = field(default="run", kw_only=True)
 
-    @property
-    def intervals(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """The 95% intervals of the means, from the spread of the queries, by run and metric."""
-        return {name: one.intervals for name, one in self.runs.items()}
+    @classmethod
+    def of(
+        cls, runs: dict[str, RunEvaluation], baseline: str | None = None, random_state: Any = 0
+    ) -> "Evaluation":
+        """Return the evaluations of runs by the same metrics, compared with one of them."""
+        first = next(iter(runs)) if baseline is None else baseline
+        if first not in runs:
+            raise ValueError(f"baseline must be one of {', '.join(map(repr, runs))}, got {first!r}")
+        sums = {
+            name: {metric: UnitSums.of(values) for metric, values in run.values.items()}
+            for name, run in runs.items()
+        }
+        return cls(tuple(runs), tuple(runs[first].values), sums, runs, first, random_state)
 
     @cached_property
     def tests(self) -> dict[str, dict[str, RandomizationResult]]:
@@ -178,64 +180,43 @@ class Evaluation:
         return {
             name: {
                 metric: randomization_test(values, base[metric], random_state=self.random_state)
-                for metric, values in one.values.items()
+                for metric, values in run.values.items()
             }
-            for name, one in self.runs.items()
+            for name, run in self.runs.items()
             if name != self.baseline
         }
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas DataFrame with a row for each run and metric."""
-        import pandas as pd
-
-        rows = []
-        for name, one in self.runs.items():
-            for metric, (low, high) in one.intervals.items():
-                test = self.tests.get(name, {}).get(metric)
-                rows.append(
-                    {
-                        "run": name,
-                        "metric": metric,
-                        "mean": one.means[metric],
-                        "low": low,
-                        "high": high,
-                        "difference": np.nan if test is None else test.mean_difference,
-                        "p_value": np.nan if test is None else test.p_value,
-                    }
-                )
-        return pd.DataFrame(rows)
+    def columns(self, intervals: bool = False) -> dict[str, list[Any]]:
+        """Return the columns of :meth:`to_frame`; with `intervals`, those of the tests too."""
+        columns = super().columns(intervals)
+        for metric in self.metrics if intervals and self.tests else ():
+            tests = [self.tests.get(name, {}).get(metric) for name in self.runs]
+            columns[f"{metric}_difference"] = [t.mean_difference if t else np.nan for t in tests]
+            columns[f"{metric}_p_value"] = [t.p_value if t else np.nan for t in tests]
+        return columns
 
     def __str__(self) -> str:
-        parts = [self.table(), self._intervals()]
-        return "\n\n".join([*parts, self._tests()] if len(self.runs) > 1 else parts)
+        tables = [self.summary(), self._interval_table()]
+        return "\n\n".join([*tables, self._test_table()] if len(self.runs) > 1 else tables)
 
-    def table(self, notes: Mapping[str, str] | None = None) -> str:
-        """Return the means as text, the best of each metric with a star; `notes` follow names."""
+    def summary(self) -> str:
+        """Return the number of judged queries and the means as text."""
         first = next(iter(self.runs.values()))
         judged = pluralize(len(first.queries), "judged queries")
         if first.n_without_relevant:
             judged += f", {first.n_without_relevant} of them without a relevant document"
-        means = {name: list(found.values()) for name, found in self.means.items()}
-        best = [max(column) - _ROUNDING for column in zip(*means.values(), strict=True)]
-        rows = [["run", *(f"{name} " for name in self.metrics)]]
-        for name, row in means.items():
-            cells = [
-                f"{value:.4f}{'*' if len(means) > 1 and value >= top else ' '}"
-                for value, top in zip(row, best, strict=True)
-            ]
-            rows.append([name + (notes or {}).get(name, ""), *cells])
-        return f"{judged}\n{text_table(rows)}"
+        return f"{judged}\n{self.text()}"
 
-    def _intervals(self) -> str:
+    def _interval_table(self) -> str:
         rows = [["95% interval", *self.metrics]]
-        for name, found in self.intervals.items():
-            rows.append([name, *(f"{low:.4f}..{high:.4f}" for low, high in found.values())])
+        for name, intervals in self.intervals.items():
+            rows.append([name, *(f"{low:.4f}..{high:.4f}" for low, high in intervals.values())])
         return text_table(rows)
 
-    def _tests(self) -> str:
+    def _test_table(self) -> str:
         rows = [[f"against {self.baseline}", *self.metrics]]
-        for name, found in self.tests.items():
-            cells = (f"{one.mean_difference:+.4f} ({one.p_value:.4f})" for one in found.values())
+        for name, tests in self.tests.items():
+            cells = (f"{test.mean_difference:+.4f} ({test.p_value:.4f})" for test in tests.values())
             rows.append([name, *cells])
         return text_table(rows)
 
@@ -295,16 +276,13 @@ def evaluate(
     named = runs if isinstance(runs, Mapping) and not _is_nested(runs) else {"run": runs}
     if not named:
         raise ValueError("runs must have at least one run, got none")
-    first = next(iter(named)) if baseline is None else baseline
-    if first not in named:
-        raise ValueError(f"baseline must be one of {', '.join(map(repr, named))}, got {first!r}")
-    found = {}
+    evaluations = {}
     for name, run in named.items():
         try:
-            found[str(name)] = evaluate_run(judged, as_run(run), chosen, gain=gain, ties=ties)
+            evaluations[str(name)] = evaluate_run(judged, as_run(run), chosen, gain=gain, ties=ties)
         except ValueError as error:
             raise ValueError(f"runs[{name!r}]: {error}") from error
-    return Evaluation(found, chosen, str(first), random_state)
+    return Evaluation.of(evaluations, baseline, random_state)
 
 
 def _is_nested(given: Mapping[Any, Any]) -> bool:

@@ -1,10 +1,12 @@
-"""The interval of a mean over queries, and the paired randomization test of two rankers."""
+"""Intervals of means and proportions, and paired tests of two systems."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import integer, numbers, seed
 from edgewise.common.dtypes import Reals
@@ -46,6 +48,96 @@ def proportion_interval(share: float, n: float) -> tuple[float, float]:
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitSums:
+    """A metric as a ratio of sums over units, queries or users: `sums` by `masses`.
+
+    With `root` it is the square root of the ratio. A mean over units has masses of 1; an error over
+    ratings has each user's number of ratings. The mass of a unit without a value is 0.
+    """
+
+    sums: Reals
+    masses: Reals
+    root: bool = False
+
+    @classmethod
+    def of(cls, values: Reals) -> "UnitSums":
+        """Return the sums of a mean of values, NaN where undefined."""
+        defined = ~np.isnan(values)
+        return cls(np.where(defined, values, 0.0), defined.astype(np.float64))
+
+    @classmethod
+    def merge(cls, samples: Sequence[tuple[NDArray[Any], "UnitSums"]]) -> "UnitSums":
+        """Return the sums of several tests, given with the ids of their units, by id."""
+        ids, index = np.unique(np.concatenate([ids for ids, _ in samples]), return_inverse=True)
+        sums, masses = (
+            np.bincount(index, np.concatenate(arrays), len(ids)).astype(np.float64)
+            for arrays in ([each.sums for _, each in samples], [each.masses for _, each in samples])
+        )
+        return cls(sums, masses, samples[0][1].root)
+
+    @property
+    def value(self) -> float:
+        """The metric over all units; NaN if no unit has a value."""
+        total = float(self.masses.sum())
+        ratio = float(self.sums.sum()) / total if total else math.nan
+        return math.sqrt(ratio) if self.root else ratio
+
+    @property
+    def values(self) -> Reals:
+        """The metric of each unit alone; NaN where it is undefined."""
+        means = np.full(len(self.sums), np.nan)
+        np.divide(self.sums, self.masses, out=means, where=self.masses > 0)
+        return np.sqrt(means) if self.root else means
+
+    @property
+    def influence(self) -> Reals:
+        """How much each unit moves the metric, to first order; their mean is 0.
+
+        The ratio R = sum of s / sum of m moves by (s_u - R m_u) / mean(m), and its root by that
+        over 2 sqrt(R): the delta method, with units as what is drawn.
+        """
+        counted = self.masses > 0
+        total, n = self.masses.sum(), int(counted.sum())
+        if n == 0:
+            return np.zeros(len(self.sums))
+        ratio = float(self.sums.sum() / total)
+        moved = (self.sums - ratio * self.masses) * (n / total)
+        return moved / (2.0 * math.sqrt(ratio)) if self.root and ratio > 0 else moved
+
+    def standard_error(self, other: "UnitSums | None" = None) -> float:
+        """Return the standard error of the metric, or of its difference from another's."""
+        counted, moved = self.masses > 0, self.influence
+        if other is not None:
+            counted, moved = counted | (other.masses > 0), moved - other.influence
+        n = int(counted.sum())
+        return math.sqrt(float(moved @ moved) / (n - 1) / n) if n > 1 else math.nan
+
+
+class Difference(NamedTuple):
+    """The difference of two systems, its 95% interval, and a two-sided p-value.
+
+    Examples
+    --------
+    >>> Difference.of(0.05, standard_error=0.02).p_value < 0.05
+    True
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+    @classmethod
+    def of(cls, value: float, standard_error: float) -> "Difference":
+        """Return a difference with its interval and p-value."""
+        if math.isnan(standard_error) or math.isnan(value):
+            return cls(value, math.nan, math.nan, math.nan)
+        size = abs(value) / standard_error if standard_error > 0 else math.inf if value else 0.0
+        half = Z95 * standard_error
+        return cls(value, value - half, value + half, math.erfc(size / math.sqrt(2.0)))
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ def report_recommender(
             n_users = _MAX_USERS
             drawn = np.random.default_rng(0).choice(users, n_users, replace=False)
             sample = Evaluator(model, test.take(np.isin(test.users, drawn)), "mean")
-        values = evaluator.measured(recommender_metrics(list(_ERRORS), 10), None)
-        values |= sample.measured(recommender_metrics(list(_LIST_METRICS), 10), None)
+        values = evaluator.measure(recommender_metrics(list(_ERRORS), 10), None)
+        values |= sample.measure(recommender_metrics(list(_LIST_METRICS), 10), None)
         spans = {name: (value.value, value.half_interval) for name, value in values.items()}
         known = sample.user_places[np.unique(sample.test.users)]
         known = known[model._are_known(known, None)]

@@ -16,7 +16,7 @@ from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.catalog import defined_mean
 from edgewise.recommend.evaluation.comparison import (
-    Run,
+    FoldResult,
     check_models,
     evaluate_on_splits,
     splits_of,
@@ -130,13 +130,13 @@ class RecommenderSearch(BaseEstimator):
         metric: Metric,
         start: float,
         rng: np.random.Generator,
-    ) -> list[list[Run]]:
+    ) -> list[list[FoldResult]]:
         """Return what each candidate has on each split; nothing for those without time."""
         settings = (metric,), self.relevant, self.unknown, self.verbose
         if self.time_limit is None:
             return evaluate_on_splits("param_grid", models, splits, *settings)
         check_models("param_grid", models)
-        runs: list[list[Run]] = [[] for _ in models]
+        runs: list[list[FoldResult]] = [[] for _ in models]
         parts, n_parts = list(splits[0]), splits[1]
         for n_tried, place in enumerate(rng.permutation(len(models)).tolist()):
             spent = time.monotonic() - start
@@ -202,7 +202,7 @@ class RecommenderSearch(BaseEstimator):
 
 
 def _results(
-    candidates: list[dict[str, Any]], runs: list[list[Run]], metric: Metric
+    candidates: list[dict[str, Any]], runs: list[list[FoldResult]], metric: Metric
 ) -> list[dict[str, Any]]:
     """Return one row per candidate, with its rank."""
     values = [np.array([run.values[metric.name] for run in each]) for each in runs]

@@ -47,7 +47,7 @@ def test_values_are_those_of_single_evaluations():
         alone = evaluate(BiasBaseline().fit(train), test, ["rmse", "ndcg"], k=5)
         for name, value in alone.items():
             assert found.folds_["bias"][name][place] == value
-    assert found.table[0]["rmse"] == pytest.approx(found.folds_["bias"]["rmse"].mean())
+    assert found.value("bias", "rmse") == pytest.approx(found.folds_["bias"]["rmse"].mean())
     assert found.metrics == ("rmse", "ndcg@5")
     assert found.n_folds == 3
 
@@ -115,7 +115,7 @@ def test_the_best_model():
     assert found.best("rmse") == "better"
     assert (
         found.best("auc")
-        == found.models[int(np.argmax([found.value(name, "auc") for name in models]))]
+        == found.systems[int(np.argmax([found.value(name, "auc") for name in models]))]
     )
     assert found.best("fit_s") in models
     assert np.isnan(found.value("scores", "rmse"))
@@ -130,7 +130,7 @@ def test_times_are_there():
     found = compare([BiasBaseline()], ratings(), "rmse", n_folds=2)
     for name in ("fit_s", "fit_cpu_s", "predict_s", "predict_cpu_s"):
         assert (found.folds_["BiasBaseline"][name] >= 0).all()
-        assert found.table[0][name] == np.median(found.folds_["BiasBaseline"][name])
+        assert found.value("BiasBaseline", name) == np.median(found.folds_["BiasBaseline"][name])
 
 
 def test_one_table_is_printed():
@@ -150,7 +150,7 @@ def test_one_table_is_printed():
     }
     outputs = {"first": {"mae_best": "level"}, "the second": {"mae_best": "expected"}}
     metrics = ("rmse", "mae_best", "ndcg@10")
-    printed = str(RecommenderComparison(("first", "the second"), metrics, folds, outputs))
+    printed = str(RecommenderComparison(("first", "the second"), metrics, {}, folds, outputs))
     assert printed.split("\n") == [
         "                        mae      ndcg     fit",
         "model         rmse     best       @10       s",
@@ -171,7 +171,7 @@ def test_frames(library):
 
 def test_names_of_models():
     listed = [Constant(2.0), ("named", Constant(3.0)), Constant(4.0)]
-    assert compare(listed, ratings(), "rmse", n_folds=2).models == (
+    assert compare(listed, ratings(), "rmse", n_folds=2).systems == (
         "Constant",
         "named",
         "Constant 2",

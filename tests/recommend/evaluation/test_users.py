@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from edgewise import BiasBaseline, ItemKNN, Popularity, Ratings
+from edgewise.metrics.significance import UnitSums
 from edgewise.recommend import compare, evaluate
-from edgewise.recommend.evaluation.users import UserSums
 
 
 def ratings(n_users=30, n_items=20, seed=0):
@@ -60,7 +60,7 @@ def test_intervals_are_those_of_users_drawn_again(root):
     rng = np.random.default_rng(1)
     masses = rng.integers(0, 30, 200).astype(float)
     sums = rng.gamma(2.0, 1.0, 200) * masses
-    found = UserSums(sums, masses, root).standard_error()
+    found = UnitSums(sums, masses, root).standard_error()
     counted = np.flatnonzero(masses)
     drawn = rng.choice(counted, (4000, len(counted)))
     values = sums[drawn].sum(axis=1) / masses[drawn].sum(axis=1)
@@ -71,8 +71,8 @@ def test_the_interval_of_a_mean_is_the_usual_one():
     values = np.array([0.1, 0.5, np.nan, 0.9, 0.3])
     defined = values[~np.isnan(values)]
     expected = defined.std(ddof=1) / np.sqrt(len(defined))
-    assert UserSums.of(values).standard_error() == pytest.approx(expected, rel=1e-12)
-    assert np.isnan(UserSums.of(values[:1]).standard_error())
+    assert UnitSums.of(values).standard_error() == pytest.approx(expected, rel=1e-12)
+    assert np.isnan(UnitSums.of(values[:1]).standard_error())
 
 
 def test_folds_of_a_user_count_together():
@@ -92,7 +92,7 @@ def test_folds_of_a_user_count_together():
         users.append(test.users)
     users = np.concatenate(users)
     sums, sizes = np.bincount(users, np.concatenate(errors)), np.bincount(users)
-    expected = UserSums(sums, sizes.astype(float)).standard_error()
+    expected = UnitSums(sums, sizes.astype(float)).standard_error()
     value, low, high = found.interval("bias", "mae")
     assert value == found.value("bias", "mae")
     assert (high - low) / 2 == pytest.approx(1.959964 * expected, rel=1e-9)
@@ -124,7 +124,7 @@ def test_differences_of_equal_models_are_rarely_significant():
     values = rng.normal(size=(300, 2, 60)) + rng.normal(size=(300, 1, 60))
     sure = 0
     for one, two in values:
-        error = UserSums.of(one).standard_error(UserSums.of(two))
+        error = UnitSums.of(one).standard_error(UnitSums.of(two))
         sure += abs(one.mean() - two.mean()) > 1.959964 * error
     assert 4 <= sure <= 30  # of 300, about one in twenty
 

@@ -1,10 +1,10 @@
 """Evaluation of recommenders: one model on test ratings, or many over folds in one table."""
 
+from edgewise.metrics.significance import Difference
 from edgewise.recommend.evaluation.calibration import LevelCalibration, calibration
 from edgewise.recommend.evaluation.comparison import RecommenderComparison, compare
-from edgewise.recommend.evaluation.evaluator import evaluate
+from edgewise.recommend.evaluation.evaluator import UserValues, evaluate
 from edgewise.recommend.evaluation.exposure import GroupExposure, exposure
-from edgewise.recommend.evaluation.users import Difference, UserValues
 
 __all__ = [
     "Difference",

@@ -4,10 +4,11 @@ For the usual metrics only the positions of relevant items are counted. Any othe
 registry ranks every item of every list: the same values in ten times the time.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from edgewise.metrics import (
     novelty,
 )
 from edgewise.metrics.ranks import TieGroups
-from edgewise.recommend.evaluation.users import Measured, UserSums
+from edgewise.metrics.significance import Z95, UnitSums
 from edgewise.recommend.lists import find_best
 
 if TYPE_CHECKING:
@@ -35,9 +36,21 @@ _BY_POSITION = ("ndcg", "precision", "recall", "hit_rate", "success", "map", "mr
 _ENTRIES = 1 << 21
 
 
+class MetricValue(NamedTuple):
+    """The value of a metric, and where it has one its sums over users."""
+
+    value: float
+    sums: UnitSums | None = None
+
+    @property
+    def half_interval(self) -> float:
+        """Half the 95% interval; NaN where there is none."""
+        return math.nan if self.sums is None else Z95 * self.sums.standard_error()
+
+
 def list_values(
     evaluator: "Evaluator", metrics: list[Metric], relevant: float
-) -> dict[str, Measured]:
+) -> dict[str, MetricValue]:
     """Return metrics of the lists that the model recommends to the users of the test, by name."""
     users = _TestUsers(evaluator, relevant)
     ranked = [one for one in metrics if one.kind == "ranking"]
@@ -251,23 +264,23 @@ def defined_mean(values: Reals) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def mean_of(values: Reals) -> Measured:
+def mean_of(values: Reals) -> MetricValue:
     """Return the mean over users of values; NaN is left out."""
-    return Measured(defined_mean(values), UserSums.of(values))
+    return MetricValue(defined_mean(values), UnitSums.of(values))
 
 
 def _list_value(
     metric: Metric, evaluator: "Evaluator", users: Indices, lists: list[Indices]
-) -> Measured:
+) -> MetricValue:
     """Return a metric of the lists of users, by test index; NaN if nothing is recommended."""
     ratings = evaluator.model.ratings_
     cut = [one[: metric.k] for one in lists]
     longest = max(map(len, cut), default=0)
     if longest == 0 or (metric.base == "diversity" and longest < 2):
-        return Measured(float("nan"))
+        return MetricValue(float("nan"))
     if metric.base in ("catalog_coverage", "gini"):
         of_all = gini if metric.base == "gini" else catalog_coverage
-        return Measured(of_all(cut, ratings.n_items))
+        return MetricValue(of_all(cut, ratings.n_items))
     if metric.base == "diversity":
         each = diversity(cut, ratings.csr().T.tocsr(), per_list=True)
     else:

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from edgewise.common.checks import flag, integer, one_of
+from edgewise.common.checks import integer, one_of
 from edgewise.common.choices import COMPARE_BY
 from edgewise.common.compiled import compiling
 from edgewise.common.dtypes import Reals
 from edgewise.common.progress import progress
-from edgewise.common.text import pluralize, text_table
+from edgewise.common.text import pluralize
 from edgewise.metrics import METRICS, Metric
-from edgewise.metrics.significance import Z95
+from edgewise.metrics.significance import UnitSums
+from edgewise.metrics.tables import MetricTable
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.catalog import defined_mean
@@ -31,7 +32,6 @@ from edgewise.recommend.evaluation.evaluator import (
     output_variants,
     recommender_metrics,
 )
-from edgewise.recommend.evaluation.users import Difference, UserSums, difference, pooled
 
 TIMES = ("fit_s", "fit_cpu_s", "predict_s", "predict_cpu_s")
 """The names of times in results, in seconds: wall-clock time, and CPU time of all threads."""
@@ -41,10 +41,7 @@ COLUMNS = tuple(
 )
 """The metrics that a comparison shows by default: the best of ratings and levels, and the rest."""
 
-_SHOWN_TIMES = ("fit_s", "predict_s")
-
-# A printed table continues below once it is wider than this.
-_WIDTH = 120
+_PRINTED_TIMES = ("fit_s", "predict_s")
 
 
 def compare(
@@ -108,8 +105,7 @@ def compare(
     labeled = [(repr(name), model) for name, model in named.items()]
     splits = splits_of(ratings, n_folds, random_state, by=by)
     runs = evaluate_on_splits("models", labeled, splits, needed, relevant, unknown, verbose)
-    names = tuple(metric.name for metric in chosen)
-    return RecommenderComparison(tuple(named), names, *_gathered(named, runs, chosen))
+    return _build_comparison(named, runs, chosen)
 
 
 def _named_models(models: Any) -> dict[str, Recommender]:
@@ -140,7 +136,7 @@ def _named_models(models: Any) -> dict[str, Recommender]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecommenderComparison:
+class RecommenderComparison(MetricTable):
     """The result of :func:`compare`; ``print`` it for a table.
 
     Values are means over the folds in which they are defined; times, in seconds, are medians, and
@@ -150,225 +146,116 @@ class RecommenderComparison:
 
     Attributes
     ----------
-    models, metrics : tuples of str
+    systems, metrics : tuples of str
         The names of the models and the metrics.
+    sums : dict of str to dict of str to UnitSums
+        For each model and metric, its sums over users, from which intervals come; the folds' sums
+        of a user are added up. Metrics of all lists together, "catalog_coverage" and "gini", have
+        none.
     folds_ : dict of str to dict of str to float array
         For each model and metric, the values of the folds; also the times "fit_s", "fit_cpu_s",
         "predict_s" and "predict_cpu_s". CPU times add up all threads.
     outputs_ : dict of str to dict of str to str
         For each model and metric such as "mae_best", the output in use: "expected" or "level".
-    users_ : dict of str to dict of str to UserSums
-        For each model and metric, its sums over users, from which intervals come. Metrics of all
-        lists together, "catalog_coverage" and "gini", have none.
 
     Examples
     --------
     >>> import numpy as np
     >>> folds = {"one": {"rmse": np.array([1.0, 0.8])}, "two": {"rmse": np.array([0.9, 0.8])}}
-    >>> print(RecommenderComparison(("one", "two"), ("rmse",), folds, {"one": {}, "two": {}}))
+    >>> print(RecommenderComparison(("one", "two"), ("rmse",), {}, folds))
     model    rmse
     one    0.9000
     two    0.8500*
     mean of 2 folds; * best
     """
 
-    models: tuple[str, ...]
-    metrics: tuple[str, ...]
     folds_: dict[str, dict[str, Reals]]
-    outputs_: dict[str, dict[str, str]]
-    users_: dict[str, dict[str, UserSums]] = field(default_factory=dict)
+    outputs_: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    kind: str = field(default="model", kw_only=True)
 
     @property
     def n_folds(self) -> int:
         """The number of folds."""
-        return len(next(iter(self.folds_[self.models[0]].values())))
+        return len(next(iter(self.folds_[self.systems[0]].values())))
 
     @property
-    def table(self) -> list[dict[str, Any]]:
-        """One row per model: "model", then the metrics and times by name."""
-        names = (*self.metrics, *self._times)
-        return [
-            {"model": model} | {name: self.value(model, name) for name in names}
-            for model in self.models
-        ]
+    def _columns(self) -> tuple[str, ...]:
+        return (*self.metrics, *self._times)
 
-    def value(self, model: str, metric: str) -> float:
+    def value(self, system: str, metric: str) -> float:
         """Return the mean of a metric, or the median of a time, of a model."""
-        one_of("metric", metric, [*self.metrics, *self._times])
-        values = self.folds_[one_of("model", model, self.models)][metric]
+        one_of("metric", metric, self._columns)
+        values = self.folds_[one_of("model", system, self.systems)][metric]
         return float(np.median(values)) if metric in TIMES else defined_mean(values)
 
-    def interval(self, model: str, metric: str) -> tuple[float, float, float]:
-        """Return the value of a metric and its 95% interval; NaN where it has none.
-
-        Users are what varies: the interval is what other users of the same kind would give, by the
-        spread of the values over users (of errors over ratings, by the delta method). The folds'
-        values of a user are taken together.
-        """
-        value, half = self.value(model, metric), Z95 * self._standard_error(model, metric)
-        return value, value - half, value + half
-
-    def difference(self, model: str, other: str, metric: str) -> Difference:
-        """Return how far two models are apart, with a 95% interval and a p-value.
-
-        The test is paired: both models are tested on the same users, and users that are difficult
-        for both do not count. The p-value is two-sided, from the normal distribution.
-        """
-        value = self.value(model, metric) - self.value(other, metric)
-        return difference(value, self._standard_error(model, metric, other))
-
-    def _standard_error(self, model: str, metric: str, other: str | None = None) -> float:
-        sums = [self.users_.get(one, {}).get(metric) for one in (model, other or model)]
-        if sums[0] is None or sums[1] is None:
-            return np.nan
-        return sums[0].standard_error(None if other is None else sums[1])
-
-    def best(self, metric: str) -> str:
-        """Return the model with the best value of a metric or time; ties go to the first."""
-        values = np.array([self.value(model, metric) for model in self.models])
-        if np.isnan(values).all():
-            raise ValueError(f"metric {metric!r} is defined for none of the models")
-        place = np.nanargmax(values) if larger_is_better(metric) else np.nanargmin(values)
-        return self.models[int(place)]
+    def _larger_is_better(self, metric: str) -> bool:
+        return metric not in TIMES and super()._larger_is_better(metric)
 
     @property
     def _times(self) -> list[str]:
-        return [name for name in TIMES if name in self.folds_[self.models[0]]]
+        return [name for name in TIMES if name in self.folds_[self.systems[0]]]
 
-    def to_frame(self, library: str | None = None, *, intervals: bool = False) -> Any:
-        """Return :attr:`table` as a frame of `library`, "pandas" or "polars"; None takes either.
+    @property
+    def _printed_columns(self) -> tuple[str, ...]:
+        return (*self.metrics, *(name for name in _PRINTED_TIMES if name in self._times))
 
-        With `intervals`, metrics such as "rmse" have columns "rmse_low" and "rmse_high" too.
-        """
-        from edgewise.io.frames import frame_library
+    def _title(self, name: str) -> list[str]:
+        return name.replace("@", "_@").split("_")
 
-        return frame_library(library).DataFrame(self.columns(flag("intervals", intervals)))
-
-    def columns(self, intervals: bool = False) -> dict[str, list[Any]]:
-        """Return the columns of :meth:`to_frame`."""
-        rows = self.table
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
-        if intervals:
-            for name in self.metrics:
-                ends = [self.interval(model, name)[1:] for model in self.models]
-                columns[f"{name}_low"], columns[f"{name}_high"] = (
-                    list(end) for end in zip(*ends, strict=True)
-                )
-        return columns
+    def _mark(self, system: str, name: str) -> str:
+        return "L" if self.outputs_.get(system, {}).get(name) == "level" else ""
 
     def __repr__(self) -> str:
-        sizes = {"models": len(self.models), "metrics": len(self.metrics), "folds": self.n_folds}
-        parts = ", ".join(pluralize(size, what) for what, size in sizes.items())
-        return f"RecommenderComparison({parts})"
+        sizes = {"models": len(self.systems), "metrics": len(self.metrics), "folds": self.n_folds}
+        counts = ", ".join(pluralize(size, what) for what, size in sizes.items())
+        return f"RecommenderComparison({counts})"
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def text(self, intervals: bool = False) -> str:
-        """Return the printed table; with `intervals`, values have half their 95% interval.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from edgewise.recommend.evaluation.users import UserSums
-        >>> values = np.array([0.2, 0.4, 0.6, 0.4])
-        >>> folds = {"one": {"recall@5": np.array([values.mean()])}}
-        >>> sums = {"one": {"recall@5": UserSums.of(values)}}
-        >>> found = RecommenderComparison(("one",), ("recall@5",), folds, {"one": {}}, sums)
-        >>> print(found.text(intervals=True))
-                       recall
-        model              @5
-        one    0.4000 ±0.1600*
-        1 fold; * best; ± 95% interval over users
-        """
-        shown = [*self.metrics, *(name for name in _SHOWN_TIMES if name in self._times)]
-        height = max(len(_title(name)) for name in shown)
-        names = [*[""] * (height - 1), "model", *self.models]
-        table = _wrapped(names, [self._column(name, height, intervals) for name in shown])
-        return f"{table}\n{self._note()}" + "; ± 95% interval over users" * intervals
-
-    def _column(self, name: str, height: int, intervals: bool) -> list[str]:
-        """Return the lines of the title and the cells, with numbers that end at the same place."""
-        values = np.array([self.value(model, name) for model in self.models])
-        top = np.nan
-        if not np.isnan(values).all():
-            top = np.nanmax(values) if larger_is_better(name) else np.nanmin(values)
-        digits = 3 if name in TIMES else 4
-        marks = [
-            ("L" if self.outputs_[model].get(name) == "level" else "") + "*" * bool(value == top)
-            for model, value in zip(self.models, values, strict=True)
-        ]
-        room = max(map(len, marks))
-        texts = ["-" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
-        if intervals and name in self.metrics:
-            errors = [self._standard_error(model, name) for model in self.models]
-            halves = ["" if np.isnan(error) else f" ±{Z95 * error:.4f}" for error in errors]
-            texts = [text + half for text, half in zip(texts, halves, strict=True)]
-        cells = [f"{text}{mark:<{room}}" for text, mark in zip(texts, marks, strict=True)]
-        title = [f"{word}{'':{room}}" for word in _title(name)]
-        return [*[""] * (height - len(title)), *title, *cells]
-
-    def _note(self) -> str:
-        parts = f"mean of {self.n_folds} folds" if self.n_folds > 1 else "1 fold"
+    def text(self, intervals: bool = False, stars: bool = True) -> str:
+        """Return the printed table: see :meth:`MetricTable.text`."""
+        note = f"mean of {self.n_folds} folds" if self.n_folds > 1 else "1 fold"
         if self._times:
-            parts += "; seconds: median" if self.n_folds > 1 else "; times in seconds"
-        levels = any("level" in judged.values() for judged in self.outputs_.values())
-        return parts + "; * best" + ("; L by the predicted level" if levels else "")
+            note += "; seconds: median" if self.n_folds > 1 else "; times in seconds"
+        note += "; * best" * (stars and len(self.systems) > 1)
+        if any("level" in outputs.values() for outputs in self.outputs_.values()):
+            note += "; L by the predicted level"
+        return (
+            f"{super().text(intervals, stars)}\n{note}" + "; ± 95% interval over users" * intervals
+        )
 
 
-def larger_is_better(metric: str) -> bool:
-    """Return whether a larger value of a metric or time is better."""
-    return metric not in TIMES and recommender_metrics(metric, 1)[0].larger_is_better
-
-
-def _title(name: str) -> list[str]:
-    return name.replace("@", "_@").split("_")
-
-
-def _wrapped(names: list[str], columns: list[list[str]]) -> str:
-    """Return a table; columns that don't fit follow below."""
-    blocks: list[list[list[str]]] = []
-    width = _WIDTH
-    for column in columns:
-        size = max(map(len, column)) + 2
-        if width + size > _WIDTH:
-            blocks.append([names])
-            width = max(map(len, names))
-        blocks[-1].append(column)
-        width += size
-    return "\n\n".join(text_table(list(zip(*block, strict=True))) for block in blocks)
-
-
-def _gathered(
-    models: Iterable[str], runs: "list[list[Run]]", metrics: tuple[Metric, ...]
-) -> tuple[dict[str, dict[str, Reals]], dict[str, dict[str, str]], dict[str, dict[str, UserSums]]]:
-    """Return the values of all folds by model and metric, the outputs in use, and sums by user."""
+def _build_comparison(
+    models: Iterable[str], results: "list[list[FoldResult]]", metrics: tuple[Metric, ...]
+) -> RecommenderComparison:
+    """Return the values of all folds in one table."""
     folds: dict[str, dict[str, Reals]] = {}
     outputs: dict[str, dict[str, str]] = {}
-    users: dict[str, dict[str, UserSums]] = {}
-    for model, rows in zip(models, runs, strict=True):
-        found = {name: np.array([row.values[name] for row in rows]) for name in rows[0].values}
-        folds[model], outputs[model], users[model] = {}, {}, {}
+    sums: dict[str, dict[str, UnitSums]] = {}
+    for model, rows in zip(models, results, strict=True):
+        values = {name: np.array([row.values[name] for row in rows]) for name in rows[0].values}
+        folds[model], outputs[model], sums[model] = {}, {}, {}
         for metric in metrics:
-            means = [defined_mean(found[one.name]) for one in output_variants(metric)]
+            variants = output_variants(metric)
+            means = [defined_mean(values[variant.name]) for variant in variants]
             # NaN sorts last.
-            taken = output_variants(metric)[int(np.argsort(means, kind="stable")[0])]
-            folds[model][metric.name] = found[taken.name]
-            if metric.base.endswith(BEST) and not np.isnan(found[taken.name]).all():
-                outputs[model][metric.name] = "level" if LEVEL in taken.name else "expected"
-            parts = [(row.users, row.sums[taken.name]) for row in rows if taken.name in row.sums]
-            if parts:
-                users[model][metric.name] = pooled(parts)
-        folds[model] |= {name: found[name] for name in TIMES}
-    return folds, outputs, users
+            best = variants[int(np.argsort(means, kind="stable")[0])].name
+            folds[model][metric.name] = values[best]
+            if len(variants) > 1 and not np.isnan(values[best]).all():
+                outputs[model][metric.name] = "level" if LEVEL in best else "expected"
+            samples = [(row.users, row.sums[best]) for row in rows if best in row.sums]
+            if samples:
+                sums[model][metric.name] = UnitSums.merge(samples)
+        folds[model] |= {name: values[name] for name in TIMES}
+    names = tuple(metric.name for metric in metrics)
+    return RecommenderComparison(tuple(folds), names, sums, folds, outputs)
 
 
-class Run(NamedTuple):
+class FoldResult(NamedTuple):
     """A model on one split: values and times by name, the tested users, and sums over them."""
 
     values: dict[str, float]
     users: NDArray[Any]
-    sums: dict[str, UserSums]
+    sums: dict[str, UnitSums]
 
 
 def splits_of(
@@ -422,10 +309,10 @@ def evaluate_on_splits(
     relevant: float | None,
     unknown: str,
     verbose: int,
-) -> list[list[Run]]:
+) -> list[list[FoldResult]]:
     """Return each model's values and times on each split; errors name a model by its label."""
     check_models(argument, models)
-    runs: list[list[Run]] = [[] for _ in models]
+    runs: list[list[FoldResult]] = [[] for _ in models]
     parts, count = splits
     with progress(bool(verbose), count * len(models), "fits") as step:
         for fold, (train, test) in enumerate(parts, start=1):
@@ -447,7 +334,7 @@ def _run(
     metrics: tuple[Metric, ...],
     relevant: float | None,
     unknown: str,
-) -> Run:
+) -> FoldResult:
     """Fit a model and measure it."""
     times: dict[str, float] = {}
     with _clock("fit", times):
@@ -455,10 +342,10 @@ def _run(
     evaluator = Evaluator(model, test, unknown)
     with _clock("predict", times):
         _ = evaluator.predictions
-    found = evaluator.measured(metrics, relevant)
-    sums = {name: one.users for name, one in found.items() if one.users is not None}
-    values = {name: one.value for name, one in found.items()}
-    return Run(values | times, test.user_ids.values, sums)
+    results = evaluator.measure(metrics, relevant)
+    sums = {name: result.sums for name, result in results.items() if result.sums is not None}
+    values = {name: result.value for name, result in results.items()}
+    return FoldResult(values | times, test.user_ids.values, sums)
 
 
 @contextmanager

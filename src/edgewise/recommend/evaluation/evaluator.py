@@ -1,6 +1,7 @@
 """One fitted model on test ratings: the metrics by name, and their values."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from typing import Any, Literal, overload
@@ -13,10 +14,10 @@ from edgewise.common.dtypes import Reals
 from edgewise.metrics import METRICS, Lists, Metric
 from edgewise.metrics import ratings as errors
 from edgewise.metrics.registry import get_metrics
+from edgewise.metrics.significance import UnitSums
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender
-from edgewise.recommend.evaluation.catalog import list_values, mean_of
-from edgewise.recommend.evaluation.users import Measured, UserSums, UserValues
+from edgewise.recommend.evaluation.catalog import MetricValue, list_values, mean_of
 from edgewise.recommend.model import check_ratings
 
 BEST, LEVEL = "_best", "_level"
@@ -53,6 +54,51 @@ def output_variants(metric: Metric) -> tuple[Metric, ...]:
         return (metric,)
     stem = metric.base.removesuffix(BEST)
     return METRICS[stem], METRICS[stem + LEVEL]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UserValues:
+    """The metrics of each user of a test: the result of ``evaluate(..., per_user=True)``.
+
+    Attributes
+    ----------
+    users : array
+        The ids of the users.
+    values : dict of str to float array
+        The values of each metric, one for each user; NaN where a user has none.
+
+    Examples
+    --------
+    >>> from edgewise import BiasBaseline, Ratings
+    >>> from edgewise.recommend import evaluate
+    >>> train = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Heat": 4}})
+    >>> test = Ratings.from_dict({"bob": {"Fargo": 5}, "ann": {"Up": 2}})
+    >>> found = evaluate(BiasBaseline().fit(train), test, "hit_rate", k=1, per_user=True)
+    >>> found.users, found.values["hit_rate@1"]
+    (array(['ann', 'bob'], dtype='<U3'), array([nan,  1.]))
+    """
+
+    users: NDArray[Any]
+    values: dict[str, Reals]
+    results: dict[str, MetricValue]
+
+    def __repr__(self) -> str:
+        return f"UserValues({len(self.users)} users, {', '.join(self.values)})"
+
+    def interval(self, metric: str) -> tuple[float, float, float]:
+        """Return the value of a metric over all users, and its 95% interval."""
+        result = self.results[one_of("metric", metric, tuple(self.values))]
+        return (
+            result.value,
+            result.value - result.half_interval,
+            result.value + result.half_interval,
+        )
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a frame of `library`, "pandas" or "polars": "user", then each metric."""
+        from edgewise.io.frames import frame_library
+
+        return frame_library(library).DataFrame({"user": self.users, **self.values})
 
 
 @overload
@@ -183,34 +229,35 @@ class Evaluator:
 
     def values(self, metrics: Iterable[Metric], relevant: float | None) -> dict[str, float]:
         """Return the values of metrics by name, in their order."""
-        return {name: one.value for name, one in self.measured(metrics, relevant).items()}
+        return {name: result.value for name, result in self.measure(metrics, relevant).items()}
 
     def user_values(self, metrics: Iterable[Metric], relevant: float | None) -> UserValues:
         """Return the values of metrics for each user with a test rating."""
-        measured = self.measured(metrics, relevant)
+        results = self.measure(metrics, relevant)
         tested = np.unique(self.test.users)
-        sums = {name: one.users for name, one in measured.items() if one.users is not None}
-        values = {name: one.values[tested] for name, one in sums.items()}
-        return UserValues(self.test.user_ids.values[tested], values, measured)
+        values = {
+            name: result.sums.values[tested] for name, result in results.items() if result.sums
+        }
+        return UserValues(self.test.user_ids.values[tested], values, results)
 
-    def measured(self, metrics: Iterable[Metric], relevant: float | None) -> dict[str, Measured]:
+    def measure(self, metrics: Iterable[Metric], relevant: float | None) -> dict[str, MetricValue]:
         """Return the values of metrics by name, in their order, with their sums over users."""
         chosen = list(metrics)
-        found: dict[str, Measured] = {}
-        for one in chosen:
-            if one.kind == "ratings":
-                found[one.name] = self._rating_error(one)
-            elif one.base in ORDER_METRICS:
-                found[one.name] = self._order_value(one)
-        lists = [one for one in chosen if one.name not in found]
-        if lists:
+        results: dict[str, MetricValue] = {}
+        for metric in chosen:
+            if metric.kind == "ratings":
+                results[metric.name] = self._rating_error(metric)
+            elif metric.base in ORDER_METRICS:
+                results[metric.name] = self._order_value(metric)
+        of_lists = [metric for metric in chosen if metric.name not in results]
+        if of_lists:
             if relevant is None:
                 # The upper quarter of the scale.
                 low = min(self.model.low_, self.test.low)
                 high = max(self.model.high_, self.test.high)
                 relevant = high - (high - low) / 4.0
-            found |= list_values(self, lists, relevant)
-        return {one.name: found[one.name] for one in chosen}
+            results |= list_values(self, of_lists, relevant)
+        return {metric.name: results[metric.name] for metric in chosen}
 
     @property
     def _ids(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -252,18 +299,18 @@ class Evaluator:
         found = model._predict_pairs(*self._ids, self.unknown, model._pair_scores, clip=False)
         return np.asarray(found)
 
-    def _rating_error(self, metric: Metric) -> Measured:
+    def _rating_error(self, metric: Metric) -> MetricValue:
         """Return an error of predicted ratings or levels; NaN if there are none."""
         if metric.base.endswith(BEST):
             both = [self._rating_error(variant) for variant in output_variants(metric)]
             return min(both, key=lambda one: np.inf if np.isnan(one.value) else one.value)
         stem = metric.base.removesuffix(LEVEL)
         by_level = stem != metric.base
-        none = UserSums.of(np.full(self.test.n_users, np.nan))
+        none = UnitSums.of(np.full(self.test.n_users, np.nan))
         if self.model.predicts != "rating" or not self.included.any():
-            return Measured(float("nan"), none)
+            return MetricValue(float("nan"), none)
         if (by_level or stem in ("nmae", "one_zero")) and len(self.levels) < 2:
-            return Measured(float("nan"), none)
+            return MetricValue(float("nan"), none)
         guess = (self.predicted_levels if by_level else self.predictions)[self.included]
         truth, weights = self.test.values[self.included], self.test.weights
         weights = None if weights is None else weights[self.included]
@@ -283,14 +330,14 @@ class Evaluator:
         users, n_users = self.test.users[self.included], self.test.n_users
         sums = np.bincount(users, losses if weights is None else losses * weights, n_users)
         masses = np.bincount(users, weights, n_users)
-        by_user = UserSums(sums.astype(np.float64), masses.astype(np.float64), stem == "rmse")
-        return Measured(value, by_user)
+        by_user = UnitSums(sums.astype(np.float64), masses.astype(np.float64), stem == "rmse")
+        return MetricValue(value, by_user)
 
     @cached_property
     def _test_lists(self) -> Lists:
         return Lists(self.test.values[self.included], self.test.users[self.included])
 
-    def _order_value(self, metric: Metric) -> Measured:
+    def _order_value(self, metric: Metric) -> MetricValue:
         """Return a metric of the order of each user's test items; NaN if it is undefined."""
         values = np.full(self.test.n_users, np.nan)
         if self.included.any():
