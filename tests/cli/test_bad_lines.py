@@ -11,18 +11,16 @@ from edgewise.cli import main
 from edgewise.cli.app import COMMANDS, edgewise
 
 LINES = {
-    "rank": ["t.txt", "--rounds", "2"],
     "train": ["t.csv", "--target", "grade", "--rounds", "2", "--force"],
     "predict": ["m.edgewise", "t.txt"],
-    "explain": ["c.edgewise"],
-    "rules": ["m.edgewise"],
+    "explain": ["c.edgewise", "t.txt"],
     "report": ["c.edgewise", "--data", "t.txt"],
     "export": ["c.edgewise"],
     "evaluate": ["q.txt", "a.run"],
     "fuse": ["a.run", "b.run", "--rounds", "2"],
     "recommend": ["r.csv", "--algorithm", "bias"],
     "compare": ["r.csv", "--algorithms", "bias", "--folds", "2"],
-    "info": ["m.edgewise"],
+    "show": ["m.edgewise"],
 }
 WORDS = [
     *("t.txt", "t.csv", "a.run", "q.txt", "r.csv", "m.edgewise", "c.edgewise", "s.edgewise"),
@@ -55,9 +53,8 @@ def folder(tmp_path, monkeypatch, data):
 def line(draw):
     """Return a command with options and values that need not go together."""
     name = draw.choice(list(LINES))
-    options = [
-        option for one in edgewise.resolve_command(None, [name])[1].params for option in one.opts
-    ]
+    command = edgewise.resolve_command(None, [name])[1]
+    options = [option for param in command.params for option in param.opts]
     words = [name, *(LINES[name] if draw.random() < 0.7 else draw.choices(WORDS, k=2))]
     for _ in range(draw.randint(1, 3)):
         words.append(draw.choice([*options, "--unknown"]))
@@ -76,11 +73,11 @@ def test_a_bad_line_is_answered_in_one_line(seed, folder, capsys):
     for words in (line(draw) for _ in range(30)):
         codes.append(main(words))
         out, err = capsys.readouterr()
-        said = [text for text in err.splitlines() if not text.startswith("edgewise: warning: ")]
+        errors = [text for text in err.splitlines() if not text.startswith("edgewise: warning: ")]
         assert codes[-1] in (0, 2), words
         if codes[-1] == 2:
             assert out == "", words
-            assert len(said) == 1, words
-            assert said[0].startswith("edgewise: error: "), words
+            assert len(errors) == 1, words
+            assert errors[0].startswith("edgewise: error: "), words
             assert "\x1b" not in err, words
     assert codes.count(2) > 15

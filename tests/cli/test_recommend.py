@@ -307,8 +307,8 @@ class TestSettings:
         ("words", "message"),
         [
             ("kk=7", "--set: item-knn has no parameter 'kk'; it has bias_damping, damping, "),
-            ("k", "--set must have the form key=value, got 'k'"),
-            ("=7", "--set must have the form key=value, got '=7'"),
+            ("k", "--set must have the form name=value, got 'k'"),
+            ("=7", "--set must have the form name=value, got '=7'"),
             ("n_neighbors=0", "--set: n_neighbors must be an integer of at least 1, got 0"),
             (
                 "n_neighbors=many",

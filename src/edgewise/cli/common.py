@@ -1,4 +1,4 @@
-"""What all commands share: options and their types, one-line errors, and printed facts."""
+"""The parts that all commands share: options and their types, one-line errors, and output."""
 
 import math
 import os
@@ -8,98 +8,110 @@ from contextlib import contextmanager
 from inspect import cleandoc
 from itertools import combinations, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import indent
+from typing import Any
 
-import rich_click as click
-from click import get_current_context
+import click
 from click.core import ParameterSource
 
-from edgewise.common.text import one_line, to_json_value
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from edgewise.estimators import RankBoost
+from edgewise.common.text import one_line, pluralize, text_table, to_json_value
 
 MODEL = ".edgewise"
 RUN = (".run", ".run.gz")
 TABLE = (".csv", ".csv.gz", ".parquet")
-"""How the names of models, TREC runs and tables end."""
+"""Endings of the names of models, TREC runs and tables."""
 
 PATIENCE = 100
-"""Rounds without improvement on validation data after which training stops."""
+"""Rounds without improvement on validation rows after which training stops."""
 
 SETTINGS: dict[str, Any] = {
     "show_default": True,
     "help_option_names": ["-h", "--help"],
-    "rich_help_config": {
-        "max_width": 100,
-        "options_table_column_types": ["opt_all", "metavar", "help"],
-        "options_table_help_sections": ["help", "default"],
-        "range_string": "",
-    },
+    "max_content_width": 100,
 }
 
-# The widest list of choices that stands beside its option.
-_WIDEST = 8
+# The longest list of choices that help shows beside the option.
+_MAX_CHOICES_WIDTH = 8
 
 Decorator = Callable[[Any], Any]
-Option = Callable[..., Decorator]
 
 
-class AsWritten(click.RichCommand):
-    """A command whose help texts keep their lines: examples stand among them."""
+# Commands and their help
 
-    def format_help_text(self, ctx: click.Context, formatter: Any) -> None:
+
+class Argument(click.Argument):
+    """An argument with a description."""
+
+    def __init__(self, *args: Any, about: str = "", **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.about = about
+
+
+class Option(click.Option):
+    """An option that help lists under the heading of its group."""
+
+    def __init__(self, *args: Any, group: str = "Options", **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.group = group
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return notes for the help; an error shows the valid range."""
+        return {key: note for key, note in super().get_help_extra(ctx).items() if key != "range"}
+
+
+class PlainHelp(click.Command):
+    """A command whose help texts keep their line breaks."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help text."""
-        self._write(self.help, formatter)
+        _write_text(self.help, formatter)
 
-    def format_epilog(self, ctx: click.Context, formatter: Any) -> None:
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the text below the options."""
-        self._write(self.epilog, formatter)
-
-    def _write(self, text: str | None, formatter: Any) -> None:
-        from rich.padding import Padding
-        from rich.text import Text
-
-        if text:
-            formatter.write(Padding(Text(cleandoc(text)), (0, 1, 1, 1)))
+        _write_text(self.epilog, formatter)
 
 
-def silence() -> None:
-    """Write nothing more: the reader of standard output, such as `head`, has seen enough."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
+    if text:
+        formatter.write(f"\n{indent(cleandoc(text), '  ')}\n")
 
 
-@contextmanager
-def though_unread() -> Iterator[None]:
-    """Print what stands before long work, which goes on if nobody reads it to the end."""
-    try:
-        yield
-    except BrokenPipeError:
-        silence()
+def write_section(
+    formatter: click.HelpFormatter, title: str, records: Sequence[tuple[str, str]]
+) -> None:
+    """Write a section of help: names on the left, descriptions on the right."""
+    with formatter.section(click.style(title, bold=True)):
+        formatter.write_dl(records)
 
 
-class Command(AsWritten):
-    """A command with its arguments above its options.
+class Command(PlainHelp):
+    """A command whose help lists arguments and groups of options.
 
     An option that may be repeated also takes several values at once, ``--user 7 8``. No two files
     of a command may be the same.
     """
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the panels of arguments and options."""
-        self.panels = [click.RichOptionPanel("Arguments")]
-        super().format_options(ctx, formatter)
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments and options."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        for param in self.get_params(ctx):
+            if isinstance(param, Argument):
+                sections["Arguments"].append((param.human_readable_name, param.about))
+            elif record := param.get_help_record(ctx):
+                sections.setdefault(getattr(param, "group", "Options"), []).append(record)
+        sections["Options"] = sections.pop("Options")
+        for title, records in sections.items():
+            if records:
+                write_section(formatter, title, records)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments."""
-        rest = super().parse_args(ctx, self._one_value_each(args))
+        rest = super().parse_args(ctx, self._repeat_options(args))
         if not ctx.resilient_parsing:
             self._check_files(ctx)
         return rest
 
-    def _one_value_each(self, args: list[str]) -> list[str]:
+    def _repeat_options(self, args: list[str]) -> list[str]:
         """Return ``--user 7 --user 8`` for ``--user 7 8``, but leave required arguments a word."""
         options = [option for option in self.params if isinstance(option, click.Option)]
         names = {name for option in options for name in option.opts}
@@ -131,11 +143,12 @@ class Command(AsWritten):
 
     def _check_files(self, ctx: click.Context) -> None:
         files = []
-        for one in self.params:
-            value = ctx.params.get(one.name or "")
-            if isinstance(one.type, (click.Path, OutputFile)) and value is not None:
+        for param in self.params:
+            value = ctx.params.get(param.name or "")
+            if isinstance(param.type, (click.Path, OutputFile)) and value is not None:
                 paths = value if isinstance(value, tuple) else (value,)
-                label = one.opts[0] if isinstance(one, click.Option) else str(one.name).upper()
+                is_option = isinstance(param, click.Option)
+                label = param.opts[0] if is_option else str(param.name).upper()
                 files += [(label, Path(path)) for path in paths]
         for (first, path), (second, other) in combinations(files, 2):
             if path.resolve() == other.resolve():
@@ -148,13 +161,18 @@ def command(name: str, **attrs: Any) -> Decorator:
     return click.command(name, cls=Command, context_settings=SETTINGS, **attrs)
 
 
-def heading(title: str) -> Option:
+def argument(name: str, about: str, **attrs: Any) -> Decorator:
+    """Add an argument."""
+    return click.argument(name, cls=Argument, about=about, **attrs)
+
+
+def option_group(title: str) -> Callable[..., Decorator]:
     """Return a function that adds options under a heading; the first choice is the default."""
 
     def option(*names: str, choices: Iterable[str] | None = None, **attrs: Any) -> Decorator:
         if choices is not None:
             attrs = {"type": click.Choice(tuple(choices)), "default": next(iter(choices)), **attrs}
-            if "metavar" not in attrs and len("|".join(choices)) > _WIDEST:
+            if "metavar" not in attrs and len("|".join(choices)) > _MAX_CHOICES_WIDTH:
                 attrs["metavar"] = "NAME"
                 attrs["help"] += f" One of {', '.join(choices)}."
         kind = attrs.get("type")
@@ -162,7 +180,9 @@ def heading(title: str) -> Option:
             attrs.setdefault("metavar", "N")
         elif isinstance(kind, click.FloatRange):
             attrs.setdefault("metavar", "X")
-        return click.option(*names, panel=title, **attrs)
+        elif kind is FILE or isinstance(kind, OutputFile):
+            attrs.setdefault("metavar", "FILE")
+        return click.option(*names, cls=Option, group=title, **attrs)
 
     return option
 
@@ -171,11 +191,14 @@ def options(*decorators: Decorator) -> Decorator:
     """Add several options, in this order."""
 
     def decorate(function: Any) -> Any:
-        for one in reversed(decorators):
-            function = one(function)
+        for decorator in reversed(decorators):
+            function = decorator(function)
         return function
 
     return decorate
+
+
+# Types of options
 
 
 class OutputFile(click.ParamType):
@@ -205,7 +228,7 @@ class OutputFile(click.ParamType):
 
 
 class Real(click.FloatRange):
-    """A number within bounds; NaN and infinity are not numbers here."""
+    """A number within bounds, neither NaN nor infinite."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> float:
         """Return the number, or fail."""
@@ -220,78 +243,114 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True)
 TABLE_FILE = OutputFile(*TABLE)
 
 
-def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
-    if value == 0:
-        raise click.BadParameter("use 1 for one thread, -1 for all cores", ctx, param)
-    return value
+# Options of several commands
 
 
-def seed(option: Option) -> Decorator:
+def seed(option: Callable[..., Decorator]) -> Decorator:
     """Add the option ``--seed``."""
     kind = click.IntRange(0, 2**32 - 1)
     return option("--seed", "random_state", type=kind, default=0, help="Random seed.")
 
 
-def threads(option: Option) -> Decorator:
+def threads(option: Callable[..., Decorator]) -> Decorator:
     """Add the option ``--threads``."""
     about = "Number of threads; -1 uses all cores."
     kind = click.IntRange(min=-1)
     return option("--threads", "n_jobs", type=kind, default=1, callback=_threads, help=about)
 
 
-def json_option(option: Option) -> Decorator:
+def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    if value == 0:
+        raise click.BadParameter("use 1 for one thread, -1 for all cores", ctx, param)
+    return value
+
+
+def json_option(option: Callable[..., Decorator]) -> Decorator:
     """Add the option ``--json``."""
     return option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
-def model_file(option: Option) -> Decorator:
+def model_file(option: Callable[..., Decorator]) -> Decorator:
     """Add the option ``--model``."""
     about = f"Save the model here; the name must end in {MODEL}."
     return option("--model", type=OutputFile(MODEL), help=about)
 
 
-def time_limit(option: Option) -> Decorator:
-    """Add the option ``--time-limit``."""
-    kind, about = Real(0, min_open=True), "Stop training after this many seconds."
-    return option("--time-limit", type=kind, metavar="SECONDS", help=about)
+def set_option(
+    option: Callable[..., Decorator],
+    about: str = "Parameters of the model, named as in Python.",
+    metavar: str = "NAME=VALUE",
+) -> Decorator:
+    """Add the option ``--set``."""
+    return option("--set", "settings", metavar=metavar, multiple=True, help=about)
 
 
-def boosting(option: Option) -> Decorator:
-    """Add the options of every boosting run, named as the estimators name them."""
-    rate, about = Real(0, 1, min_open=True), "Factor that shrinks every step."
-    stop = f"Stop after N rounds without improvement.  [default with --validate: {PATIENCE}]"
-    return options(
-        option("--rounds", "n_rounds", type=COUNT, default=500, help="Number of boosting rounds."),
-        option("--learning-rate", type=rate, default=0.2, help=about),
-        seed(option),
-        threads(option),
-        option("--early-stopping-rounds", type=COUNT, help=stop),
-    )
+_CONSTANTS = {"true": True, "false": False, "none": None}
 
 
-def given(*names: str) -> list[str]:
+def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
+    """Return parameters from texts of the form name=value; commas separate the values of a list."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, text = (part.strip() for part in pair.partition("="))
+        if not sign or not name:
+            raise click.UsageError(f"--set must have the form name=value, got {pair!r}")
+        if name in settings:
+            raise click.UsageError(f"--set gives {name} twice")
+        values = [_parse_value(value.strip()) for value in text.split(",")]
+        settings[name] = values if len(values) > 1 else values[0]
+    return settings
+
+
+def _parse_value(text: str) -> Any:
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def build_estimator(kind: type, settings: Mapping[str, Any], **defaults: Any) -> Any:
+    """Return an estimator with the parameters of --set."""
+    valid = kind().get_params(deep=False)
+    for name in settings:
+        if name not in valid:
+            listed = ", ".join(valid)
+            raise click.UsageError(
+                f"--set: unknown parameter {name!r} of {kind.__name__}; valid: {listed}"
+            )
+    return kind(**{**defaults, **settings})
+
+
+def explicit_options(*names: str) -> list[str]:
     """Return the options, out of these parameters, that are on the command line."""
-    ctx, source = get_current_context(), ParameterSource.COMMANDLINE
+    ctx, source = click.get_current_context(), ParameterSource.COMMANDLINE
     return [
-        one.opts[0]
-        for one in ctx.command.params
-        if one.name in names and ctx.get_parameter_source(str(one.name)) is source
+        param.opts[0]
+        for param in ctx.command.params
+        if param.name in names and ctx.get_parameter_source(str(param.name)) is source
     ]
 
 
-def needs(names: Iterable[str], *others: str) -> None:
+def require_options(names: Iterable[str], *others: str) -> None:
     """Raise if one of these parameters is on the command line and none of the others is."""
-    extra = given(*names)
-    if extra and not given(*others):
+    extra = explicit_options(*names)
+    if extra and not explicit_options(*others):
         wanted = " or ".join(f"--{name.replace('_', '-')}" for name in others)
         raise click.UsageError(f"{extra[0]} needs {wanted}")
 
 
+# Errors
+
+
 @contextmanager
 def one_line_errors(where: object = None, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Turn the library's errors into the command's: `where` says in which file or option.
+    """Turn the library's errors into errors of the command, prefixed with a file or an option.
 
-    An argument of the library becomes the option that `names` gives for it.
+    `names` maps arguments of the library to options.
     """
     try:
         yield
@@ -306,24 +365,26 @@ def one_line_errors(where: object = None, names: Mapping[str, str] | None = None
 
 
 _USES = {
-    "AdaBoostMH": "`edgewise predict {path} DATA`",
-    "RankBoost": "`edgewise predict {path} DATA`",
-    "RankFusion": "`edgewise fuse {path} RUN RUN -o FUSED.run`",
-    "Recommender": "`edgewise recommend {path} --user ID`",
+    "AdaBoostMH": "predict {path} DATA",
+    "RankBoost": "predict {path} DATA",
+    "RankFusion": "fuse {path} RUN RUN -o FUSED.run",
+    "Recommender": "recommend {path} --user ID",
 }
+TABLE_MODELS = ("AdaBoostMH", "RankBoost")
+"""Models of the rows of a table."""
 
 
-def load_model(path: str, kind: str | None = None, purpose: str = "") -> Any:
-    """Return the model of a file, or raise if it is not of a kind that serves a purpose."""
+def load_model(path: str, kinds: Sequence[str] = (), purpose: str = "") -> Any:
+    """Return the model of a file, or raise if it is not of the kinds that serve a purpose."""
     import edgewise
 
     with one_line_errors():
         model = edgewise.load(path)
-    if kind is not None and not isinstance(model, getattr(edgewise, kind)):
-        found = next(name for name in _USES if isinstance(model, getattr(edgewise, name)))
+    if kinds and not isinstance(model, tuple(getattr(edgewise, kind) for kind in kinds)):
+        use = next(use for kind, use in _USES.items() if isinstance(model, getattr(edgewise, kind)))
         raise click.ClickException(
             f"{path} holds {type(model).__name__}, which does not {purpose}: "
-            f"use {_USES[found].format(path=path)}"
+            f"use `edgewise {use.format(path=path)}`"
         )
     return model
 
@@ -339,37 +400,52 @@ def raise_if_interrupted(model: Any) -> None:
         raise KeyboardInterrupt
 
 
-def console() -> "Console":
-    """Return what writes to standard output: as wide as a terminal, else as COLUMNS says or 100."""
-    from rich.console import Console
+# Output
 
-    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
-    return Console(width=wide, highlight=False, markup=False, emoji=False)
+
+def discard_output() -> None:
+    """Discard further output: the reader of standard output, such as `head`, has closed it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def ignore_broken_pipe() -> Iterator[None]:
+    """Let long work continue if the reader of standard output has closed it."""
+    try:
+        yield
+    except BrokenPipeError:
+        discard_output()
+
+
+def stem(path: str, endings: Iterable[str] = ()) -> str:
+    """Return the name of a file without its folder, ``.gz`` and its ending, if it is one of these.
+
+    >>> stem("data/people.csv.gz"), stem("runs/bm25.title.run", [".run"]), stem("a.b", [".run"])
+    ('people', 'bm25.title', 'a.b')
+    """
+    name = Path(path).name
+    name = (name[:-3] if name.lower().endswith(".gz") else name) or name
+    ending = Path(name).suffix
+    return name.removesuffix(ending) if not endings or ending in endings else name
 
 
 def print_table(
     rows: Sequence[Sequence[str]], left: Collection[int] = (0,), heading: bool = True
 ) -> None:
-    """Print rows of cells, the first of them a heading; columns but those in `left` flush right."""
-    from rich.padding import Padding
-    from rich.table import Table
-
-    table = Table(
-        box=None, show_header=heading, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"
-    )
-    for place, cell in enumerate(rows[0]):
-        table.add_column(one_line(cell), justify="left" if place in left else "right")
-    for row in rows[heading:]:
-        table.add_row(*map(one_line, row))
-    out = console()
-    with out.capture() as captured:
-        out.print(Padding(table, (0, 0, 0, 1)))
-    for line in captured.get().splitlines():
-        click.echo(line.rstrip())
+    """Print rows of cells, the first of them a heading; columns outside `left` flush right."""
+    lines = text_table(rows, left).split("\n")
+    for i, line in enumerate(lines):
+        click.secho(f" {line}", bold=heading and i == 0)
 
 
-def heading_line(text: str) -> None:
-    """Print the title of what follows, after an empty line."""
+def print_metrics(values: Mapping[str, float | None]) -> None:
+    """Print metrics in a table of one line; a metric that is not defined is a dash."""
+    cells = ["-" if v is None or math.isnan(v) else f"{v:.4f}" for v in values.values()]
+    print_table([list(values), cells], left=())
+
+
+def print_heading(text: str) -> None:
+    """Print a heading after an empty line."""
     click.echo()
     click.secho(one_line(text), bold=True)
 
@@ -387,22 +463,44 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
         click.echo(f"{name:<16} {one_line(value)}".rstrip())
 
 
-def print_rules(model: Any, n: int) -> None:
-    """Print the strongest rules of a model, if it has any."""
-    rules = model.rules(n)
-    if rules:
-        click.echo("strongest rules")
-    for rule in rules:
-        for line in str(rule).split("\n"):
-            click.echo(f"  {one_line(line)}")
+_LOSSES = ("train_error", "hamming_loss", "ranking_loss", "bound")
 
 
-def training_facts(model: "RankBoost") -> list[tuple[str, str]]:
-    """Return the rounds of a model and why they ended, its training loss and the bound on it."""
-    done, kept = model.history_.n_rounds, model.n_rounds_
-    best = f", the best of {done}" if kept < done else ""
-    facts = [("rounds", f"{kept}{best} (training ended by: {model.stop_reason_})")]
-    if kept:
-        for name, key in (("ranking loss", "ranking_loss"), ("bound", "bound")):
-            facts.append((name, f"{model.history_[key][kept - 1]:.4f}"))
-    return facts
+def final_losses(model: Any) -> dict[str, float]:
+    """Return the training losses of a model after its last round, and the bound, by field."""
+    last, history = model.n_rounds_ - 1, model.history_
+    names = [name for name in _LOSSES if name in history.fields and last >= 0]
+    return {name: float(history[name][last]) for name in names}
+
+
+def describe_training(model: Any) -> str:
+    """Return the rounds of a model, why they ended, its training losses and their bound."""
+    from edgewise.metrics.registry import metric_title
+
+    rounds, trained = model.n_rounds_, model.history_.n_rounds
+    text = pluralize(rounds, "rounds")
+    if rounds < trained:
+        text += f", the best of {trained:,}"
+    if model.stop_reason_ != "n_rounds":
+        text += f", ended by: {model.stop_reason_}"
+    losses = final_losses(model)
+    if "hamming_loss" in losses and len(model.classes_) == 2 and not model.fitted_.multilabel:
+        del losses["hamming_loss"]  # the training error
+    for name, loss in losses.items():
+        text += f" (bound {loss:.1%})" if name == "bound" else f"; {metric_title(name)} {loss:.1%}"
+    return text
+
+
+def print_rules(model: Any, n: int, max_lines: int = 16) -> None:
+    """Print the strongest rules of a model; of trees, only the strongest if it has many lines."""
+    # Rounds may repeat a rule, and a constant is not worth showing.
+    texts = dict.fromkeys(str(rule) for rule in model.rules(2 * n))
+    rules = [text for text in texts if "(always)" not in text][:n]
+    if not rules:
+        return
+    print_heading("Strongest rules" if len(rules) > 1 else "Strongest rule")
+    lines = "\n".join(rules).split("\n")
+    for line in lines[:max_lines]:
+        click.echo(f" {one_line(line)}")
+    if len(lines) > max_lines:
+        click.echo(f" ... and {len(lines) - max_lines} more lines")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 
 from edgewise.cli import common
 from edgewise.cli import ratings as shared
@@ -21,7 +21,7 @@ LISTS = "boosted-lists,ease,implicit,popularity"
 DEFAULT = f"{RATINGS},{LISTS}"
 DEFAULT_IMPLICIT = "boosted-lists,ease,implicit,item-knn,user-knn,popularity,random"
 
-files, comparison = common.heading("Files"), common.heading("Comparison")
+files, comparison = common.option_group("Files"), common.option_group("Comparison")
 
 
 @common.command(
@@ -29,7 +29,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
     epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}\n\n"
     f"Default: {RATINGS},\n  {LISTS}.\nWith --implicit:\n  {DEFAULT_IMPLICIT}.",
 )
-@click.argument("data", type=common.FILE, help="Ratings to train on.")
+@common.argument("data", "Ratings to train on.", type=common.FILE)
 @files("--test", type=common.FILE, help="Ratings to test on, instead of folds.")
 @shared.features(files)
 @files(
@@ -76,11 +76,11 @@ def compare(**options: Any) -> None:
     from edgewise.recommend.evaluation import compare as compare_models
 
     args = SimpleNamespace(**options)
-    if args.test is not None and (clash := common.given("folds", "by")):
+    if args.test is not None and (clash := common.explicit_options("folds", "by")):
         raise click.UsageError(f"{clash[0]} makes folds, but --test replaces them")
-    if args.by == "last" and common.given("folds"):
+    if args.by == "last" and common.explicit_options("folds"):
         raise click.UsageError("--folds makes folds, but --by last tests once")
-    how = shared.reading_of(args)
+    how = shared.reading_options(args)
     if args.by in ("time", "last") and how["time"] is None:
         raise click.UsageError(f"--by {args.by} needs times: name their column by --time-column")
     implicit = how["rating"] is None
@@ -156,5 +156,5 @@ def _models(
         words[name].append(rest)
     with common.one_line_errors("--set"):
         return {
-            name: build(name, shared.parse_settings(some), usual) for name, some in words.items()
+            name: build(name, common.parse_settings(some), usual) for name, some in words.items()
         }

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-import rich_click as click
+import click
 
-from edgewise.cli.common import command, heading, json_option, print_json
+from edgewise.cli.common import command, json_option, option_group, print_json
 from edgewise.common.text import text_table
 
 # Headings of the sizes of each kind, and where `DatasetInfo` has them.
@@ -22,7 +22,7 @@ _SIZES = {
 
 
 @command("datasets")
-@json_option(heading("Options"))
+@json_option(option_group("Options"))
 def datasets(as_json: bool) -> None:
     """List the standard data sets, their sizes and licenses, and which you have."""
     from edgewise import datasets as sets

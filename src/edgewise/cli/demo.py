@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 
-from edgewise.cli.common import COUNT, command, heading, raise_if_interrupted
+from edgewise.cli.common import COUNT, command, option_group, raise_if_interrupted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FOLDER, _ROUNDS = "edgewise-demo", 150
 _SIDE = 8
 
-option = heading("Options")
+option = option_group("Options")
 
 
 @command("demo")

@@ -1,43 +1,42 @@
-"""``edgewise evaluate``: how good a model or TREC runs are."""
+"""``edgewise evaluate``: the metrics of a model, or of TREC runs."""
 
-import logging
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 
 from edgewise.cli import common, tables
-from edgewise.cli.common import FILE, one_line_errors
-from edgewise.common.choices import DEFAULT_RUN_METRICS, GAINS, TIES, Gain
+from edgewise.cli.common import FILE, print_table
+from edgewise.cli.tables import Rows
+from edgewise.common.choices import DEFAULT_RANKING_METRICS, DEFAULT_RUN_METRICS, GAINS, TIES
 from edgewise.common.text import pluralize
 
 if TYPE_CHECKING:
-    from edgewise.io import Run
-    from edgewise.metrics import Evaluation, RunEvaluation
+    from edgewise.common.dtypes import Reals
 
-logger = logging.getLogger("edgewise")
+# Larger confusion matrices would not fit on a terminal.
+_MAX_CLASSES_SHOWN = 8
 
-option = common.heading("Options")
-runs_only = common.heading("Runs")
+option = common.option_group("Options")
+runs_only = common.option_group("Runs")
 
 
 @common.command("evaluate")
-@click.argument(
+@common.argument(
     "qrels",
+    "Saved model, or judgments, lines of `query 0 document grade`.",
     type=FILE,
     metavar="MODEL|QRELS",
-    help="Saved model, or judgments, lines of `query 0 document grade`.",
 )
-@click.argument(
+@common.argument(
     "run",
+    "Rows to evaluate the model on, or runs, lines of `query Q0 document rank score tag`.",
     nargs=-1,
     required=True,
     type=FILE,
     metavar="DATA|RUN...",
-    help="Rows to test the model on, or runs, lines of `query Q0 document rank score tag`.",
 )
-@tables.target_option("Column with the right answers, if the model does not know it.")
+@tables.target_option("Target column, if the model does not know it.")
 @tables.query_option
 @tables.weight_option
 @runs_only(
@@ -50,24 +49,13 @@ runs_only = common.heading("Runs")
     "--gain",
     choices=GAINS,
     default=None,
-    help="Gain of grade g in ndcg: 2^g - 1, or g; by default as its name says.",
+    help="Gain of grade g in ndcg: 2^g - 1, or g.  [default: by the name of the metric]",
 )
 @runs_only("--ties", choices=TIES, help="Order of equal scores: the mean over all, or trec_eval's.")
 @common.seed(runs_only)
 @common.json_option(option)
-def evaluate(
-    qrels: str,
-    run: tuple[str, ...],
-    target: tuple[str, ...],
-    query: str | None,
-    weight: str | None,
-    metrics: str,
-    gain: Gain | None,
-    ties: str,
-    random_state: int,
-    as_json: bool,
-) -> None:
-    """Measure a saved model on a table, or TREC runs against judgments.
+def evaluate(qrels: str, run: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Evaluate a saved model on a table, or TREC runs against qrels.
 
       edgewise evaluate people.edgewise test.csv
           error, log loss and more; of a ranker, map, ndcg and more
@@ -75,14 +63,14 @@ def evaluate(
           compares runs; * marks the best value of a column
 
     Metrics of runs are map, mrr, ndcg, err and rbp, all of them with or without a
-    cut-off (ndcg@10), precision@k, recall@k, success@k, rprec and bpref, computed
+    cutoff (ndcg@10), precision@k, recall@k, success@k, rprec and bpref, computed
     as `trec_eval -c` does. precision@1,5,10 is three of them. Names of trec_eval
     and ir_measures are known as well, with options: AP(rel=2), RBP(p=0.9), P_10.
 
     Documents without a judgment are not relevant. Relevant documents that a run
     misses count against it in map, recall and ndcg. Every judged query counts, as
     0 if the run returns nothing for it or if none of its documents is relevant
-    (grade above 0). 95% intervals come from the spread of the queries.
+    (grade above 0). 95% confidence intervals are computed over queries.
 
     There are two differences from trec_eval. Metrics average over all orders of
     documents with equal scores; --ties trec_eval sorts these by id. The gain of
@@ -94,90 +82,174 @@ def evaluate(
     """
     if qrels.endswith(common.MODEL):
         if len(run) > 1:
-            raise click.UsageError("a model is tested on one file of rows: name it after MODEL")
-        if extra := common.given("metrics", "gain", "ties", "random_state"):
+            raise click.UsageError("a model is evaluated on one file of rows")
+        if extra := common.explicit_options("metrics", "gain", "ties", "random_state"):
             raise click.UsageError(f"{extra[0]} is for runs")
-        _evaluate_model(qrels, run[0], target, {"query": query, "weight": weight}, as_json)
+        _evaluate_model(qrels, run[0], options, as_json)
         return
-    if extra := common.given("target", "query", "weight"):
+    if extra := common.explicit_options("target", "query", "weight"):
         raise click.UsageError(f"{extra[0]} is for a model, whose name ends in {common.MODEL}")
-    report = Report(qrels, metrics, gain, ties)
-    short = [stem(path) for path in run]
-    names = short if len(set(short)) == len(short) else list(run)
-    for name, found in zip(names, read_runs(run), strict=True):
-        report.add(name, found)
+    from edgewise.cli.runs import RunEvaluator, file_stems, read_runs
+
+    evaluator = RunEvaluator(qrels, options["metrics"], options["gain"], options["ties"])
+    stems = file_stems(run)
+    names = stems if len(set(stems)) == len(stems) else list(run)
+    for name, lists in zip(names, read_runs(run), strict=True):
+        evaluator.add(name, lists)
     if as_json:
-        common.print_json({name: found.means for name, found in report.runs.items()})
+        common.print_json({name: values.means for name, values in evaluator.runs.items()})
         return
-    click.echo(report.evaluation(random_state))
+    click.echo(evaluator.evaluation(options["random_state"]))
 
 
-def _evaluate_model(
-    path: str, data: str, target: tuple[str, ...], roles: dict[str, Any], as_json: bool
-) -> None:
-    """Measure a model on rows."""
-    model = tables.load(path, "predict the rows of a table")
-    rows = tables.read_for(data, model, path, target, **roles)
-    found = tables.measured(model, rows)
+def _evaluate_model(path: str, data: str, options: Mapping[str, Any], as_json: bool) -> None:
+    model = common.load_model(path, common.TABLE_MODELS, "predict the rows of a table")
+    roles = {name: options[name] for name in ("query", "weight")}
+    rows = tables.read_for_model(data, model, path, options["target"], **roles)
+    metrics = evaluate_rows(model, rows)
     if as_json:
-        common.print_json({"model": path, "data": data, "task": tables.task_of(model), **found})
+        common.print_json({"model": path, "data": data, "task": tables.task_of(model), **metrics})
         return
-    queries = f", {pluralize(found['queries'], 'queries')}" if "queries" in found else ""
-    size = f"{pluralize(found['rows'], 'rows')}{queries}"
-    tables.print_measured(found, f"{path} on {size} of {data}")
+    queries = f", {pluralize(metrics['queries'], 'queries')}" if "queries" in metrics else ""
+    size = f"{pluralize(metrics['rows'], 'rows')}{queries}"
+    print_evaluation(metrics, f"{path} on {size} of {data}")
 
 
-def read_runs(paths: Sequence[str]) -> "list[Run]":
-    """Read runs."""
-    from edgewise.io import read_run
-
-    with one_line_errors():
-        return [read_run(path) for path in paths]
+# Metrics of models
 
 
-def stem(path: str) -> str:
-    """Return the name of a file without its folder and the usual endings."""
-    name = Path(path).name.removesuffix(".gz")
-    for ending in (".run", ".txt", ".trec", ".res"):
-        if name.endswith(ending) and name != ending:
-            return name.removesuffix(ending)
-    return name
+def evaluate_rows(model: Any, rows: Rows) -> dict[str, Any]:
+    """Return the metrics of a model on rows with targets, by name."""
+    task = tables.task_of(model)
+    with common.one_line_errors(rows.path):
+        if task == "grades":
+            return evaluate_ranking(model, rows, model.predict(rows.X))
+        rows = tables.align_classes(model.classes_, rows)
+        evaluate = _evaluate_labels if task == "labels" else _evaluate_classes
+        return evaluate(model, rows, *predict_classes(model, rows.X))
 
 
-class Report:
-    """The values of runs by some metrics, against the judgments of a file."""
+def predict_classes(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return a classifier's probabilities, and its predictions as class indices or 0/1 labels."""
+    from edgewise.metrics.classification import predicted
 
-    def __init__(
-        self, path: str, metrics: str, gain: Gain | None = None, ties: str = TIES[0]
-    ) -> None:
-        from edgewise.io import read_qrels
-        from edgewise.metrics.registry import RUN_METRICS, get_metrics
+    scores = model._scores(X)
+    return model._probabilities(scores), predicted(scores, model.fitted_.multilabel)
 
-        self.path, self.gain, self.ties = path, gain, ties
-        with one_line_errors("--metrics"):
-            self.metrics = [metric.name for metric in get_metrics(metrics, RUN_METRICS)]
-        with one_line_errors():
-            self.qrels = read_qrels(path)
-        self.runs: dict[str, RunEvaluation] = {}
 
-    def add(self, name: str, run: "Run") -> None:
-        """Evaluate a run, and warn of queries that do not count."""
-        from edgewise.metrics import evaluate_run
+def _evaluate_classes(
+    model: Any, rows: Rows, probabilities: "Reals", predicted: Any
+) -> dict[str, Any]:
+    import numpy as np
 
-        if set(run.queries).isdisjoint(self.qrels.queries):
-            raise click.ClickException(f"{name} has none of the judged queries")
-        with one_line_errors(self.path):
-            found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain, ties=self.ties)
-        if found.n_unjudged:
-            queries = pluralize(found.n_unjudged, "queries")
-            logger.warning("%s: ignored %s without judgments", name, queries)
-        if found.n_unanswered:
-            message = "%s returns nothing for %d of %d judged queries: they count 0"
-            logger.warning(message, name, found.n_unanswered, len(found.queries))
-        self.runs[name] = found
+    from edgewise.metrics import balanced_accuracy, error, log_loss, roc_auc
+    from edgewise.metrics.significance import proportion_interval
 
-    def evaluation(self, random_state: int = 0) -> "Evaluation":
-        """Return the runs, compared with the first."""
-        from edgewise.metrics import Evaluation
+    classes, weight, codes = model.classes_, rows.weight, rows.y
+    predictions = np.eye(len(classes))[predicted]
+    counts = np.bincount(codes, weight, minlength=len(classes))
+    error_rate = error(codes, predictions, weight)
+    # Weights that differ make the error as uncertain as that of fewer rows (Kish 1965).
+    n_rows = len(rows) if weight is None else weight.sum() ** 2 / (weight**2).sum()
+    metrics = {
+        "rows": len(rows),
+        "error": error_rate,
+        "error_interval": proportion_interval(error_rate, n_rows),
+        "baseline_error": 1.0 - float(counts.max() / counts.sum()),
+        "log_loss": log_loss(codes, probabilities, weight),
+        "balanced_accuracy": balanced_accuracy(codes, predictions, weight),
+    }
+    if len(classes) == 2 and counts.min() > 0:
+        metrics["roc_auc"] = roc_auc(codes, probabilities[:, 1])
+    matrix = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    np.add.at(matrix, (codes, predicted), 1)
+    return {**metrics, "classes": classes.tolist(), "confusion": matrix.tolist()}
 
-        return Evaluation.of(self.runs, random_state=random_state)
+
+def _evaluate_labels(
+    model: Any, rows: Rows, probabilities: "Reals", predicted: Any
+) -> dict[str, Any]:
+    import numpy as np
+
+    from edgewise.metrics import roc_auc
+
+    wrong = predicted != rows.y
+    labels = {}
+    for k, name in enumerate(model.classes_.tolist()):
+        truth = rows.y[:, k]
+        auc = roc_auc(truth, probabilities[:, k]) if 0 < truth.sum() < len(truth) else float("nan")
+        error = float(wrong[:, k].mean())
+        labels[str(name)] = {"share": float(truth.mean()), "error": error, "roc_auc": auc}
+    shares = rows.y.mean(axis=0)
+    return {
+        "rows": len(rows),
+        "hamming_loss": float(wrong.mean()),
+        "baseline_hamming_loss": float(np.minimum(shares, 1 - shares).mean()),
+        "any_label_wrong": float(wrong.any(axis=1).mean()),
+        "labels": labels,
+    }
+
+
+def evaluate_ranking(model: Any, rows: Rows, scores: "Reals") -> dict[str, Any]:
+    """Return the usual metrics and the model's own; None where grades have no such value."""
+    from edgewise.metrics import Lists, ranking_metric
+    from edgewise.metrics.registry import first_metric
+
+    lists = Lists(rows.y, rows.qid)
+    own_metric = first_metric(model.eval_metric)
+    names = [*DEFAULT_RANKING_METRICS, *([own_metric] if isinstance(own_metric, str) else [])]
+    metrics: dict[str, float | None] = {}
+    for name in dict.fromkeys(names):
+        try:
+            metrics[name] = float(ranking_metric(name)(lists, scores))
+        except ValueError:
+            # Negative grades have no gain.
+            metrics[name] = None
+    return {"rows": len(rows), "queries": lists.n_queries, **metrics}
+
+
+def print_evaluation(metrics: Mapping[str, Any], title: str) -> None:
+    """Print metrics for people."""
+    common.print_heading(title)
+    if "labels" in metrics:
+        _print_labels(metrics)
+    elif "classes" in metrics:
+        _print_classes(metrics)
+    else:
+        sizes = ("rows", "queries")
+        common.print_metrics({name: v for name, v in metrics.items() if name not in sizes})
+
+
+def _print_classes(metrics: Mapping[str, Any]) -> None:
+    low, high = metrics["error_interval"]
+    baseline = f"{metrics['baseline_error']:.1%} when always predicting the majority class"
+    rows = [
+        ["error", f"{metrics['error']:.1%}", f"95% interval {low:.1%} to {high:.1%}; {baseline}"],
+        ["log loss", f"{metrics['log_loss']:.3f}", "lower is better; punishes confident mistakes"],
+        ["balanced accuracy", f"{metrics['balanced_accuracy']:.1%}", "mean recall of the classes"],
+    ]
+    if "roc_auc" in metrics:
+        about = "1 is perfect, 0.5 is chance"
+        rows.insert(2, ["ROC AUC", f"{metrics['roc_auc']:.3f}", about])
+    print_table(rows, left=(0, 2), heading=False)
+    names = [str(name) for name in metrics["classes"]]
+    if len(names) <= _MAX_CLASSES_SHOWN:
+        click.echo()
+        heading = ["actual", *(f"predicted {name}" for name in names)]
+        body = zip(names, metrics["confusion"], strict=True)
+        print_table([heading, *([name, *(f"{n:,}" for n in row)] for name, row in body)])
+
+
+def _print_labels(metrics: Mapping[str, Any]) -> None:
+    baseline = f"{metrics['baseline_hamming_loss']:.1%} when always predicting the majority value"
+    rows = [
+        ["Hamming loss", f"{metrics['hamming_loss']:.1%}", baseline],
+        ["rows with a wrong label", f"{metrics['any_label_wrong']:.1%}", ""],
+    ]
+    print_table(rows, left=(0, 2), heading=False)
+    click.echo()
+    rows = [["label", "share", "error", "ROC AUC"]]
+    for name, label in list(metrics["labels"].items())[:20]:
+        auc = "-" if label["roc_auc"] != label["roc_auc"] else f"{label['roc_auc']:.3f}"
+        rows.append([name, f"{label['share']:.1%}", f"{label['error']:.1%}", auc])
+    print_table(rows)

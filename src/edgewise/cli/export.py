@@ -1,16 +1,16 @@
 """``edgewise export``: a model for other programs."""
 
-import rich_click as click
+import click
 
-from edgewise.cli import common, tables
+from edgewise.cli import common
 
 FORMATS = (".onnx", ".py", ".sql")
 
-files = common.heading("Files")
+files = common.option_group("Files")
 
 
 @common.command("export")
-@click.argument("model", type=common.FILE, help="Saved classifier or ranker.")
+@common.argument("model", "Saved classifier or ranker.", type=common.FILE)
 @files(
     "--output",
     "-o",
@@ -31,7 +31,7 @@ def export(model: str, output: str) -> None:
     The numbers of a date are columns of their own, such as joined.year: what
     takes the exported model has to make them.
     """
-    loaded = tables.load(model, "score rows of a table")
+    loaded = common.load_model(model, common.TABLE_MODELS, "score rows of a table")
     with common.one_line_errors(model):
         loaded.export(output)
     click.echo(f"Wrote {output}")

@@ -1,189 +1,231 @@
-"""Rows to train on and rows to test on, and the settings that ``edgewise train`` trains with."""
+"""The settings that ``edgewise train`` trains with, and its hold-out set."""
 
+import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 
-from edgewise.cli import common, tables
+from edgewise.cli import common
+from edgewise.cli.evaluate import evaluate_rows
 from edgewise.cli.tables import Rows
+from edgewise.common.choices import DEFAULT_RANKING_METRICS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from edgewise.io import Schema
+    from edgewise import CrossValidation
 
-SHARE = 0.2
-"""The share of the rows to hold out."""
+TEST_FRACTION = 0.2
+MAX_TEST_ROWS = 50_000
+"""The hold-out set: a fraction of the rows, up to a number of rows."""
 
-# The most rows to hold out, and how many there must be to hold any out.
-_MOST, _LEAST = 50_000, 50
-# The share of the training rows that settings are compared on, by these metrics.
-_TUNING = 0.25
+_MIN_ROWS = 50  # fewer rows are not split
+_TUNING_FRACTION = 0.25
+_VALIDATION_FRACTION = 0.2
 _METRICS = {"classes": "log_loss", "labels": "hamming_loss", "grades": "map"}
 
 
-def split(
-    args: SimpleNamespace, task: str, schema: "Schema | None", rows: Rows
-) -> tuple[Rows, Rows | None]:
-    """Return the rows to train on and those to test on, if there are enough."""
+def hold_out(rows: Rows, task: str, fraction: float, seed: int) -> tuple[Rows, Rows | None]:
+    """Split rows into training and test rows, by class or by query; few rows all train.
+
+    The only row of a class trains.
+    """
     import numpy as np
+    from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
-    if args.test is not None:
-        if schema is None:
-            test = tables.read_svmlight(args.test, task, rows.X.shape[1])
-        else:
-            raw = tables.read_raw(args.test, schema.words)
-            tables.note(args.test, raw, schema)
-            test = tables.rows_of(args.test, raw, schema)
-        return rows, test if rows.classes is None else tables.known(rows.classes, test)
-    share = min(args.hold_out, _MOST / len(rows))
-    if not share or len(rows) < _LEAST:
+    if not fraction or len(rows) < _MIN_ROWS:
         return rows, None
-    aside = _held_out(rows, task, share, args.random_state)
-    if not aside.any():
-        return rows, None
-    return rows.take(np.flatnonzero(~aside)), rows.take(np.flatnonzero(aside))
-
-
-def _held_out(rows: Rows, task: str, share: float, seed: int) -> "NDArray[Any]":
-    """Return which rows to hold out: of each class or, to rank, whole queries."""
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    aside = np.zeros(len(rows), dtype=bool)
-    groups = rows.qid if task == "grades" else rows.y if task == "classes" else None
-    if task == "grades" and groups is None:
-        return aside
-    if groups is None:
-        aside[rng.permutation(len(rows))[: round(share * len(rows))]] = True
-        return aside
-    values, codes = np.unique(groups, return_inverse=True)
+    candidates, strata = np.arange(len(rows)), None
     if task == "grades":
-        chosen = rng.permutation(len(values))[: round(share * len(values))]
-        return np.isin(codes, chosen)
-    for code in range(len(values)):
-        members = rng.permutation(np.flatnonzero(codes == code))
-        # At least one row of a class trains.
-        aside[members[: min(round(share * len(members)), len(members) - 1)]] = True
-    return aside
+        if rows.qid is None or (rows.qid == rows.qid[0]).all():
+            return rows, None
+        splitter = GroupShuffleSplit(1, test_size=fraction, random_state=seed)
+        _, test = next(splitter.split(candidates, groups=rows.qid))
+    else:
+        if task == "classes":
+            counts = np.bincount(rows.y)
+            candidates = np.flatnonzero(counts[rows.y] > 1)
+            n_classes, smaller_part = (counts > 1).sum(), min(fraction, 1 - fraction)
+            strata = rows.y[candidates] if smaller_part * len(candidates) >= n_classes else None
+        if round(fraction * len(candidates)) < 1:
+            return rows, None
+        _, test = train_test_split(
+            candidates, test_size=fraction, stratify=strata, random_state=seed
+        )
+    is_test = np.zeros(len(rows), dtype=bool)
+    is_test[test] = True
+    return rows.take(np.flatnonzero(~is_test)), rows.take(np.flatnonzero(is_test))
 
 
 @dataclass
 class Fit:
-    """A trained model, what --tune tried before it, and whether Ctrl-C ended it."""
+    """A trained model, the candidates of --tune, and whether Ctrl-C ended the training."""
 
     model: Any
-    tried: list[dict[str, Any]] = field(default_factory=list)
+    candidates: list[dict[str, Any]] = field(default_factory=list)
     interrupted: bool = False
 
 
-def fit(args: SimpleNamespace, task: str, rows: Rows) -> Fit:
+def fit(args: SimpleNamespace, task: str, rows: Rows, validation: Rows | None = None) -> Fit:
     """Train with the settings of the options, or with the best that --tune finds."""
     if args.tune:
-        return _tuned(args, task, rows)
-    given = {"learner": args.learner, "n_rounds": args.rounds}
-    settings = {name: value for name, value in given.items() if value is not None}
-    model = _trained(args, task, rows, args.time_limit, settings)
+        return _tune(args, task, rows)
+    settings = _settings(args)
+    if validation is not None and {"learner", "n_rounds"} & settings.keys():
+        # The default stops early by itself.
+        settings.setdefault("early_stopping_rounds", common.PATIENCE)
+    model = _train(args, task, rows, args.time_limit, settings, validation)
     return Fit(model, interrupted=model.stop_reason_ == "interrupted")
 
 
-def _tuned(args: SimpleNamespace, task: str, rows: Rows) -> Fit:
-    """Compare settings on a part of the training rows, and train on all of them with the best.
-
-    After an interrupt the best model so far remains, of the other training rows.
-    """
+def cross_validate(args: SimpleNamespace, rows: Rows, n_folds: int) -> "CrossValidation":
+    """Return how well rankers of these settings rank the queries of other folds."""
     import numpy as np
 
+    import edgewise
+    from edgewise.metrics.registry import first_metric
+
+    n_queries = 0 if rows.qid is None else len(np.unique(rows.qid))
+    if n_folds > n_queries:
+        raise click.UsageError(f"--folds must be at most {n_queries}, the number of queries")
+    ranker = _build(args, "grades", args.time_limit, _settings(args))
+    metrics = dict.fromkeys((*DEFAULT_RANKING_METRICS, first_metric(ranker.eval_metric)))
+    with common.one_line_errors(rows.path):
+        return edgewise.cross_validate(
+            ranker, rows.X, rows.y, rows.qid, cv=n_folds, metrics=list(metrics)
+        )
+
+
+def _settings(args: SimpleNamespace) -> dict[str, Any]:
+    """Return the parameters of --learner, --rounds and --set."""
+    settings = common.parse_settings(args.settings)
+    for option, name in (("learner", "learner"), ("rounds", "n_rounds")):
+        value = getattr(args, option)
+        if value is not None:
+            if name in settings:
+                raise click.UsageError(f"--{option} and --set {name} set the same parameter")
+            settings[name] = value
+    return settings
+
+
+def _tune(args: SimpleNamespace, task: str, rows: Rows) -> Fit:
+    """Compare settings on some of the training rows, and train on all of them with the best.
+
+    After an interrupt the best model so far remains, which was trained without those rows.
+    """
     began, metric, candidates = time.perf_counter(), _METRICS[task], _candidates(task)
-    aside = _held_out(rows, task, _TUNING, args.random_state + 1)
-    if len(rows) < _LEAST or not aside.any():
-        raise click.UsageError(f"--tune: {args.data} has too few rows to try settings on")
-    kept, held_out = rows.take(np.flatnonzero(~aside)), rows.take(np.flatnonzero(aside))
+    training, held_out = hold_out(rows, task, _TUNING_FRACTION, args.random_state + 1)
+    if held_out is None:
+        raise click.UsageError(f"--tune: {args.data} has too few rows to compare settings on")
     # The last fit has its share of the time.
     limit = args.time_limit and args.time_limit / (len(candidates) + 1)
-    tried: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     models: list[Any] = []
     for name, settings in candidates.items():
-        models.append(_trained(args, task, kept, limit, settings, held_out))
-        value = tables.measured(models[-1], held_out)[metric]
-        tried.append({"settings": name, metric: value, "rounds": models[-1].n_rounds_})
+        watched = held_out if "early_stopping_rounds" in settings else None
+        models.append(_train(args, task, training, limit, settings, watched))
+        value = evaluate_rows(models[-1], held_out)[metric]
+        results.append({"settings": name, metric: value, "rounds": models[-1].n_rounds_})
         if models[-1].stop_reason_ == "interrupted":
             break
-    values = [-one[metric] if task == "grades" else one[metric] for one in tried]
-    best = values.index(min(values))
-    for place, one in enumerate(tried):
-        one["chosen"] = place == best
+    values = [result[metric] for result in results]
+    best = values.index(max(values) if task == "grades" else min(values))
+    for i, result in enumerate(results):
+        result["chosen"] = i == best
     if models[-1].stop_reason_ == "interrupted":
-        return Fit(models[best], tried, interrupted=True)
+        return Fit(models[best], results, interrupted=True)
     settings = dict(list(candidates.values())[best])
-    if task == "grades":
-        rounds = max(1, models[best].n_rounds_)
-        settings |= {"n_rounds": rounds, "early_stopping_rounds": None}
+    if settings.pop("early_stopping_rounds", None):
+        settings["n_rounds"] = max(1, models[best].n_rounds_)
     left = args.time_limit and max(1.0, args.time_limit - (time.perf_counter() - began))
-    model = _trained(args, task, rows, left, settings)
-    return Fit(model, tried, model.stop_reason_ == "interrupted")
+    model = _train(args, task, rows, left, settings)
+    return Fit(model, results, model.stop_reason_ == "interrupted")
 
 
-def _trained(
+def _train(
     args: SimpleNamespace,
     task: str,
     rows: Rows,
-    limit: float | None,
+    time_limit: float | None,
     settings: dict[str, Any],
-    held_out: Rows | None = None,
+    validation: Rows | None = None,
 ) -> Any:
-    """Return a trained model."""
-    import numpy as np
+    from edgewise.boosting import ProgressBar
 
-    from edgewise import AdaBoostMH, RankBoost
-    from edgewise.cli.progress import progress
-
-    shared = {
-        "random_state": args.random_state,
-        "n_jobs": args.n_jobs,
-        "device": args.device,
-        "time_limit": limit,
-        "handle_infinite": "missing",
-    }
-    kind: Any = RankBoost if task == "grades" else AdaBoostMH
-    model = kind(**shared, **settings)
     options = {"sample_weight": "--weight", "n_rounds": "--rounds", "learner": "--learner"}
-    with common.one_line_errors(rows.path, options), progress() as shown:
-        model.set_params(callbacks=shown)
-        if task == "grades":
-            watched = None if held_out is None else (held_out.X, held_out.y, held_out.qid)
-            # That rows are one list is said already.
-            qid = [0] * len(rows) if rows.qid is None else rows.qid
-            model.fit(rows.X, rows.y, qid=qid, sample_weight=rows.weight, eval_set=watched)
-        else:
-            model.fit(rows.X, rows.y, sample_weight=rows.weight)
-    if task != "grades":
-        # Training has numbers for the classes, or for the labels.
-        names = np.array(args.target) if rows.classes is None else rows.classes
-        model.fitted_ = replace(model.fitted_, classes=names[model.classes_])
+    model = _build(args, task, time_limit, settings, validates=validation is not None)
+    with common.one_line_errors(rows.path, options):
+        if sys.stderr.isatty():
+            model.set_params(callbacks=[ProgressBar()])
+        eval_set = None if validation is None else _examples(args, validation)
+        model.fit(*_examples(args, rows), sample_weight=rows.weight, eval_set=eval_set)
     return model.set_params(callbacks=None)
 
 
+def _build(
+    args: SimpleNamespace,
+    task: str,
+    time_limit: float | None,
+    settings: dict[str, Any],
+    validates: bool = False,
+) -> Any:
+    """Return the estimator to train."""
+    from edgewise import AdaBoostMH, RankBoost
+
+    if "early_stopping_rounds" in settings and not validates:
+        settings = {"validation_fraction": _VALIDATION_FRACTION, **settings}
+    return common.build_estimator(
+        RankBoost if task == "grades" else AdaBoostMH,
+        settings,
+        random_state=args.random_state,
+        n_jobs=args.n_jobs,
+        device=args.device,
+        time_limit=time_limit,
+        handle_infinite="missing",
+    )
+
+
+def _examples(args: SimpleNamespace, rows: Rows) -> tuple[Any, ...]:
+    """Return the features and targets of rows, to rank also the query ids, as `fit` takes them."""
+    if rows.classes is not None:
+        return rows.X, rows.labels
+    if rows.y.ndim == 2:
+        return rows.X, _NamedLabels(list(args.target), rows.y)
+    # A warning that the rows are one list has been given.
+    return rows.X, rows.y, [0] * len(rows) if rows.qid is None else rows.qid
+
+
+@dataclass
+class _NamedLabels:
+    """A 0/1 matrix with names of its columns, as a data frame has them."""
+
+    columns: list[str]
+    values: "NDArray[Any]"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> "NDArray[Any]":
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
 def _candidates(task: str) -> dict[str, dict[str, Any]]:
-    """Return the settings that --tune tries."""
+    """Return the settings that --tune compares."""
     from edgewise import Indicator, Stump, Tree
 
-    base = [Stump(), Indicator()]
     if task == "grades":
-        patience = {"early_stopping_rounds": common.PATIENCE, "n_rounds": 1000}
+        stop_early = {"early_stopping_rounds": common.PATIENCE, "n_rounds": 1000}
         return {
-            "stumps": patience,
-            "trees of 8 leaves": {"learner": "tree", **patience},
+            "default": {},
+            "stumps": {"learner": "stump", **stop_early},
+            "stumps in small steps": {"learner": "stump", "learning_rate": 0.1, **stop_early},
+            "trees of 8 leaves": {"learner": "tree", **stop_early},
             "trees of 16 leaves, free votes": {
                 "learner": Tree(Stump(constant=True), 16, "free", "gain"),
-                **patience,
+                **stop_early,
             },
-            "stumps in small steps": {"learning_rate": 0.1, **patience},
         }
-    usual: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "votes": "real",
         "loss": "softmax",
         "n_rounds": "auto",
@@ -194,6 +236,6 @@ def _candidates(task: str) -> dict[str, dict[str, Any]]:
     return {
         "default": {},
         "default in small steps": {"learning_rate": 0.05},
-        "trees of 6 leaves": {"learner": Tree(base, 6, "free", "gain"), **usual},
-        "stumps": {"learner": "stump", **usual},
+        "trees of 6 leaves": {"learner": Tree([Stump(), Indicator()], 6, "free", "gain"), **shared},
+        "stumps": {"learner": "stump", **shared},
     }

@@ -3,21 +3,24 @@
 from collections import Counter
 from typing import Any
 
-import rich_click as click
+import click
 
-from edgewise.cli import common, documents, tables
+from edgewise.cli import common, tables
+from edgewise.cli.common import RUN, TABLE
+from edgewise.cli.evaluate import evaluate_ranking, predict_classes, print_evaluation
 from edgewise.cli.ratings import check_libraries, csv_text, write_columns
+from edgewise.cli.tables import Rows
 from edgewise.common.text import pluralize
 
-# Classes that have a column of probabilities each.
-_MOST_CLASSES = 50
+# More classes have no column of probabilities each.
+_MAX_CLASSES = 50
 
-files, option = common.heading("Files"), common.heading("Options")
+files, option = common.option_group("Files"), common.option_group("Options")
 
 
 @common.command("predict")
-@click.argument("model", type=common.FILE, help="Model saved by `edgewise train` or `rank`.")
-@click.argument("data", type=common.FILE, help="Rows to predict.")
+@common.argument("model", "Saved classifier or ranker.", type=common.FILE)
+@common.argument("data", "Rows to predict.", type=common.FILE)
 @files(
     "--output",
     "-o",
@@ -25,7 +28,7 @@ files, option = common.heading("Files"), common.heading("Options")
     help="Write the predictions here: .csv, .csv.gz or .parquet; for rankers also .run or .run.gz "
     "(a TREC run), and any other ending gets one score per line.  [default: print them]",
 )
-@tables.target_option("Column with grades, to test a ranker.")
+@tables.target_option("Column with grades, to evaluate a ranker.")
 @tables.query_option
 @tables.doc_option
 @common.json_option(option)
@@ -45,114 +48,116 @@ def predict(
       edgewise predict ranker.edgewise new.csv --query query --doc doc -o new.run
           writes a ranking; the rows need no grades
       edgewise predict ranker.edgewise test.txt
-          shows how well a ranker ranks judged documents
+          evaluates a ranker on judged documents
 
     DATA has the format of the training table. Its columns are found by name, in
-    any order; those that the model does not know are ignored, with a notice. A
-    category that training did not have counts as missing. Columns of ids come
-    first in the output. In LETOR and SVMlight files, features that a line leaves
-    out are 0.
+    any order; unknown columns are ignored, with a notice, and unseen categories
+    are missing values. Columns of ids come first in the output. In LETOR and
+    SVMlight files, features that a line leaves out are 0.
     """
-    loaded = tables.load(model, "predict rows")
-    if tables.task_of(loaded) == "grades":
-        roles = {"target": target[0] if target else None, "query": query, "doc": doc}
-        if len(target) > 1:
-            raise click.UsageError("--target names one column with grades")
-        _rank(loaded, model, data, output, as_json, roles)
-        return
-    if target:
-        raise click.UsageError(
-            f"--target is for rankers; to test a classifier, use `edgewise evaluate {model} {data}`"
-        )
-    if output is not None and output.lower().endswith(common.RUN):
-        raise click.UsageError(f"--output {output}: {model} does not rank, and makes no run")
-    if output is not None and not output.lower().endswith(common.TABLE):
-        endings = " or ".join(common.TABLE)
-        raise click.UsageError(f"--output must end in {endings}, got {output!r}")
-    check_libraries(output)
-    rows = tables.read_for(data, loaded, model, judged=False, query=query, doc=doc)
+    loaded = common.load_model(model, common.TABLE_MODELS, "predict rows")
+    ranks = tables.task_of(loaded) == "grades"
+    if target and not ranks:
+        use = f"use `edgewise evaluate {model} {data}`"
+        raise click.UsageError(f"--target is for rankers; to evaluate a classifier, {use}")
+    if output is not None and not ranks and not output.lower().endswith(TABLE):
+        raise click.UsageError(f"--output must end in {' or '.join(TABLE)}, got {output!r}")
+    is_judged = ranks and (bool(target) or not tables.is_table(data))
+    rows = tables.read_for_model(data, loaded, model, target, is_judged, query=query, doc=doc)
+    _check_output(output, rows)
     with common.one_line_errors(data):
-        found = predictions(loaded, rows)
+        columns = predict_columns(loaded, rows)
+        metrics = evaluate_ranking(loaded, rows, columns["score"]) if is_judged else None
     if output is not None:
-        write_columns(output, found)
+        _write(output, rows, columns)
     if as_json:
-        common.print_json({"rows": len(rows), "output": output} if output else found)
+        is_result = output is None and metrics is None
+        result = {"rows": len(rows), "output": output, "test": metrics}
+        common.print_json(columns if is_result else result)
+    elif metrics is not None:
+        size = tables.describe_queries(rows)
+        print_evaluation(metrics, f"{model} on {size} of {data}, expected over ties")
     elif output is None:
-        _print_columns(found)
+        for text in csv_text(columns):
+            click.echo(text, nl=False)
+    elif ranks:
+        common.print_facts([("ranked", f"{tables.describe_queries(rows)}, {output}")])
     else:
-        what = f", {_shares(found['predicted'])}" if "predicted" in found else ""
-        common.print_facts([("predicted", f"{pluralize(len(rows), 'rows')}, {output}{what}")])
+        counts = f", {_class_shares(columns['predicted'])}" if "predicted" in columns else ""
+        common.print_facts([("predicted", f"{pluralize(len(rows), 'rows')}, {output}{counts}")])
 
 
-def _print_columns(found: dict[str, Any]) -> None:
-    for text in csv_text(found):
-        click.echo(text, nl=False)
+def predict_columns(model: Any, rows: Rows) -> dict[str, Any]:
+    """Return the predictions for rows as columns of a table, ids first."""
+    columns = _predict(model, rows)
+    # A column of ids may be named like a prediction.
+    ids = {f"id {name}" if name in columns else name: column for name, column in rows.ids.items()}
+    return {**ids, **columns}
 
 
-def predictions(model: Any, rows: tables.Rows) -> dict[str, Any]:
-    """Return what a model predicts for rows, as columns of a table, ids first."""
-    made = _predictions(model, rows)
-    # A column of ids may be called as one of ours.
-    return {f"id {name}" if name in made else name: ids for name, ids in rows.ids.items()} | made
-
-
-def _predictions(model: Any, rows: tables.Rows) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _predict(model: Any, rows: Rows) -> dict[str, Any]:
     task = tables.task_of(model)
     if task == "grades":
         scores = model.predict(rows.X)
         ids = {"query": rows.qid, "doc": rows.docs}
-        found |= {name: part for name, part in ids.items() if part is not None}
-        return {**found, "score": scores, "rank": model._ranks(scores, rows.qid)}
-    chances, best = tables.answers(model, rows.X)
-    classes = [str(one) for one in model.classes_.tolist()]
-    if task == "classes":
-        found["predicted"] = model.classes_[best]
-        found["probability"] = chances[range(len(best)), best]
-        shown = classes if len(classes) <= _MOST_CLASSES else []
+        columns = {name: column for name, column in ids.items() if column is not None}
+        return {**columns, "score": scores, "rank": model._ranks(scores, rows.qid)}
+    probabilities, predicted = predict_classes(model, rows.X)
+    classes = [str(name) for name in model.classes_.tolist()]
+    if task == "labels":
+        columns = {name: predicted[:, k] for k, name in enumerate(classes)}
     else:
+        columns = {
+            "predicted": model.classes_[predicted],
+            "probability": probabilities[range(len(predicted)), predicted],
+        }
+    if task == "labels" or len(classes) <= _MAX_CLASSES:
         for k, name in enumerate(classes):
-            found[name] = best[:, k]
-        shown = classes
-    for k, name in enumerate(shown):
-        found[f"probability of {name}"] = chances[:, k]
-    return found
+            columns[f"probability of {name}"] = probabilities[:, k]
+    return columns
 
 
-def _shares(predicted: Any) -> str:
+def _class_shares(predicted: Any) -> str:
     """Return how often each class is predicted, the most frequent first."""
     counts = Counter(predicted.tolist()).most_common(6)
     listed = ", ".join(f"{name} {count / len(predicted):.0%}" for name, count in counts)
     return listed + (", ..." if sum(n for _, n in counts) < len(predicted) else "")
 
 
-def _rank(
-    ranker: Any,
-    model: str,
-    data: str,
-    output: str | None,
-    as_json: bool,
-    roles: documents.Roles,
-) -> None:
-    """Rank documents, and say how well where their grades are known."""
-    documents.check_roles(roles, data)
-    metric = tables.metric_of(ranker)
-    ranked = documents.read_for_model(data, roles, ranker, model)
-    rows = ranked.rows
-    documents.check_output(output, rows)
-    with common.one_line_errors(data):
-        found = predictions(ranker, rows)
-    scores = found["score"]
-    if output is not None:
-        documents.write_scores(output, rows, found)
-    if as_json and (output is not None or ranked.lists is not None):
-        test = None if ranked.lists is None else tables.test_values(ranked.lists, scores, metric)
-        common.print_json({"rows": len(rows), "output": output, "test": test})
-    elif as_json:
-        common.print_json(found)
-    elif ranked.lists is not None:
-        documents.print_test(ranked, scores, metric)
-    elif output is None:
-        _print_columns(found)
+def _check_output(path: str | None, rows: Rows) -> None:
+    """Raise, before any work starts, if predictions for these rows cannot be written."""
+    if path is None:
+        return
+    if not path.lower().endswith(RUN):
+        check_libraries(path)
+        if rows.n_dropped:
+            raise click.UsageError(
+                f"--output {path}: {pluralize(rows.n_dropped, 'rows')} of {rows.path} without a "
+                "grade would have no score; give them a grade, or write a run (.run)"
+            )
+        return
+    from edgewise.io import check_run
+
+    ids = {"query": rows.qid, "document": rows.docs}
+    if missing := [name for name, column in ids.items() if column is None]:
+        hint = "add --query and --doc, or " if tables.is_table(rows.path) else ""
+        raise click.UsageError(
+            f"--output {path}: a run needs {' and '.join(missing)} ids, which {rows.path} lacks: "
+            f"{hint}write one score per line, to a name without .run"
+        )
+    with common.one_line_errors(f"{rows.path} is not a run"):
+        check_run(rows.qid, rows.docs)
+
+
+def _write(path: str, rows: Rows, columns: dict[str, Any]) -> None:
+    """Write predictions as a table or a run, as the name says, or else the scores alone."""
+    from edgewise.common.files import replace_file
+    from edgewise.io import write_run
+
+    if path.lower().endswith(TABLE):
+        write_columns(path, columns)
+    elif path.lower().endswith(RUN):
+        write_run(path, rows.qid, rows.docs, columns["score"])
     else:
-        common.print_facts([("ranked", f"{ranked}, {output}")])
+        with replace_file(path) as stream:
+            stream.writelines(f"{score!r}\n".encode() for score in columns["score"].tolist())

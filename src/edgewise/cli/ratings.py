@@ -3,19 +3,18 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 
 from edgewise.cli.common import (
     FILE,
     Decorator,
-    Option,
     Real,
-    heading,
     one_line_errors,
+    option_group,
     options,
 )
 from edgewise.common import choices
@@ -54,7 +53,7 @@ Metrics of these lists beyond accuracy:
   catalog_coverage@k, novelty@k, diversity@k, average_popularity@k, gini@k
 Predictions for users and items without training ratings are means."""
 
-_column = heading("Columns of ratings")
+_column = option_group("Columns of ratings")
 
 columns = options(
     _column("--columns", metavar="LIST", help="Comma-separated names, if there is no header."),
@@ -77,7 +76,7 @@ columns = options(
 """Adds the options that describe a file of ratings."""
 
 
-def metrics(option: Option) -> Decorator:
+def metrics(option: Callable[..., Decorator]) -> Decorator:
     """Add the options that choose metrics."""
     default = ",".join(DEFAULT_RATING_METRICS)
     return options(
@@ -91,7 +90,7 @@ def metrics(option: Option) -> Decorator:
     )
 
 
-def features(option: Option) -> Decorator:
+def features(option: Callable[..., Decorator]) -> Decorator:
     """Add the options that name tables of features."""
     return options(
         *(
@@ -110,7 +109,7 @@ READING = ("columns", "separator", "implicit", "duplicates", *(f"{role}_column" 
 """The parameters of these options."""
 
 
-def reading_of(args: SimpleNamespace) -> dict[str, Any]:
+def reading_options(args: SimpleNamespace) -> dict[str, Any]:
     """Return the arguments of ``Ratings.from_file``, from the options of `columns`."""
     columns, separator = args.columns, args.separator
     if args.implicit and args.rating_column is not None:
@@ -270,33 +269,6 @@ def check_libraries(path: str | None) -> None:
 ABOUT_ALGORITHMS = "Algorithms:\n" + "\n".join(
     f"  {name:<11} {one.about}" for name, one in ALGORITHMS.items()
 )
-
-_WORDS = {"true": True, "false": False, "none": None}
-
-
-def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return parameters from words of the form key=value."""
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        key, sign, word = pair.partition("=")
-        key, word = key.strip(), word.strip()
-        if not sign or not key:
-            raise click.UsageError(f"--set must have the form key=value, got {pair!r}")
-        if key in settings:
-            raise click.UsageError(f"--set gives {key} twice")
-        settings[key] = _value(word)
-    return settings
-
-
-def _value(word: str) -> Any:
-    if word.lower() in _WORDS:
-        return _WORDS[word.lower()]
-    for kind in (int, float):
-        try:
-            return kind(word)
-        except ValueError:
-            continue
-    return word
 
 
 def shared_settings(args: SimpleNamespace, implicit: bool) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import rich_click as click
+import click
 
 from edgewise.cli import common
 from edgewise.cli import ratings as shared
-from edgewise.cli.common import given, heading, one_line_errors
+from edgewise.cli.common import explicit_options, one_line_errors, option_group
 from edgewise.common.choices import SPLITS
 from edgewise.common.text import one_line, pluralize, text_table
 from edgewise.recommend.algorithms import ALGORITHMS, build
@@ -30,13 +30,13 @@ NEW = "new user"
 Names = dict[Any, str]
 """The names of items by id; some may lack one."""
 
-files, lists = heading("Files"), heading("Lists")
-training, testing = heading("Training"), heading("Testing")
+files, lists = option_group("Files"), option_group("Lists")
+training, testing = option_group("Training"), option_group("Testing")
 several = partial(lists, multiple=True)
 
 
 @common.command("recommend", epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}")
-@click.argument("data", type=common.FILE, help="Ratings to train on, or a saved model.")
+@common.argument("data", "Ratings to train on, or a saved model.", type=common.FILE)
 @common.model_file(files)
 @files(
     "--output",
@@ -131,7 +131,7 @@ def recommend(**options: Any) -> None:
     wants_lists = args.users or args.new_users or args.similar_to or args.output
     wants_model = bool(wants_lists or args.model)
     _check(args, saved, wants_model)
-    how = shared.reading_of(args)
+    how = shared.reading_options(args)
     implicit = how["rating"] is None
     shared.check_libraries(args.output)
     names = shared.metric_names(args.metrics, implicit)
@@ -141,8 +141,9 @@ def recommend(**options: Any) -> None:
         data = recommender.ratings_
     else:
         # Rating models make poor lists: they do not learn what users choose to rate.
-        choices = implicit or (wants_lists and not given("user_features", "item_features"))
-        recommender, data = _built(args, how, LISTS if choices else RATINGS)
+        has_features = explicit_options("user_features", "item_features")
+        ranks = implicit or (wants_lists and not has_features)
+        recommender, data = _built(args, how, LISTS if ranks else RATINGS)
     request = _request(args, data, recommender if saved else None)
     titles = {} if args.item_names is None else _read_names(args, data.item_ids)
     train, held_out = _split(args, data, how)
@@ -185,34 +186,34 @@ def recommend(**options: Any) -> None:
 
 def _check(args: SimpleNamespace, saved: bool, wants_model: bool) -> None:
     """Raise if options do not go together."""
-    if len(given("test", "hold_out")) > 1:
+    if len(explicit_options("test", "hold_out")) > 1:
         raise click.UsageError("--test and --hold-out are two ways to test: use one of them")
-    if not given("test", "hold_out") and not wants_model:
+    if not explicit_options("test", "hold_out") and not wants_model:
         raise click.UsageError(
             "nothing to do: add --user to list items, --output to write the lists of all users, "
             "--model to save the model, or --hold-out to test"
         )
-    common.needs(["by"], "hold_out")
-    common.needs(["metrics", "relevant"], "test", "hold_out")
-    common.needs(["name_column", "names_columns"], "item_names")
+    common.require_options(["by"], "hold_out")
+    common.require_options(["metrics", "relevant"], "test", "hold_out")
+    common.require_options(["name_column", "names_columns"], "item_names")
     if not saved and args.add is not None:
         raise click.UsageError(f"--add is for saved models, and {args.data} is none")
     if not saved:
         return
-    about = "user_features", "item_features"
-    if extra := given("algorithm", "settings", "random_state", "n_jobs", "hold_out", *about):
+    training = ("algorithm", "settings", "random_state", "n_jobs", "hold_out")
+    if extra := explicit_options(*training, "user_features", "item_features"):
         raise click.UsageError(f"{extra[0]}: {args.data} is trained already")
-    if given("model") and args.add is None:
+    if explicit_options("model") and args.add is None:
         raise click.UsageError(f"--model: {args.data} is trained already")
     needed = ["--item-column"] if args.item_names is not None else []
-    extra = [name for name in given(*shared.READING) if name not in needed]
+    extra = [name for name in explicit_options(*shared.READING) if name not in needed]
     if extra and args.test is None and args.add is None:
         raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
 
 
 def _loaded(args: SimpleNamespace, how: dict[str, Any]) -> "tuple[Recommender, Ratings | None]":
     """Return a saved model, and the ratings of --add, which it has learned."""
-    model = common.load_model(args.data, "Recommender", "recommend")
+    model = common.load_model(args.data, ["Recommender"], "recommend")
     if args.add is None:
         return model, None
     added = shared.read_test(args.add, how, model.ratings_, "--add")
@@ -229,7 +230,7 @@ def _built(
 
     def built(name: str) -> "Recommender":
         with one_line_errors("--set"):
-            return build(name, shared.parse_settings(args.settings), usual)
+            return build(name, common.parse_settings(args.settings), usual)
 
     model = built(args.algorithm or default)
     data = shared.with_features(shared.read_ratings(args.data, how), args, how)

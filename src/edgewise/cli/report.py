@@ -1,31 +1,34 @@
-"""``edgewise report``: a page about a model."""
+"""``edgewise report``: an HTML report on a model."""
 
 from types import SimpleNamespace
 from typing import Any
 
-import rich_click as click
+import click
 
-from edgewise.cli import common, tables
-from edgewise.cli import ratings as shared
+from edgewise.cli import common, ratings, tables
 from edgewise.common.text import pluralize
 
-files = common.heading("Files")
+files = common.option_group("Files")
 
 
 @common.command("report")
-@click.argument("model", type=common.FILE, help="Saved classifier, ranker or recommender.")
+@common.argument("model", "Saved classifier, ranker or recommender.", type=common.FILE)
 @files(
     "--data",
     type=common.FILE,
     required=True,
-    help="Rows (or ratings) to test the model on, best those that it has not seen.",
+    help="Rows (or ratings) to test on, preferably not those of training.",
 )
 @files(
-    "--output", "-o", type=common.OutputFile(".html"), required=True, help="Write the page here."
+    "--output",
+    "-o",
+    type=common.OutputFile(".html"),
+    required=True,
+    help="Write the report here.",
 )
-@tables.target_option("Column with the right answers, if the model does not know it.")
+@tables.target_option("Target column, if the model does not know it.")
 @tables.query_option
-@shared.columns
+@ratings.columns
 def report(
     model: str,
     data: str,
@@ -34,36 +37,32 @@ def report(
     query: str | None,
     **reading: Any,
 ) -> None:
-    """Write a page about a model: what it learned, how good it is, where it fails.
+    """Write an HTML report on a model: what it learned, and its errors.
 
       edgewise report people.edgewise --data test.csv -o people.html
       edgewise report films.edgewise --data ratings.csv -o films.html
 
-    The page is one file that needs no network. It shows errors and bounds by
+    The report is one file that needs no network. It shows errors and bounds per
     round, margins, the confusion matrix or ranking metrics, calibration,
-    importances, the curves of columns, the strongest rules, and the rows that the
-    model gets most wrong; of a recommender its errors, a map of the items, and
-    lists with reasons.
+    importances, effects of columns, the strongest rules, and the worst errors; of
+    a recommender its errors, a map of the items, and lists with reasons.
     """
     from edgewise import Recommender
 
     loaded = common.load_model(model)
     if isinstance(loaded, Recommender):
-        ratings = shared.read_test(
-            data, shared.reading_of(SimpleNamespace(**reading)), loaded.ratings_
-        )
+        options = ratings.reading_options(SimpleNamespace(**reading))
+        test = ratings.read_test(data, options, loaded.ratings_)
         with common.one_line_errors(data):
-            loaded.report(ratings, output)
-        click.echo(f"Wrote {output}: {pluralize(len(ratings), 'ratings')} of {data}")
+            loaded.report(test, output)
+        click.echo(f"Wrote {output}: {pluralize(len(test), 'ratings')} of {data}")
         return
-    if extra := common.given(*shared.READING):
-        raise click.UsageError(f"{extra[0]} describes a file of ratings, for a recommender")
-    loaded = tables.load(model, "make a report of a table")
-    rows = tables.read_for(data, loaded, model, target, query=query)
-    if rows.classes is not None:
-        rows = tables.known(loaded.classes_, rows)
-    y = rows.y if rows.classes is None else rows.classes[rows.y]
+    if extra := common.explicit_options(*ratings.READING):
+        raise click.UsageError(f"{extra[0]} is for recommenders")
+    loaded = common.load_model(model, common.TABLE_MODELS, "have a report of a table")
+    rows = tables.read_for_model(data, loaded, model, target, query=query)
+    rows = tables.align_classes(loaded.classes_, rows) if rows.classes is not None else rows
     roles = {"qid": rows.qid} if tables.task_of(loaded) == "grades" else {}
     with common.one_line_errors(data):
-        loaded.report(rows.X, y, output, **roles)
+        loaded.report(rows.X, rows.labels, output, **roles)
     click.echo(f"Wrote {output}: {pluralize(len(rows), 'rows')} of {data}")

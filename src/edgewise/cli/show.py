@@ -1,0 +1,152 @@
+"""``edgewise show``: what a saved model holds and has learned."""
+
+import math
+from typing import Any
+
+import click
+
+from edgewise.cli import common, tables
+
+Facts = list[tuple[str, str]]
+
+_MAX_NAMES = 20
+
+option = common.option_group("Options")
+
+
+@common.command("show")
+@common.argument("model", "Saved model.", type=common.FILE)
+@common.argument("data", "Rows to show effects on.", type=common.FILE, required=False)
+@option("-n", type=common.COUNT, default=10, help="Number of columns, and of rules.")
+@common.json_option(option)
+def show(model: str, data: str | None, n: int, as_json: bool) -> None:
+    """Show what a model learned: columns, effects and rules.
+
+      edgewise show people.edgewise
+          its settings, the most important columns and the strongest rules
+      edgewise show people.edgewise test.csv
+          also the mean prediction at some values of these columns
+      edgewise show films.edgewise
+          the settings and sizes of a recommender
+
+    A rule tests one or more columns; where the test holds, it adds its votes to
+    the scores of the classes, and otherwise subtracts them. A tree adds the votes
+    of the leaf that a row reaches. No code of the file is run.
+    """
+    from edgewise import RankFusion, Recommender
+
+    loaded = common.load_model(model)
+    if data is not None and isinstance(loaded, (Recommender, RankFusion)):
+        raise click.UsageError(f"DATA is for classifiers and rankers, {model} is neither")
+    if isinstance(loaded, Recommender):
+        facts = _recommender_facts(loaded)
+        if as_json:
+            common.print_json(dict(facts))
+        else:
+            common.print_facts(facts)
+        return
+    from edgewise.cli.effects import important_columns, print_effects
+
+    rows = data and tables.read_for_model(data, loaded, model, needs_target=False)
+    facts = _boosting_facts(loaded)
+    columns = important_columns(loaded, rows.X if rows else None, n)
+    parts = loaded.explain().contributions[:n]
+    if as_json:
+        common.print_json({
+            **dict(facts),
+            "columns": [column._asdict() for column in columns],
+            "parts": [
+                {"name": part.name, "importance": part.amount, "votes": part.detail}
+                for part in parts
+            ],
+            "rules": [
+                {"round": rule.round, "alpha": rule.alpha, "rule": rule.text}
+                for rule in loaded.rules(n)
+            ],
+        })  # fmt: skip
+        return
+    common.print_facts(facts)
+    print_effects(columns)
+    if rows is None:
+        common.print_heading("Columns that rules test, alone or together")
+        lines = [[f"{part.amount:.1%}", part.name, part.detail] for part in parts]
+        common.print_table([["importance", "columns", "votes"], *lines], left=(1, 2))
+    common.print_rules(loaded, n, max_lines=5 * n)
+
+
+def _boosting_facts(model: Any) -> Facts:
+    from edgewise import AdaBoostMH, RankFusion
+
+    name, fitted = type(model).__name__, model.fitted_
+    if isinstance(model, AdaBoostMH):
+        classes = _format_names([str(label) for label in model.classes_.tolist()])
+        facts = [
+            ("estimator", f"{name}, {model.votes_} votes, {model.loss_} loss"),
+            ("labels" if fitted.multilabel else "classes", classes),
+        ]
+    else:
+        weights = f"{model.pair_weight}, queries by {model.query_weight}"
+        facts = [
+            ("estimator", f"{name}, rules compared by {model.criterion}"),
+            ("pairs", f"weighted by {weights}"),
+        ]
+    if isinstance(model, RankFusion):
+        facts.append(("lists", _format_names(list(model.list_names_))))
+    facts.append(("learner", "custom" if model.learner_ is None else repr(model.learner_)))
+    if model.schema_ is not None:
+        facts.append(("target", f"{', '.join(model.schema_.target)} ({model.schema_.task})"))
+    n_used = int((model.feature_importances_ > 0).sum())
+    facts += [
+        ("features", f"{model.n_features_in_}, {n_used} used"),
+        ("training", common.describe_training(model)),
+    ]
+    rounds, history = model.n_rounds_, model.history_
+    if not rounds:
+        return facts
+    last = {name: float(values[rounds - 1]) for name, values in history.items()}
+    measured_on = "training rows"
+    if "validation" in last:
+        facts.append(("validation", f"{last['validation']:.4g} ({model.eval_metric_})"))
+        measured_on = "validation rows"
+    for name, title in (("roc_auc", "ROC AUC"), ("balanced_accuracy", "balanced acc.")):
+        if not math.isnan(last.get(name, math.nan)):
+            facts.append((title, f"{last[name]:.4g} ({measured_on})"))
+    records = (history[key][:rounds] for key in ("columns", "saved"))
+    columns, saved = (values[values == values] for values in records)
+    if len(columns):
+        work = f", {saved.mean():.1%} of the work saved" if len(saved) else ""
+        facts.append(("columns searched", f"{columns.mean():,.1f} per round{work}"))
+    return facts
+
+
+def _recommender_facts(model: Any) -> Facts:
+    import numpy as np
+
+    ratings = model.ratings_
+    scale = f" from {model.low_:g} to {model.high_:g}" if model.low_ < model.high_ else ""
+    predicts = {"rating": "ratings", "score": "scores"}[model.predicts]
+    facts = [
+        ("estimator", f"{type(model).__name__}, predicts {predicts}"),
+        ("ratings", f"{len(ratings):,}{scale}, mean {model.mean_:.4g}"),
+    ]
+    for side, known in (("user", model.known_users_), ("item", model.known_items_)):
+        n_unknown = len(known) - int(known.sum())
+        unknown = f", {n_unknown:,} of them unknown" if n_unknown else ""
+        kind = getattr(ratings, f"{side}_ids").kind
+        facts.append((f"{side}s", f"{len(known):,}, {kind}{unknown}"))
+    for side in ("user", "item"):
+        table = getattr(ratings, f"{side}_features")
+        if table is not None:
+            names = [str(table.name(j)) for j in range(table.n_columns)]
+            facts.append((f"{side} features", _format_names(names)))
+    parameters = model.get_params(deep=False).items()
+    facts.append(("parameters", ", ".join(f"{name}={value!r}" for name, value in parameters)))
+    for name, value in vars(model).items():
+        if name.endswith("_") and not name.startswith("known_") and isinstance(value, np.ndarray):
+            facts.append((name, " x ".join(f"{size:,}" for size in value.shape)))
+    return facts
+
+
+def _format_names(names: list[str]) -> str:
+    more = ", ..." if len(names) > _MAX_NAMES else ""
+    return f"{len(names)}: {', '.join(names[:_MAX_NAMES])}{more}"
