@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from _curves import Record, Results, matching, time_to
-from edgewise.plots.drawing import COLORS, GRAY, INK, PALE, empty_figure, finished, tidy
+from edgewise.plots.drawing import COLORS, GRAY, INK, PALE, make_file_figure, save_figure, style_axes
 
 PEER = "LightGBM"
 # A panel shows errors up to this multiple of the smallest one.
@@ -69,7 +69,7 @@ def draw(
     drawn = styles(list(dict.fromkeys(label for curves in panels.values() for label in curves)))
     across = min(across, len(panels) + 1)
     down = -(-len(panels) // across)
-    figure = empty_figure(3.9 * across, 3.1 * down)
+    figure = make_file_figure(3.9 * across, 3.1 * down)
     frames = figure.subplots(down, across, squeeze=False).ravel().tolist()
     for axes, (title, curves) in zip(frames, panels.items(), strict=False):
         panel(axes, curves, drawn, title)
@@ -82,7 +82,7 @@ def draw(
         frames[len(panels)].legend(loc="center left", **look)
     else:
         figure.legend(loc="outside lower center", ncols=across, **look)
-    finished(figure, picture)
+    save_figure(figure, picture)
 
 
 def panel(axes: Any, curves: dict[str, Record], drawn: dict[str, Any], title: str) -> None:
@@ -114,4 +114,4 @@ def panel(axes: Any, curves: dict[str, Record], drawn: dict[str, Any], title: st
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("CPU seconds", fontsize=9)
     axes.set_title(title, fontsize=10, color=INK, loc="left")
-    tidy(axes)
+    style_axes(axes)

@@ -281,7 +281,7 @@ def at(record: Record, measured: str, seconds: float) -> float:
 
 def plot(records: list[Record], path: Path) -> None:
     """Draw every measure of every task against CPU time."""
-    from edgewise.plots.drawing import COLORS, INK, empty_figure, finished, tidy
+    from edgewise.plots.drawing import COLORS, INK, make_file_figure, save_figure, style_axes
 
     panels = [
         (task, measured)
@@ -289,7 +289,7 @@ def plot(records: list[Record], path: Path) -> None:
         for measured in MEASURES
         if any(record["task"] == task and measured in record for record in records)
     ]
-    figure = empty_figure(3.9 * 3, 3.1 * -(-len(panels) // 3))
+    figure = make_file_figure(3.9 * 3, 3.1 * -(-len(panels) // 3))
     frames = figure.subplots(-(-len(panels) // 3), 3, squeeze=False).ravel().tolist()
     colors = dict(zip(METHODS, (COLORS[0], COLORS[0], INK, COLORS[1]), strict=True))
     for axes, (task, measured) in zip(frames, panels, strict=False):
@@ -305,12 +305,12 @@ def plot(records: list[Record], path: Path) -> None:
         axes.set_xlabel("CPU seconds", fontsize=9)
         axes.set_ylabel(MEASURES[measured], fontsize=9)
         axes.set_title(task, fontsize=10, color=INK, loc="left")
-        tidy(axes)
+        style_axes(axes)
     for axes in frames[len(panels) :]:
         axes.axis("off")
     handles, labels = frames[0].get_legend_handles_labels()
     frames[-1].legend(handles, labels, loc="center left", frameon=False, fontsize=9)
-    finished(figure, path)
+    save_figure(figure, path)
 
 
 def binning(share: float) -> str:

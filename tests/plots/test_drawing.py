@@ -20,7 +20,7 @@ from edgewise.plots import (
     ReliabilityDisplay,
     VoteCurveDisplay,
 )
-from edgewise.plots.drawing import finished
+from edgewise.plots.drawing import save_figure
 
 Figure = pytest.importorskip("matplotlib.figure").Figure
 
@@ -77,8 +77,8 @@ class TestWriting:
         return MarginDisplay([0.1, 0.2]).plot(ax=Figure().subplots()).figure_
 
     def test_the_suffix_says_the_format_and_is_png_by_default(self, figure, tmp_path):
-        finished(figure, tmp_path / "margins.pdf")
-        finished(figure, tmp_path / "margins")
+        save_figure(figure, tmp_path / "margins.pdf")
+        save_figure(figure, tmp_path / "margins")
         assert (tmp_path / "margins.pdf").read_bytes().startswith(b"%PDF")
         assert (tmp_path / "margins.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
@@ -93,7 +93,7 @@ class TestWriting:
 
         monkeypatch.setattr("pathlib.Path.replace", refuse)
         with pytest.raises(OSError, match="no"):
-            finished(figure, old)
+            save_figure(figure, old)
         assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
 
 

@@ -93,13 +93,13 @@ def _write(model: "AdaBoostMH", folder: Path, X: "NDArray") -> None:
     click.echo(f"Model: {path} (loaded again, it gives the same {len(X)} test scores bit for bit)")
     try:
         from edgewise.plots import BoostingCurveDisplay
-        from edgewise.plots.drawing import empty_figure, finished
+        from edgewise.plots.drawing import make_file_figure, save_figure
 
-        figure = empty_figure(7.0, 5.4)
+        figure = make_file_figure(7.0, 5.4)
         panels = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.25))
         panels[0].set_title(f"AdaBoost.MH on digits, {model.n_rounds_} products", loc="left")
         BoostingCurveDisplay.from_estimator(model, ax=panels)
-        finished(figure, picture)
+        save_figure(figure, picture)
         click.echo(f"Learning curve: {picture}")
     except ImportError as error:
         click.echo(f"Learning curve: not drawn; {error}")

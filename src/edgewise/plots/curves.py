@@ -12,10 +12,10 @@ from edgewise.plots.drawing import (
     GRAY,
     PALE,
     Display,
-    escaped,
-    shortened,
-    tidy,
-    trained,
+    escape_label,
+    short_label,
+    style_axes,
+    unwrap_fitted,
 )
 
 if TYPE_CHECKING:
@@ -23,35 +23,28 @@ if TYPE_CHECKING:
 
     from edgewise.model import Curve
 
-# The most values of a categorical column to draw.
-_MOST_VALUES = 30
+# The maximum number of values of a categorical column to draw.
+_MAX_VALUES = 30
 
 
 @dataclass(eq=False, repr=False)
 class VoteCurveDisplay(Display):
-    """What the values of one column add to the scores: a step function for each class.
+    """The votes of one column: what its values add to the score of each class.
 
-    A categorical column has a step for each of its values, in the order of what they add. With more
-    than six classes, the six that the column changes most have names and the others are gray. For
-    a list of `RankFusion`, the j-th document is at -j. Dots at the right are the scores of a
-    missing value, or of documents that a list does not return, unless they are 0.
+    A categorical column has a step for each of its values, by increasing vote. With more than six
+    classes, the six that the column changes most have names and the others are gray. For a list of
+    `RankFusion`, the j-th document is at -j. Dots at the right are the scores of a missing value,
+    or of documents that a list does not return, unless they are 0.
 
     Parameters
     ----------
     curve : Curve
-        One curve of ``model.explain()``; or, of a categorical column, with a threshold between any
-        two neighbors of 0, 1, 2 and so on.
+        One curve of ``model.explain()``; that of a categorical column has thresholds 0.5, 1.5 and
+        so on.
     classes : sequence
         The class labels: ``model.explain().classes``.
     values : sequence of str, default None
         The values of a categorical column.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        Their figure.
 
     Examples
     --------
@@ -82,14 +75,14 @@ class VoteCurveDisplay(Display):
         ax : matplotlib Axes, default None
             Where to draw; None makes a new figure.
         """
-        (model,) = trained(estimator, "history_")
+        (model,) = unwrap_fitted(estimator, "history_")
         explanation = model.explain()
         classes, fitted = explanation.classes, model.fitted_
         for j in fitted.categories:
             if feature in (j, fitted.feature_name(j)) or (feature is None and not len(explanation)):
-                found = _of_categories(model, j)
-                if found is not None:
-                    return cls(found[0], classes, found[1]).plot(ax=ax)
+                if (curve_and_values := _category_curve(model, j)) is not None:
+                    curve, values = curve_and_values
+                    return cls(curve, classes, values).plot(ax=ax)
         if len(explanation) == 0:
             raise ValueError(
                 "estimator must have rules on single columns, as stumps are; for other models, "
@@ -101,63 +94,52 @@ class VoteCurveDisplay(Display):
             raise ValueError(f"feature: {error.args[0]}") from None
         return cls(curve, classes).plot(ax=ax)
 
-    def plot(self, *, ax: "Axes | None" = None) -> Self:
-        """Draw the votes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default None
-            Where to draw; None makes a new figure.
-        """
+    def _draw(self, axes: "Axes") -> None:
         curve = self.curve
         names = _score_names(curve, self.classes)
-        axes = self._begin(ax, 6.6, 4.0)
-        edges, scores = _steps(curve) if self.values is None else _equal_steps(curve)
-        groups = _alike(np.vstack([scores, curve.missing]))
-        named, rest = groups[: len(COLORS)], groups[len(COLORS) :]
+        edges, scores = _steps(curve, is_categorical=self.values is not None)
+        groups = _group_equal_curves(np.vstack([scores, curve.missing]))
+        n_named, n_others = len(COLORS), sum(map(len, groups[len(COLORS) :]))
         # Where lines coincide, the wider one shows behind the narrower one.
-        widths = np.linspace(3.6, 1.6, len(named)) if len(named) > 1 else [1.9]
-        for group, color, width in zip(named, COLORS, widths, strict=False):
-            axes.stairs(
-                scores[:, group[0]], edges, baseline=None, color=color, linewidth=width,
-                label=", ".join(names[k] for k in group),
-            )  # fmt: skip
-        for place, group in enumerate(rest):
-            axes.stairs(
-                scores[:, group[0]], edges, baseline=None, color=PALE, linewidth=1.0, zorder=0.9,
-                label=f"{sum(map(len, rest))} others" if place == 0 else None,
-            )  # fmt: skip
+        widths = np.linspace(3.6, 1.6, min(len(groups), n_named)) if len(groups) > 1 else [1.9]
+        for rank, group in enumerate(groups):
+            look: dict[str, Any] = {"color": PALE, "linewidth": 1.0, "zorder": 0.9}
+            label = f"{n_others} others" if rank == n_named else None
+            if rank < n_named:
+                look = {"color": COLORS[rank], "linewidth": widths[rank]}
+                label = ", ".join(names[k] for k in group)
+            axes.stairs(scores[:, group[0]], edges, baseline=None, label=label, **look)
         axes.axhline(0.0, color=GRAY, linewidth=0.8, zorder=0.8)
         axes.set_xlim(edges[0], edges[-1])
         if curve.missing.any():
             _draw_missing(axes, curve.missing, groups, edges)
         if self.values is not None:
-            words = [shortened(value, 20) for value in self.values]
-            axes.set_xticks(range(len(words)), words, rotation=90 if len(words) > 6 else 0)
-        axes.set(xlabel=escaped(curve.name), ylabel="added to the score")
-        tidy(axes)
+            labels = [short_label(value, 20) for value in self.values]
+            axes.set_xticks(range(len(labels)), labels, rotation=90 if len(labels) > 6 else 0)
+        axes.set(xlabel=escape_label(curve.name), ylabel="added to the score")
+        style_axes(axes)
         if len(self.classes) > 1:
-            self._legend(axes, "class" if len(names) > 1 else None)
-        return self
+            self._add_legend(axes, "class" if len(names) > 1 else None)
 
 
 def _score_names(curve: "Curve", classes: Sequence[Any]) -> list[str]:
     n_scores = curve.scores.shape[1]
     if n_scores == 1 and len(classes) == 2:
-        return [f"above 0: {escaped(classes[1])}\nbelow 0: {escaped(classes[0])}"]
+        return [f"above 0: {escape_label(classes[1])}\nbelow 0: {escape_label(classes[0])}"]
     if len(classes) != n_scores:
         raise ValueError(
             f"classes must have {n_scores} entries, one for each score of the curve, "
             f"got {len(classes)}"
         )
-    return [escaped(name) for name in classes]
+    return [escape_label(name) for name in classes]
 
 
-def _steps(curve: "Curve") -> tuple[Reals, Reals]:
+def _steps(curve: "Curve", is_categorical: bool) -> tuple[Reals, Reals]:
     """Return the edges of the steps, with some room at both ends, and the scores."""
+    if is_categorical:
+        return np.arange(len(curve.scores) + 1, dtype=np.float64) - 0.5, curve.scores
     # Infinite thresholds, which separate missing or infinite values, are not on the axis.
-    finite = np.isfinite(curve.thresholds)
-    thresholds = curve.thresholds[finite]
+    thresholds = curve.thresholds[np.isfinite(curve.thresholds)]
     first = int(np.searchsorted(curve.thresholds, -np.inf, side="right"))
     scores = curve.scores[first : first + len(thresholds) + 1]
     low, high = (thresholds[0], thresholds[-1]) if len(thresholds) else (0.0, 0.0)
@@ -165,49 +147,41 @@ def _steps(curve: "Curve") -> tuple[Reals, Reals]:
     return np.concatenate([[low - room], thresholds, [high + room]]), scores
 
 
-def _equal_steps(curve: "Curve") -> tuple[Reals, Reals]:
-    """Return a step of width 1 for each value of a categorical column."""
-    return np.arange(len(curve.scores) + 1, dtype=np.float64) - 0.5, curve.scores
-
-
-def _of_categories(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
+def _category_curve(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
     """Return the votes of a categorical column, and its values, in the order of their votes.
 
-    Many values are cut to the largest votes. None if no rule tests this column alone.
+    Only the values with the largest votes are kept. None if no rule tests this column alone.
     """
     from edgewise.model import Curve
     from edgewise.model.rules import Scores, Subset
     from edgewise.model.words import category_name
 
     fitted, terms = model.fitted_, model.fitted_.terms
-    names = fitted.categories[j]
-    votes: Reals = np.zeros((len(names) + 1, terms.n_scores))
-    for t, moves in enumerate(terms.coefficients):
+    categories, name = fitted.categories[j], fitted.feature_name(j)
+    votes: Reals = np.zeros((len(categories) + 1, terms.n_scores))
+    for t, coefficients in enumerate(terms.coefficients):
         rule = terms.rule(t)
         if isinstance(rule, (Subset, Scores)) and rule.column == j:
-            votes += np.outer(rule.values, moves)
+            votes += np.outer(rule.values, coefficients)
     if not votes.any():
         return None
     scores, missing = votes[:-1], votes[-1]
-    largest = np.argsort(-np.abs(scores).max(axis=1), kind="stable")[:_MOST_VALUES]
-    most_moved = np.ptp(scores, axis=0).argmax()
-    order = largest[np.argsort(scores[largest, most_moved], kind="stable")]
-    name = fitted.feature_name(j)
-    if len(order) < len(names):
-        name = f"{name} ({len(order)} of {len(names):,} values)"
-    share = float(model.feature_importances_[j])
-    between = np.arange(1, len(order), dtype=np.float64) - 0.5
-    curve = Curve(name, j, share, between, scores[order], missing)
-    values = [names[c] for c in order.tolist()]
-    return curve, [category_name(value) for value in values]
+    largest = np.argsort(-np.abs(scores).max(axis=1), kind="stable")[:_MAX_VALUES]
+    widest = np.ptp(scores, axis=0).argmax()
+    order = largest[np.argsort(scores[largest, widest], kind="stable")]
+    if len(order) < len(categories):
+        name = f"{name} ({len(order)} of {len(categories):,} values)"
+    thresholds = np.arange(1, len(order), dtype=np.float64) - 0.5
+    importance = float(model.feature_importances_[j])
+    curve = Curve(name, j, importance, thresholds, scores[order], missing)
+    return curve, [category_name(categories[code]) for code in order.tolist()]
 
 
-def _alike(scores: Reals) -> list[list[int]]:
+def _group_equal_curves(scores: Reals) -> list[list[int]]:
     """Group classes with equal step functions, the largest effect first."""
     groups: dict[bytes, list[int]] = {}
-    moved = np.ptp(scores, axis=0)
-    for k in np.argsort(-moved, kind="stable").tolist():
-        # Equal but for rounding; adding 0.0 makes -0.0 positive.
+    for k in np.argsort(-np.ptp(scores, axis=0), kind="stable").tolist():
+        # Equal up to rounding; adding 0.0 makes -0.0 positive.
         groups.setdefault((scores[:, k].round(9) + 0.0).tobytes(), []).append(k)
     return list(groups.values())
 
@@ -215,15 +189,15 @@ def _alike(scores: Reals) -> list[list[int]]:
 def _draw_missing(axes: "Axes", missing: Reals, groups: list[list[int]], edges: Reals) -> None:
     """Draw the scores of a missing value as dots in a strip at the right."""
     width = 0.1 * (edges[-1] - edges[0])
-    place = edges[-1] + width / 2
+    x = edges[-1] + width / 2
     axes.axvspan(edges[-1], edges[-1] + width, color=GRAY, alpha=0.08, linewidth=0, zorder=0)
     for rank in reversed(range(len(groups))):
         color = COLORS[rank] if rank < len(COLORS) else PALE
-        axes.plot([place], [missing[groups[rank][0]]], "o", color=color, markersize=5)
+        axes.plot([x], [missing[groups[rank][0]]], "o", color=color, markersize=5)
     axes.set_xlim(edges[0], edges[-1] + width)
     # The strip is not part of the scale, so it has no tick.
     axes.set_xticks([tick for tick in axes.get_xticks() if edges[0] <= tick <= edges[-1]])
     axes.annotate(
-        "missing", (place, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 3),
+        "missing", (x, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 3),
         textcoords="offset points", ha="center", va="bottom", fontsize=8, color=GRAY,
     )  # fmt: skip

@@ -2,10 +2,10 @@
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from edgewise.common.files import PathLike, replace_file
-from edgewise.report.blocks import short
+from edgewise.common.files import PathLike, replacing
+from edgewise.report.blocks import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,20 +18,15 @@ COLORS = (BLUE, RED, GREEN, PINK, ORANGE, SKY)
 INK, GRAY, PALE = "#222222", "#777777", "#C8C8C8"
 _DPI = 150
 
-BESIDE: dict[str, Any] = {
-    "loc": "upper left",
-    "bbox_to_anchor": (1.01, 1.0),
-    "borderaxespad": 0.0,
-    "frameon": False,
-    "fontsize": 9,
-    "title_fontsize": 9,
-    "alignment": "left",
-}
-"""A legend beside its axes, where it covers nothing."""
+# A legend beside its axes, where it covers nothing.
+_BESIDE: dict[str, Any] = {
+    "loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0, "frameon": False,
+    "fontsize": 9, "title_fontsize": 9, "alignment": "left",
+}  # fmt: skip
 
 
 class Display:
-    """A plot that holds what it shows; `plot` draws it again, on other axes.
+    """A plot that holds what it shows.
 
     Attributes
     ----------
@@ -43,27 +38,34 @@ class Display:
 
     ax_: "Axes"
     figure_: "Figure"
-    _alone: bool
+    _has_own_figure: bool
 
-    def _begin(self, ax: "Axes | None", width: float, height: float) -> "Axes":
-        """Return the axes to draw on: `ax`, or new ones in a figure of this size."""
-        self._alone = ax is None
-        if ax is None:
-            ax = new_figure(width, height).subplots()
-        self._on(ax)
-        return ax
+    def plot(self, *, ax: "Axes | None" = None) -> Self:
+        """Draw on `ax`, or on a new figure if it is None."""
+        self._has_own_figure = ax is None
+        self.ax_ = make_figure(*self._figure_size()).subplots() if ax is None else ax
+        # The axes may be in a subfigure.
+        self.figure_ = self.ax_.figure.figure
+        self._draw(self.ax_)
+        return self
 
-    def _on(self, ax: "Axes") -> None:
-        """Note the axes, which may be of a subfigure, and their figure."""
-        self.ax_, self.figure_ = ax, ax.figure.figure
+    def _figure_size(self) -> tuple[float, float]:
+        """Return the width and height of a new figure in inches."""
+        return 6.6, 4.2
 
-    def _legend(self, axes: "Axes", title: str | None = None, columns: int = 1) -> None:
-        """Draw a legend: beside the axes in a figure of our own, inside them in the user's."""
-        within = {"fontsize": 9, "ncols": columns}
-        axes.legend(title=title, **(BESIDE if self._alone else within))
+    def _draw(self, axes: "Axes") -> None:
+        raise NotImplementedError
+
+    def _add_legend(self, axes: "Axes", title: str | None = None, columns: int = 1) -> None:
+        """Add a legend: beside the axes in a figure of our own, inside them in the user's."""
+        inside = {"fontsize": 9, "ncols": columns}
+        axes.legend(title=title, **(_BESIDE if self._has_own_figure else inside))
 
 
-def new_figure(width: float, height: float) -> "Figure":
+_ADVICE = "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
+
+
+def make_figure(width: float, height: float) -> "Figure":
     """Return a figure of pyplot, which notebooks show."""
     try:
         from matplotlib import pyplot
@@ -72,8 +74,8 @@ def new_figure(width: float, height: float) -> "Figure":
     return pyplot.figure(figsize=(width, height), layout="constrained")
 
 
-def empty_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure without a window or global state, to be written to a file."""
+def make_file_figure(width: float, height: float) -> "Figure":
+    """Return a figure without a window or global state, to be written to a file."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -81,23 +83,18 @@ def empty_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), dpi=_DPI, layout="constrained", facecolor="white")
 
 
-_ADVICE = "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
+def save_figure(figure: "Figure", path: PathLike) -> None:
+    """Write a figure to a file, as PNG if the path has no extension."""
+    path = Path(path)
+    if not path.suffix:
+        path = path.with_name(path.name + ".png")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=path.suffix[1:].lower())
+    with replacing(path) as stream:
+        stream.write(buffer.getvalue())
 
 
-def finished(figure: "Figure", path: PathLike | None) -> "Figure":
-    """Return the figure, and write it if there is a path."""
-    if path is not None:
-        path = Path(path)
-        if not path.suffix:
-            path = path.with_name(path.name + ".png")
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=path.suffix[1:].lower())
-        with replace_file(path) as stream:
-            stream.write(drawn.getvalue())
-    return figure
-
-
-def tidy(axes: "Axes") -> None:
+def style_axes(axes: "Axes") -> None:
     """Style the frame, grid and ticks of axes."""
     axes.grid(True, color=GRAY, alpha=0.2, linewidth=0.7)
     axes.set_axisbelow(True)
@@ -108,28 +105,28 @@ def tidy(axes: "Axes") -> None:
     axes.tick_params(which="both", color=GRAY, labelsize=9)
 
 
-def n_named(axes: "Axes") -> int:
-    """Return how many lines with names are on axes, which may show other models too."""
+def count_labels(axes: "Axes") -> int:
+    """Return how many labeled lines are on axes, which may show other models too."""
     return len(axes.get_legend_handles_labels()[1])
 
 
-def color_of(k: int) -> str:
+def line_color(k: int) -> str:
     """Return the color of the k-th line, from 0."""
     return COLORS[k % len(COLORS)]
 
 
-def escaped(name: Any) -> str:
+def escape_label(name: Any) -> str:
     """Escape a name: no formula, and no leading underscore, which would hide it in a legend."""
     text = str(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
-def shortened(name: Any, longest: int = 32) -> str:
+def short_label(name: Any, max_length: int = 32) -> str:
     """Escape a name, and cut it if it is long."""
-    return escaped(short(name, longest))
+    return escape_label(shorten(name, max_length))
 
 
-def trained(estimator: Any, needs: str, *tables: Any) -> tuple[Any, ...]:
+def unwrap_fitted(estimator: Any, needs: str, *tables: Any) -> tuple[Any, ...]:
     """Return the model within pipelines and searches, and tables as it sees them.
 
     Raises unless the model has a method or attribute `needs`, and is fitted.
@@ -150,6 +147,6 @@ def trained(estimator: Any, needs: str, *tables: Any) -> tuple[Any, ...]:
             break
     if not hasattr(estimator, needs):
         raise TypeError(
-            f"estimator must have {needs}, as those of edgewise do, got {type(estimator).__name__}"
+            f"estimator must have {needs}, got {type(estimator).__name__}"
         )
     return estimator, *tables

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import BLUE, GRAY, PALE, Display, shortened
+from edgewise.plots.drawing import BLUE, GRAY, PALE, Display, short_label
 from edgewise.report.recommender import item_positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FONT_SIZE = 8.0
-# Places to try for a name beside its dot: offsets of its center in widths and heights.
-_PLACES = (
+# Where to try to write a name beside its dot: offsets of its center in widths and heights.
+_OFFSETS = (
     *((0.5, 0.0), (-0.5, 0.0), (0.0, 0.5), (0.0, -0.5)),
     *((0.5, 0.5), (-0.5, 0.5), (0.5, -0.5), (-0.5, -0.5)),
 )
@@ -27,7 +27,7 @@ _GAP, _ROOM = 5.0, 1.5
 
 @dataclass(eq=False, repr=False)
 class ItemMapDisplay(Display):
-    """The most rated items along the two directions in which they differ most.
+    """The most rated items along the first two principal components.
 
     Items that are close are liked by the same users. Names are written where there is room,
     farthest items first; the other items are gray dots.
@@ -39,16 +39,9 @@ class ItemMapDisplay(Display):
     positions : float64 array of shape (n, 2)
         The position of each item.
     shares : float64 array of shape (2,)
-        The share of the variance along each direction.
+        The share of the variance along each component.
     names : mapping of ids to str, default None
         Names of the items; an item without one shows its id.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        Their figure.
 
     Examples
     --------
@@ -80,9 +73,8 @@ class ItemMapDisplay(Display):
     ) -> Self:
         """Draw the items of a recommender.
 
-        The directions are the first two principal components of the model's item factors without
-        biases, or of the ratings of the items if it has no factors. The item farthest out is on the
-        positive side of each.
+        The components are those of the model's item factors without biases, or of the ratings of
+        the items if it has no factors. The item farthest out is on the positive side of each.
 
         Parameters
         ----------
@@ -106,27 +98,21 @@ class ItemMapDisplay(Display):
         chosen, positions, shares = item_positions(estimator, n)
         return cls(ratings.item_ids.values[chosen], positions, shares, names).plot(ax=ax)
 
-    def plot(self, *, ax: "Axes | None" = None) -> Self:
-        """Draw the items.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default None
-            Where to draw; None makes a new figure.
-        """
-        axes = self._begin(ax, 9.0, 7.0)
+    def _draw(self, axes: "Axes") -> None:
         names = self.names or {}
-        words = [shortened(names.get(one, one)) for one in self.ids.tolist()]
-        self._frame(axes)
+        labels = [short_label(names.get(item, item)) for item in self.ids.tolist()]
+        self._draw_frame(axes)
         # The layout decides where points are.
         self.figure_.draw_without_rendering()
-        written = _write_names(axes, self.positions, words)
-        for mask, color, size in ((written, BLUE, 14), (~written, PALE, 9)):
+        has_name = _write_names(axes, self.positions, labels)
+        for mask, color, size in ((has_name, BLUE, 14), (~has_name, PALE, 9)):
             x, y = self.positions[mask].T
             axes.scatter(x, y, s=size, color=color, linewidths=0, zorder=2)
-        return self
 
-    def _frame(self, axes: "Axes") -> None:
+    def _figure_size(self) -> tuple[float, float]:
+        return 9.0, 7.0
+
+    def _draw_frame(self, axes: "Axes") -> None:
         """Set limits and labels, and draw a cross at the average item."""
         axes.axhline(0.0, color=GRAY, alpha=0.25, linewidth=0.8, zorder=0)
         axes.axvline(0.0, color=GRAY, alpha=0.25, linewidth=0.8, zorder=0)
@@ -136,49 +122,44 @@ class ItemMapDisplay(Display):
         room[room == 0] = 1.0
         (left, bottom), (right, top) = low - room, high + room
         axes.set(xlim=(left, right), ylim=(bottom, top))
-        words = [f"direction ({share:.0%} of how the items differ)" for share in self.shares]
-        axes.set_xlabel(f"first {words[0]}", fontsize=9)
-        axes.set_ylabel(f"second {words[1]}", fontsize=9)
+        axes.set_xlabel(f"first component ({self.shares[0]:.0%} of the variance)", fontsize=9)
+        axes.set_ylabel(f"second component ({self.shares[1]:.0%} of the variance)", fontsize=9)
         # Positions have no unit.
         axes.set(xticks=[], yticks=[])
         for spine in axes.spines.values():
             spine.set_color(PALE)
 
 
-def _write_names(axes: "Axes", positions: Reals, words: list[str]) -> NDArray[np.bool_]:
+def _write_names(axes: "Axes", positions: Reals, labels: list[str]) -> NDArray[np.bool_]:
     """Write names where they cover no dot and no other name; return which were written."""
     from matplotlib.textpath import TextPath
 
     points = axes.transData.transform(positions) * (72.0 / axes.figure.dpi)
     frame = np.array(axes.bbox.extents) * (72.0 / axes.figure.dpi)
-    taken = np.concatenate([points - 1.0, points + 1.0], axis=1)
-    written = np.zeros(len(points), dtype=bool)
-    spread = positions / np.maximum(positions.std(axis=0), 1e-300)
-    for at in np.argsort(-(spread**2).sum(axis=1), kind="stable").tolist():
-        width = float(TextPath((0, 0), words[at], size=_FONT_SIZE).get_extents().width)
-        others = np.delete(taken, at, axis=0)
-        for x, y, box in _boxes(points[at], width):
-            inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
-            if inside and not _overlaps(box, others):
+    boxes = np.concatenate([points - 1.0, points + 1.0], axis=1)
+    has_name = np.zeros(len(points), dtype=bool)
+    distances = ((positions / np.maximum(positions.std(axis=0), 1e-300)) ** 2).sum(axis=1)
+    for i in np.argsort(-distances, kind="stable").tolist():
+        width = float(TextPath((0, 0), labels[i], size=_FONT_SIZE).get_extents().width)
+        others = np.delete(boxes, i, axis=0)
+        for x, y, box in _iter_boxes(points[i], width):
+            is_inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
+            is_apart = (others[:, :2] >= box[2:]) | (others[:, 2:] <= box[:2])
+            if is_inside and is_apart.any(axis=1).all():
                 axes.annotate(
-                    words[at], positions[at], xytext=(x, y), textcoords="offset points",
+                    labels[i], positions[i], xytext=(x, y), textcoords="offset points",
                     ha="center", va="center", fontsize=_FONT_SIZE, zorder=3,
                 )  # fmt: skip
-                taken, written[at] = np.vstack([taken, box]), True
+                boxes, has_name[i] = np.vstack([boxes, box]), True
                 break
-    return written
+    return has_name
 
 
-def _boxes(point: Reals, width: float) -> Iterator[tuple[float, float, Reals]]:
+def _iter_boxes(point: Reals, width: float) -> Iterator[tuple[float, float, Reals]]:
     """Yield the offset of a name from its dot, and the box that it would fill."""
     half = np.array([width / 2.0, _FONT_SIZE / 2.0])
-    for right, up in _PLACES:
+    for right, up in _OFFSETS:
         x = right * width + np.sign(right) * _GAP
         y = up * _FONT_SIZE + np.sign(up) * _GAP
         middle = point + np.array([x, y])
         yield x, y, np.concatenate([middle - half - _ROOM, middle + half + _ROOM])
-
-
-def _overlaps(box: Reals, others: Reals) -> bool:
-    apart = (others[:, :2] >= box[2:]) | (others[:, 2:] <= box[:2])
-    return bool((~apart.any(axis=1)).any())

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.plots.drawing import GRAY, Display, color_of, escaped, n_named, tidy, trained
-from edgewise.report.blocks import spaced
+from edgewise.plots.drawing import GRAY, Display, line_color, escape_label, count_labels, style_axes, unwrap_fitted
+from edgewise.report.curves import evenly_spaced
 from edgewise.theory import margin_distribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # More would look the same.
-_MOST_POINTS = 5000
+_MAX_POINTS = 5000
 
 
 @dataclass(eq=False, repr=False)
 class MarginDisplay(Display):
-    """The share of rows whose margin is at or below each value.
+    """The cumulative distribution of margins.
 
-    A margin is above 0 where a row is right, and close to 1 where nearly all votes agree. Draw the
-    training and the test rows on the same axes to compare them.
+    A margin is above 0 where a row is classified correctly, and close to 1 where nearly all votes
+    agree. Draw the training and the test rows on the same axes to compare them.
 
     Parameters
     ----------
@@ -30,13 +30,6 @@ class MarginDisplay(Display):
         Normalized margins, such as ``model.margins(X, y)``, of any shape.
     name : str, default None
         The name of the rows, for the legend.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        Their figure.
 
     Examples
     --------
@@ -67,43 +60,34 @@ class MarginDisplay(Display):
         ax : matplotlib Axes, default None
             Where to draw; None makes a new figure.
         """
-        model, X = trained(estimator, "margins", X)
+        model, X = unwrap_fitted(estimator, "margins", X)
         return cls(model.margins(X, y), name).plot(ax=ax)
 
-    def plot(self, *, ax: "Axes | None" = None) -> Self:
-        """Draw the margins.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default None
-            Where to draw; None makes a new figure.
-        """
+    def _draw(self, axes: "Axes") -> None:
         values, shares = margin_distribution(self.margins)
         wrong = float((values <= 0).mean())
-        at = spaced(len(values), _MOST_POINTS)
-        values, shares = values[at], shares[at]
-        axes = self._begin(ax, 6.4, 4.2)
+        indices = evenly_spaced(len(values), _MAX_POINTS)
+        values, shares = values[indices], shares[indices]
         low, high = min(float(values[0]), 0.0), max(float(values[-1]), 0.0)
         room = 0.05 * (high - low) or 0.05
         low, high = max(low - room, -1.0), min(high + room, 1.0)
-        before = n_named(axes)
-        color = color_of(before)
-        if before:
+        n_lines = count_labels(axes)
+        color = line_color(n_lines)
+        if n_lines:
             low, high = min(low, axes.get_xlim()[0]), max(high, axes.get_xlim()[1])
         else:
             axes.axvline(0.0, color=GRAY, linewidth=1.0, linestyle="--")
-        told = f"{wrong:.1%} at or below 0"
+        label = f"{wrong:.1%} at or below 0"
         axes.plot(
             np.concatenate([[-1.0], values, [1.0]]),
             np.concatenate([[0.0], shares, [1.0]]),
             drawstyle="steps-post",
             color=color,
             linewidth=1.8,
-            label=told if self.name is None else f"{escaped(self.name)}: {told}",
+            label=label if self.name is None else f"{escape_label(self.name)}: {label}",
         )
         axes.plot([0.0], [wrong], "o", color=color, markersize=5)
         axes.set(xlim=(low, high), xlabel="normalized margin")
         axes.set(ylim=(0.0, 1.02), ylabel="share of margins at or below")
-        tidy(axes)
+        style_axes(axes)
         axes.legend(loc="upper left", fontsize=9)
-        return self

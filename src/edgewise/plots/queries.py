@@ -11,13 +11,13 @@ from edgewise.fusion import grades_of
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import ranking_metric
 from edgewise.metrics.significance import mean_interval
-from edgewise.plots.drawing import Display, color_of, escaped, n_named, shortened, tidy
+from edgewise.plots.drawing import Display, line_color, escape_label, count_labels, short_label, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # More queries have no names on the axis.
-_NAMED = 40
+_MAX_NAMES = 40
 
 
 @dataclass(eq=False, repr=False)
@@ -44,10 +44,6 @@ class QueryMetricDisplay(Display):
         The mean over the queries.
     interval_ : tuple of two floats
         Its 95% interval; NaN for one query.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        Their figure.
 
     Examples
     --------
@@ -75,7 +71,7 @@ class QueryMetricDisplay(Display):
         name: str | None = None,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Draw the metric of a ranker's lists.
+        """Draw the metric of the lists that a ranker returns.
 
         Parameters
         ----------
@@ -87,12 +83,10 @@ class QueryMetricDisplay(Display):
             Their grades; for `RankFusion`, any judgments that ``fit`` takes.
         qid : array of shape (n_samples,), default None
             Their query ids; lists have their own.
-        metric : str, default "ndcg@10"
-            A name that :func:`edgewise.metrics.ranking_metric` knows.
+        metric, ax
+            As for :meth:`from_predictions`.
         name : str, default None
             The name in the legend; None is the name of the class.
-        ax : matplotlib Axes, default None
-            Where to draw; None makes a new figure.
         """
         from edgewise.estimators.rank_fusion import RankFusion, ranked_lists
 
@@ -138,50 +132,38 @@ class QueryMetricDisplay(Display):
         values = ranking_metric(metric).function(lists, y_score, empty="skip", per_query=True)
         return cls(lists.queries, np.asarray(values), metric, name).plot(ax=ax)
 
-    def plot(self, *, ax: "Axes | None" = None) -> Self:
-        """Draw the metric of every query.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default None
-            Where to draw; None makes a new figure.
-        """
-        known = np.flatnonzero(~np.isnan(self.values))
-        n = len(known)
-        if n == 0:
-            raise ValueError(f"values must hold a query for which {self.metric} is defined")
-        worst_first = self.values[known]
-        if not ranking_metric(self.metric).larger_is_better:
-            worst_first = -worst_first
-        known = known[np.argsort(worst_first, kind="stable")]
-        values = self.values[known]
-        self.mean_, low, high = mean_interval(values)
-        self.interval_ = low, high
-        axes = self._begin(ax, 7.0, 4.2)
+    def _draw(self, axes: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
-        before = n_named(axes)
-        color = color_of(before)
-        told = f"mean {self.mean_:.3f}"
+        metric = ranking_metric(self.metric)
+        order = np.argsort(self.values if metric.larger_is_better else -self.values, kind="stable")
+        order = order[~np.isnan(self.values[order])]
+        n, values = len(order), self.values[order]
+        if n == 0:
+            raise ValueError(f"values must hold a query for which {self.metric} is defined")
+        self.mean_, low, high = mean_interval(values)
+        self.interval_ = low, high
+        n_lines = count_labels(axes)
+        color = line_color(n_lines)
+        label = f"mean {self.mean_:.3f}"
         if n > 1:
-            told += f" ± {(high - low) / 2:.3f}"
+            label += f" ± {(high - low) / 2:.3f}"
             axes.axhspan(low, high, color=color, alpha=0.15, linewidth=0)
         axes.axhline(self.mean_, color=color, linewidth=1.2, linestyle="--")
         axes.plot(
             np.arange(n + 1), np.append(values, values[-1]), drawstyle="steps-post",
             color=color, linewidth=1.8,
-            label=told if self.name is None else f"{escaped(self.name)}: {told}",
+            label=label if self.name is None else f"{escape_label(self.name)}: {label}",
         )  # fmt: skip
-        if n <= _NAMED and not before:
-            names = [shortened(one, 16) for one in self.queries[known].tolist()]
+        if n <= _MAX_NAMES and not n_lines:
+            names = [short_label(query, 16) for query in self.queries[order].tolist()]
             axes.set_xticks(np.arange(n) + 0.5, names, rotation=90 if n > 10 else 0)
             axes.set_xlabel("query, the worst first")
         else:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.xaxis.set_major_formatter("{x:.0f}")
             axes.set_xlabel("queries, the worst first")
-        axes.set(xlim=(0, n), ylabel=self.metric)
-        axes.set_ylim(bottom=min(0.0, float(values.min()), axes.get_ylim()[0] if before else 0.0))
-        tidy(axes)
+        axes.set(xlim=(0, n), ylabel=metric.title)
+        axes.set_ylim(bottom=min(0.0, float(values.min()), axes.get_ylim()[0] if n_lines else 0.0))
+        style_axes(axes)
         axes.legend(loc="lower right", fontsize=9)
-        return self
