@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from _curves import Record, Results, matching, time_to
-from edgewise.plots.drawing import COLORS, GRAY, INK, PALE, make_file_figure, save_figure, style_axes
+from edgewise.plots.drawing import (
+    COLORS,
+    GRAY,
+    INK,
+    PALE,
+    make_file_figure,
+    save_figure,
+    style_axes,
+)
 
 PEER = "LightGBM"
 # A panel shows errors up to this multiple of the smallest one.

@@ -23,9 +23,9 @@ class TestLearningCurve:
     def test_every_quantity_is_named_and_drawn(self, model):
         above, below = figure_of(model).axes
         assert labels(above) == [
-            "bound (product of Z)",
-            "Hamming loss",
+            "bound",
             "training error",
+            "Hamming loss",
             "validation error",
         ]
         np.testing.assert_array_equal(above.lines[0].get_ydata(), model.history_["bound"])
@@ -58,15 +58,14 @@ class TestLearningCurve:
         above, _ = figure_of(model).axes
         assert labels(above)[-1] == f"kept: {model.n_rounds_}"
 
-    def test_a_metric_below_zero_is_drawn_on_a_linear_axis(self, rows):
+    def test_a_metric_below_zero_has_a_panel(self, rows):
         def minus_mean(y, scores):
             return -float(np.abs(scores).mean())
 
         model = AdaBoostMH(n_rounds=40, eval_metric=minus_mean).fit(*rows, eval_set=rows)
-        above, _ = figure_of(model).axes
-        assert above.get_yscale() == "linear"
-        assert above.get_ylim()[0] <= model.history_["validation"].min()
-        assert labels(above)[-1] == "validation minus_mean"
+        _, middle, _ = figure_of(model).axes
+        assert middle.get_ylim()[0] <= model.history_["validation"].min()
+        assert middle.get_ylabel().split() == ["validation", "minus", "mean"]
 
     @pytest.mark.parametrize(
         ("eval_metric", "name"),
@@ -75,11 +74,11 @@ class TestLearningCurve:
             ("balanced_accuracy", "validation balanced accuracy"),
         ],
     )
-    def test_a_metric_that_should_rise_is_no_loss(self, rows, eval_metric, name):
+    def test_a_metric_that_is_not_an_error_rate_has_a_panel(self, rows, eval_metric, name):
         model = AdaBoostMH(n_rounds=12, eval_metric=eval_metric).fit(*rows, eval_set=rows)
         figure = figure_of(model)
         above, middle, below = figure.axes
-        assert labels(above) == ["bound", "Hamming loss", "training error"]
+        assert labels(above) == ["bound", "training error", "Hamming loss"]
         assert middle.get_ylabel().replace("\n", " ").replace("  ", " ") == name
         np.testing.assert_array_equal(middle.lines[0].get_ydata(), model.history_["validation"])
         best = model.history_["validation"].argmax() + 1
@@ -88,7 +87,7 @@ class TestLearningCurve:
 
     def test_unfactorized_training_has_no_pseudo_weights_to_draw(self, rows):
         _, below = figure_of(AdaBoostMH("stump", n_rounds=5, factorized=False).fit(*rows)).axes
-        assert labels(below) == ["edge"]
+        assert len(below.lines) == 1
 
     def test_multi_label(self, rows):
         X, _ = rows
@@ -100,9 +99,9 @@ class TestLearningCurveOfARanker:
     def test_losses_above_metric_in_the_middle_edges_below(self, ranker):
         figure = figure_of(ranker)
         above, middle, below = figure.axes
-        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation MAP", "edge r"]
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation MAP", "edge"]
         assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "boosting round"]
-        assert labels(above) == ["bound (product of Z)", "ranking loss"]
+        assert labels(above) == ["bound", "ranking loss"]
         assert below.get_legend() is None
         for axes in (above, middle, below):
             assert axes.get_xlim() == (1, 40)
@@ -121,13 +120,13 @@ class TestLearningCurveOfARanker:
         model.fit(*documents(), eval_set=documents(seed=1))
         _, middle, _ = figure_of(model).axes
         best = best_of(model.history_["validation"])
-        place, value = middle.lines[1].get_data()
-        assert (list(place), list(value)) == ([model.best_iteration_], [best])
+        round_, value = middle.lines[1].get_data()
+        assert (list(round_), list(value)) == ([model.best_iteration_], [best])
         assert labels(middle) == [f"best: {best:.4g} (round {model.best_iteration_})"]
 
     def test_without_validation_there_is_no_middle(self, documents):
         figure = figure_of(RankBoost(n_rounds=5).fit(*documents()))
-        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "edge r"]
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "edge"]
 
     def test_edges_of_both_signs_are_all_on_the_axis(self, documents):
         # The second column is better when low, so that its rules are turned round.
@@ -161,10 +160,9 @@ class TestLearningCurveOfARanker:
 
     def test_one_round_shows(self, documents):
         model = RankBoost(n_rounds=1).fit(*documents(), eval_set=documents(seed=1))
-        above, middle, below = figure_of(model).axes
+        above, middle, _ = figure_of(model).axes
         for line in (*above.lines, *middle.lines):
             assert line.get_marker() == "o"
-        assert below.lines[0].get_marker() == "."
 
     def test_a_ranking_loss_of_zero_stays_on_the_axis(self):
         model = RankBoost(n_rounds=80, learning_rate=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
@@ -179,7 +177,7 @@ class TestLearningCurveOfARanker:
             lists, grades, eval_set=(lists, grades)
         )
         figure = figure_of(model)
-        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation MRR", "edge r"]
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation MRR", "edge"]
         np.testing.assert_array_equal(
             figure.axes[1].lines[0].get_ydata(), model.history_["validation"]
         )
@@ -212,7 +210,7 @@ class TestNameOfTheMetric:
             return float(scores.mean())
 
         lines = self.labeled(documents, satisfaction_of_most_users).split("\n")
-        assert lines == ["validation", "satisfaction_of_", "most_users"]
+        assert lines == ["validation", "satisfaction of most", "users"]
 
     def test_a_function_without_a_name(self, documents):
         metric = functools.partial(mean_average_precision)
@@ -243,9 +241,9 @@ def test_several_sets_of_rows_and_metrics(rows):
     model = AdaBoostMH("stump", n_rounds=4, eval_metric=["balanced_accuracy", "log_loss", "error"])
     model.fit(X, y, eval_set=[(X[:60], y[:60]), (X[60:], y[60:])], eval_names=["early", "late"])
     shown = BoostingCurveDisplay.from_estimator(model)
-    above, middle, _ = shown.axes_
-    names = ["early log loss", "early error", "late log loss", "late error"]
-    assert labels(above)[3:] == names
+    above, middle, log_loss, _ = shown.axes_
+    assert labels(above)[3:] == ["early error", "late error"]
+    assert labels(log_loss)[:2] == ["early", "late"]
     best = model.best_iteration_
     value = model.evals_result_["late"]["balanced_accuracy"][best - 1]
     assert labels(middle) == ["early", "late", f"best: {value:.4g} (round {best})"]
@@ -256,10 +254,11 @@ def test_rows_held_out_to_choose_the_rounds(rows):
     X, y = rows
     model = AdaBoostMH().fit(X[:40], y[:40])
     record = model.fitted_.held_out
-    line = BoostingCurveDisplay.from_estimator(model).ax_.lines[3]
-    assert line.get_label() == "held-out log loss"
-    stride = record.stride
-    np.testing.assert_allclose(line.get_ydata()[stride - 1 :: stride], record.values)
+    axes = BoostingCurveDisplay.from_estimator(model).axes_[1]
+    assert axes.get_ylabel().split() == ["held-out", "log", "loss"]
+    rounds, values = axes.lines[0].get_data()
+    np.testing.assert_array_equal(values, record.values)
+    np.testing.assert_array_equal(rounds, record.stride * np.arange(1, len(values) + 1))
 
 
 class TestAxes:
@@ -267,14 +266,14 @@ class TestAxes:
         axes = Figure().subplots()
         shown = BoostingCurveDisplay.from_estimator(ranker, ax=axes)
         assert (shown.ax_, shown.axes_, shown.figure_) == (axes, [axes], axes.figure)
-        assert labels(axes) == ["bound (product of Z)", "ranking loss"]
+        assert labels(axes) == ["bound", "ranking loss"]
         assert axes.get_xlabel() == "boosting round"
 
     def test_several_show_a_panel_each(self, ranker):
         panels = Figure().subplots(1, 3)
         shown = BoostingCurveDisplay.from_estimator(ranker, ax=panels)
         assert shown.axes_ == list(panels)
-        assert [axes.get_ylabel() for axes in panels] == ["loss", "validation MAP", "edge r"]
+        assert [axes.get_ylabel() for axes in panels] == ["loss", "validation MAP", "edge"]
 
     def test_another_number_is_refused(self, ranker):
         with pytest.raises(ValueError, match="ax must be one Axes or 3, got 2"):

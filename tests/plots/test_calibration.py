@@ -28,8 +28,8 @@ def test_two_classes_have_the_line_of_scikit_learn(chances):
     observed, predicted = calibration_curve(y == "a", p[:, 0], n_bins=7)
     np.testing.assert_allclose(curve.observed, observed)
     np.testing.assert_allclose(curve.predicted, predicted)
-    assert labels(shown)[0] == "as predicted"
-    assert labels(shown)[1].startswith("True (off by ")
+    assert labels(shown)[0] == "perfectly calibrated"
+    assert labels(shown)[1].startswith("True ")
 
 
 def test_true_probabilities_are_on_the_diagonal_and_others_are_off(chances):
@@ -55,7 +55,7 @@ def test_two_classifiers_on_the_same_axes(chances):
     shown = ReliabilityDisplay.from_predictions(y == "a", two, name="one")
     both = ReliabilityDisplay.from_predictions(y == "a", two**0.9, name="_other", ax=shown.ax_)
     names = [label.partition(" (")[0] for label in labels(both)]
-    assert names == ["as predicted", "one: True", " _other: True"]
+    assert names == ["perfectly calibrated", "one: True", " _other: True"]
     assert len({line.get_color() for line in both.ax_.lines}) == 3
 
 

@@ -65,7 +65,7 @@ class TestAxes:
         np.testing.assert_array_equal(margins, best[-1].margins(scaled, y))
 
     def test_other_and_unfitted_models_are_refused(self, rows):
-        with pytest.raises(TypeError, match="estimator must have history_, as those of edgewise"):
+        with pytest.raises(TypeError, match="estimator must have history_"):
             BoostingCurveDisplay.from_estimator(LogisticRegression().fit(*rows))
         with pytest.raises(NotFittedError):
             BoostingCurveDisplay.from_estimator(AdaBoostMH())

@@ -4,7 +4,7 @@ from sklearn.exceptions import NotFittedError
 
 from edgewise import BoostedFactorization, ItemKNN, MatrixFactorization, Ratings, SVDRecommender
 from edgewise.plots import ItemMapDisplay
-from edgewise.report.recommender import item_positions
+from edgewise.recommend.reports import map_items
 
 pytest.importorskip("matplotlib")
 
@@ -21,7 +21,7 @@ def ratings():
 
 def placed(model, n=100):
     """Return a map that is not drawn."""
-    chosen, positions, shares = item_positions(model, n)
+    chosen, positions, shares = map_items(model, n)
     return ItemMapDisplay(model.ratings_.item_ids.values[chosen], positions, shares)
 
 

@@ -55,7 +55,7 @@ def test_headline_figures_are_the_metrics(classifier, classes_page):
 def test_figures_of_labels_are_the_metrics(tagger, labels_page):
     model, X, Y = tagger
     scores, shown = model.decision_function(X), tiles(labels_page)
-    assert shown["All labels right"] == f"{model.score(X, Y):.1%}"
+    assert shown["All labels correct"] == f"{model.score(X, Y):.1%}"
     assert shown["Hamming loss"] == f"{hamming_loss(Y, scores):.4f}"
     areas = [roc_auc(Y[:, k], scores[:, k]) for k in range(3)]
     assert shown["ROC AUC"] == f"{np.mean(areas):.4f}"
@@ -134,7 +134,7 @@ def test_reasons_of_a_case_add_up(classifier, classes_page):
     scores = dict(zip(model.classes_, model.decision_function(X[row : row + 1])[0], strict=True))
     assert y[row] == worst["true"]
     gap = scores[worst["predicted"]] - scores[worst["true"]]
-    assert sum(part["amount"] for part in worst["parts"]) == pytest.approx(gap)
+    assert sum(part["amount"] for part in worst["contributions"]) == pytest.approx(gap)
 
 
 def test_without_targets_the_page_says_so(classifier):

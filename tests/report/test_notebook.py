@@ -64,7 +64,7 @@ def test_a_classifier_shows_facts_curve_and_rules(rows, learner):
     assert "svg" in shown.seen
     assert "script" not in shown.seen
     assert EVIL in shown.text
-    for word in ("training error", "bound", "validation error", "validation log_loss"):
+    for word in ("training error", "bound", "validation error", "validation log loss"):
         assert word in shown.text
     rule = model.rules(1)[0].text.split("\n")[-1]
     assert rule in shown.text

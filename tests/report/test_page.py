@@ -64,5 +64,5 @@ def test_notebooks_show_the_page_in_a_frame(classes_page):
 
 
 def test_unknown_sections_are_named(classes_page):
-    with pytest.raises(KeyError, match="no section 'x'; there are 'overview'"):
+    with pytest.raises(KeyError, match=r"'x'.*'overview'"):
         classes_page.section("x")

@@ -23,7 +23,7 @@ def test_the_page_has_every_section(ranking_page):
 
 
 def test_metrics_are_means_over_queries_with_intervals(ranker, documents, ranking_page):
-    X, y, qid = (part[200:] for part in documents)
+    X, y, qid = (rows[200:] for rows in documents)
     scores = ranker.predict(X)
     values = ndcg(y, scores, qid, k=10, per_query=True)
     assert tiles(ranking_page)["NDCG@10"] == f"{values.mean():.4f}"
@@ -34,16 +34,16 @@ def test_metrics_are_means_over_queries_with_intervals(ranker, documents, rankin
 
 
 def test_reasons_of_a_query_add_up_to_the_difference_of_scores(ranker, documents, ranking_page):
-    X, y, qid = (part[200:] for part in documents)
+    X, y, qid = (rows[200:] for rows in documents)
     scores = ranker.predict(X)
     worst = block(ranking_page, "cases", "cases")["items"][0]
     values = ndcg(y, scores, qid, k=10, per_query=True)
     assert worst["title"] == f"Query {np.unique(qid)[values.argmin()]}"
     above, best = (
-        int(word) for word in worst["question"].removeprefix("Why row ").split(" stands above row ")
+        int(word) for word in worst["question"].removeprefix("Why row ").split(" ranks above row ")
     )
     assert y[above] < y[best]
-    total = sum(part["amount"] for part in worst["parts"])
+    total = sum(part["amount"] for part in worst["contributions"])
     assert total == pytest.approx(scores[above] - scores[best])
     assert total >= 0
 
@@ -61,7 +61,7 @@ def test_grades_and_queries_are_optional(ranker, documents):
 
 def test_many_documents_are_sampled_in_whole_queries(ranker, documents, monkeypatch):
     X, y, qid = documents
-    monkeypatch.setattr(ranker_page, "MOST_ROWS", 100)
+    monkeypatch.setattr(ranker_page, "MAX_ROWS", 100)
     page = ranker_page.ranker_report(ranker, ranker._table(X), y, qid)
     lead = "On 100 of the 300 documents, in whole queries, drawn at random."
     assert page.section("overview").lead == lead
@@ -86,5 +86,5 @@ def test_reasons_name_dates():
     model = RankBoost(n_rounds=1).fit(X, y, qid=qid)
     model.schema_ = schema
     worst = block(model.report(X, y, qid=qid), "cases", "cases")["items"][0]
-    details = {part["name"]: part["detail"] for part in worst["parts"]}
+    details = {part["name"]: part["detail"] for part in worst["contributions"]}
     assert re.fullmatch(r"2021-03-\d\d against 2021-03-\d\d", details["day.days"])

@@ -264,7 +264,7 @@ or list of them
         >>> [section.id for section in report.sections][:4]
         ['overview', 'data', 'training', 'mistakes']
         """
-        from edgewise.report import classifier_report, reported
+        from edgewise.report import build_report, classifier_report
 
         def made() -> "Report":
             rows, codes = self._table(X), None
@@ -276,7 +276,7 @@ or list of them
                     raise ValueError(f"y has {len(codes)} rows, X has {rows.n_rows}")
             return classifier_report(self, rows, codes, title)
 
-        return reported(path, made)
+        return build_report(path, made)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

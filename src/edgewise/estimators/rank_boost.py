@@ -416,12 +416,12 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         >>> report.section("metrics").title
         'Metrics'
         """
-        from edgewise.report import ranker_report, reported
+        from edgewise.report import build_report, ranker_report
 
         rows = self._table(X)
         if y is not None and qid is None and self.fitted_.has_queries:
             raise ValueError("qid must be given: the model was trained on several queries")
-        return reported(path, lambda: ranker_report(self, rows, y, qid, title))
+        return build_report(path, lambda: ranker_report(self, rows, y, qid, title))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

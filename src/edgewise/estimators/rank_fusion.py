@@ -265,13 +265,13 @@ class RankFusion(RankingParameters, Ranker):
         title : str, default None
             The heading.
         """
-        from edgewise.report import ranker_report, reported
+        from edgewise.report import build_report, ranker_report
 
         read = self._read(lists)
         grades = None if judgments is None else grades_in(read, judgments)
         features = _features(read, self._fitted_values)
         given = features, grades, read.qid, title or "Rank fusion report", self, read.docs
-        return reported(path, lambda: ranker_report(self.ranker_, *given))
+        return build_report(path, lambda: ranker_report(self.ranker_, *given))
 
     @property
     def ranker_(self) -> RankBoost:

@@ -1,6 +1,6 @@
 """Learning curves: losses, their bound, the validation metrics and the edge of every round."""
 
-import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -95,7 +95,7 @@ class BoostingCurveDisplay(Display):
         return cls(learning_curves(model)).plot(ax=ax)
 
     def plot(self, *, ax: "Axes | Sequence[Axes] | None" = None) -> Self:
-        """Draw the rounds on one Axes, on one for each panel, or on a new figure if `ax` is None."""
+        """Draw the rounds on one Axes, one for each panel, or a new figure if `ax` is None."""
         curves = self.curves
         if not curves.edges:
             raise ValueError("estimator must have at least one round to draw")
@@ -112,7 +112,7 @@ class BoostingCurveDisplay(Display):
             self._scale_rounds(axes)
             style_axes(axes)
             has_labels = bool(axes.get_legend_handles_labels()[1])
-            if curves.is_cut:
+            if curves.kept:
                 label = f"kept: {curves.kept:,}" if has_labels else None
                 axes.axvline(curves.kept, color=GRAY, linewidth=1.0, linestyle=":", label=label)
             if has_labels:
@@ -149,12 +149,13 @@ class BoostingCurveDisplay(Display):
             _draw_curve(axes, curve, color, curve.rows if several else None)
         decides, best = self.curves.best
         if metric == decides:
-            value = float(np.interp(best, curve.rounds, curve.values))
+            value = curve.after(best)
             axes.plot(
                 [best], [value], "o", color=color, markersize=6, clip_on=False, zorder=3,
                 label=f"best: {value:.4g} (round {best:,})",
             )  # fmt: skip
-        axes.set_ylabel(_break_lines(escape_label(metric if several else curve.name)))
+        label = escape_label(metric if several else curve.name)
+        axes.set_ylabel(textwrap.fill(label, _LABEL_WIDTH))
 
     def _draw_edges(self, axes: "Axes") -> None:
         edge, *pseudo_weight = self.curves.edges
@@ -217,13 +218,3 @@ def _scale_losses(axes: "Axes", curves: Sequence[LearningCurve]) -> None:
         axes.set_ylim(bottom=0.8 * low)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def _break_lines(name: str) -> str:
-    """Break a name after blanks and underscores into lines that fit beside a panel."""
-    lines = [""]
-    for word in re.findall(r"[^ _]*[ _]*", name):
-        if lines[-1] and len(lines[-1] + word.rstrip()) > _LABEL_WIDTH:
-            lines.append("")
-        lines[-1] += word
-    return "\n".join(line.rstrip() for line in lines)

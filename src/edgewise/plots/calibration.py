@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import integer, reals
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import GRAY, Display, line_color, escape_label, count_labels, style_axes
-from edgewise.report.blocks import reliability
+from edgewise.metrics.classification import reliability
+from edgewise.plots.drawing import GRAY, Display, count_labels, escape_label, line_color, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -78,11 +78,11 @@ class VoteCurveDisplay(Display):
         (model,) = unwrap_fitted(estimator, "history_")
         explanation = model.explain()
         classes, fitted = explanation.classes, model.fitted_
+        is_default = feature is None and len(explanation) == 0
         for j in fitted.categories:
-            if feature in (j, fitted.feature_name(j)) or (feature is None and not len(explanation)):
-                if (curve_and_values := _category_curve(model, j)) is not None:
-                    curve, values = curve_and_values
-                    return cls(curve, classes, values).plot(ax=ax)
+            is_wanted = is_default or feature in (j, fitted.feature_name(j))
+            if is_wanted and (votes := _category_curve(model, j)) is not None:
+                return cls(votes[0], classes, votes[1]).plot(ax=ax)
         if len(explanation) == 0:
             raise ValueError(
                 "estimator must have rules on single columns, as stumps are; for other models, "

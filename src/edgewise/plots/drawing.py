@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from edgewise.common.files import PathLike, replacing
+from edgewise.common.files import PathLike, replace_file
 from edgewise.report.blocks import shorten
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def save_figure(figure: "Figure", path: PathLike) -> None:
         path = path.with_name(path.name + ".png")
     buffer = io.BytesIO()
     figure.savefig(buffer, format=path.suffix[1:].lower())
-    with replacing(path) as stream:
+    with replace_file(path) as stream:
         stream.write(buffer.getvalue())
 
 
@@ -146,7 +146,5 @@ def unwrap_fitted(estimator: Any, needs: str, *tables: Any) -> tuple[Any, ...]:
         else:
             break
     if not hasattr(estimator, needs):
-        raise TypeError(
-            f"estimator must have {needs}, got {type(estimator).__name__}"
-        )
+        raise TypeError(f"estimator must have {needs}, got {type(estimator).__name__}")
     return estimator, *tables

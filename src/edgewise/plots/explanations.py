@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer
 from edgewise.common.text import pluralize
-from edgewise.plots.drawing import BLUE, GRAY, RED, Display, escape_label, short_label, style_axes, unwrap_fitted
+from edgewise.plots.drawing import (
+    BLUE,
+    GRAY,
+    RED,
+    Display,
+    escape_label,
+    short_label,
+    style_axes,
+    unwrap_fitted,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,7 +170,7 @@ class ContributionDisplay(Display):
         shown = [c for c in contributions[: explanation.shown] if abs(c.amount) >= _MIN_AMOUNT]
         bars = [(str(c), c.amount) for c in shown]
         if others := contributions[len(shown) :]:
-            bars.append((counted(len(others), "others"), math.fsum(c.amount for c in others)))
+            bars.append((pluralize(len(others), "others"), math.fsum(c.amount for c in others)))
         names, amounts = [name for name, _ in bars], [amount for _, amount in bars]
         # The start is in the first line, the score in the last.
         ends = first.amount + np.cumsum([0.0, *amounts, 0.0])

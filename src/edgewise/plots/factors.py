@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
 from edgewise.plots.drawing import BLUE, GRAY, PALE, Display, short_label
-from edgewise.report.recommender import item_positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,12 +89,13 @@ class ItemMapDisplay(Display):
         if names is not None and not isinstance(names, Mapping):
             raise TypeError(f"names must map ids to names, got {type(names).__name__}")
         from edgewise.recommend.base import Recommender
+        from edgewise.recommend.reports import map_items
 
         integer("n", n, 3)
         if not isinstance(estimator, Recommender):
             raise TypeError(f"estimator must be a recommender, got {type(estimator).__name__}")
         ratings = estimator._fitted_ratings()
-        chosen, positions, shares = item_positions(estimator, n)
+        chosen, positions, shares = map_items(estimator, n)
         return cls(ratings.item_ids.values[chosen], positions, shares, names).plot(ax=ax)
 
     def _draw(self, axes: "Axes") -> None:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.plots.drawing import GRAY, Display, line_color, escape_label, count_labels, style_axes, unwrap_fitted
+from edgewise.plots.drawing import (
+    GRAY,
+    Display,
+    count_labels,
+    escape_label,
+    line_color,
+    style_axes,
+    unwrap_fitted,
+)
 from edgewise.report.curves import evenly_spaced
 from edgewise.theory import margin_distribution
 

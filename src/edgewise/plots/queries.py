@@ -11,7 +11,14 @@ from edgewise.fusion import grades_of
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import ranking_metric
 from edgewise.metrics.significance import mean_interval
-from edgewise.plots.drawing import Display, line_color, escape_label, count_labels, short_label, style_axes
+from edgewise.plots.drawing import (
+    Display,
+    count_labels,
+    escape_label,
+    line_color,
+    short_label,
+    style_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,15 @@ them. A page needs no network.
 """
 
 from edgewise.report.classifier import classifier_report
-from edgewise.report.page import Report, reported
+from edgewise.report.page import Report, build_report
 from edgewise.report.ranker import ranker_report
-from edgewise.report.recommender import recommender_report
+from edgewise.report.recommender import RecommenderResults, recommender_report
 
-__all__ = ["Report", "classifier_report", "ranker_report", "recommender_report", "reported"]
+__all__ = [
+    "RecommenderResults",
+    "Report",
+    "build_report",
+    "classifier_report",
+    "ranker_report",
+    "recommender_report",
+]

@@ -1,4 +1,4 @@
-"""The blocks of a page: tiles, facts, charts, tables and choices, as plain data."""
+"""The blocks of a page as plain data: figures, charts, bars, tables, menus and explained cases."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,23 +7,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.dtypes import Reals
+from edgewise.common.text import pluralize
 from edgewise.metrics.significance import mean_interval
+from edgewise.report.curves import (
+    LOG_ROUNDS,
+    LearningCurve,
+    LearningCurves,
+    evenly_spaced,
+    log_floor,
+)
 from edgewise.report.page import Block
 
 _DIGITS = 5
-_UNDEFINED, _ELLIPSIS = "\N{EN DASH}", "\N{HORIZONTAL ELLIPSIS}"
+_MAX_POINTS = 300
+_UNDEFINED = "\N{EN DASH}"
 # Longer names are cut: nobody reads them on a chart.
-_LONGEST = 120
+_MAX_LENGTH = 120
 
 
-def tile(name: str, value: str, detail: str = "") -> dict[str, str]:
-    """Return a headline figure."""
-    return {"name": name[:1].upper() + name[1:], "value": value, "detail": detail}
-
-
-def tiles(items: Iterable[dict[str, str]]) -> Block:
-    """Return headline figures side by side."""
-    return {"kind": "tiles", "items": list(items)}
+def tiles(items: Iterable[tuple[str, str, str]]) -> Block:
+    """Return headline figures side by side: name, value and detail of each."""
+    keys = ("name", "value", "detail")
+    return {"kind": "tiles", "items": [dict(zip(keys, item, strict=True)) for item in items]}
 
 
 def note(text: str) -> Block:
@@ -36,76 +41,199 @@ def facts(rows: Iterable[tuple[str, str]]) -> Block:
     return {"kind": "facts", "rows": list(rows)}
 
 
-def beside(*blocks: Block) -> Block:
+def side_by_side(*blocks: Block) -> Block:
     """Return blocks that stand side by side where there is room."""
-    return {"kind": "beside", "blocks": list(blocks)}
+    return {"kind": "side_by_side", "blocks": list(blocks)}
 
 
 def choice(name: str, options: Iterable[tuple[str, Sequence[Block]]]) -> Block:
-    """Return blocks behind a control that shows one option at a time; a single one needs none."""
-    given = [{"name": short(one), "blocks": list(blocks)} for one, blocks in options]
-    return {"kind": "choice", "name": name, "options": given}
+    """Return blocks behind a menu that shows one option at a time; a single one needs no menu."""
+    listed = [{"name": shorten(option), "blocks": list(blocks)} for option, blocks in options]
+    return {"kind": "choice", "name": name, "options": listed}
 
 
-def axis(name: str, **settings: Any) -> dict[str, Any]:
+def axis(name: str, **settings: Any) -> Block:
     """Return an axis; `settings` are low, high, log, percent, integer, date, zero and scales.
 
-    Whether the axis shows 0 is `zero`; `scales` lets people choose a logarithmic one.
+    Whether the axis shows 0 is `zero`; `scales` lets people choose a logarithmic one, which begins
+    at `floor` and is chosen at first if that is not 0.
     """
     return {"name": name, **settings}
 
 
 def series(name: str, x: ArrayLike, y: ArrayLike, style: str = "line", **more: Any) -> Block:
     """Return a series of a chart; styles: line, dash, guide, steps, dots, area, interval."""
-    return {"name": name, "x": rounded(x), "y": rounded(y), "style": style, **more}
+    return {"name": name, "x": round_digits(x), "y": round_digits(y), "style": style, **more}
 
 
 def chart(
     title: str,
-    x: dict[str, Any],
-    y: dict[str, Any],
+    x: Block,
+    y: Block,
     lines: Sequence[Block],
     marks: Sequence[tuple[float, str]] = (),
-    detail: str = "",
+    **more: Any,
 ) -> Block:
     """Return a chart of series over a common axis; `marks` are vertical lines with names."""
     named = [{"at": at, "name": name} for at, name in marks]
     return {
         "kind": "chart", "title": title, "x": x, "y": y, "series": list(lines), "marks": named,
-        "detail": detail,
+        **more,
     }  # fmt: skip
 
 
-def bars(title: str, items: Iterable[dict[str, Any]], **settings: Any) -> Block:
-    """Return horizontal bars; items have name, value and perhaps text, detail, low and high."""
+def bar(name: str, value: float, **more: Any) -> Block:
+    """Return a bar; `more` are text, detail, low and high."""
+    return {"name": name, "value": float(value), **more}
+
+
+def bars(title: str, items: Iterable[Block], **settings: Any) -> Block:
+    """Return horizontal bars; `settings` are percent, signed, min, max, shown and detail."""
     return {"kind": "bars", "title": title, "items": list(items), **settings}
 
 
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **settings: Any
 ) -> Block:
-    """Return a table; `settings` are search (a prompt) and shown (rows at first)."""
-    return {
-        "kind": "table", "title": title, "columns": list(columns), "rows": [list(r) for r in rows],
-        **settings,
-    }  # fmt: skip
+    """Return a table; `settings` are search (a prompt), shown (rows at first) and detail."""
+    cells = [list(row) for row in rows]
+    return {"kind": "table", "title": title, "columns": list(columns), "rows": cells, **settings}
 
 
-def rounded(values: ArrayLike) -> list[Any]:
+def confusion_matrix(
+    title: str, names: Sequence[str], counts: NDArray[np.intp], **settings: Any
+) -> Block:
+    """Return counts of pairs of the same names, the true ones in rows."""
+    return {"kind": "matrix", "title": title, "names": list(names), "counts": counts, **settings}
+
+
+def case(title: str, contributions: Sequence[Block], question: str = "", **more: Any) -> Block:
+    """Return one case and the contributions that explain it.
+
+    `more` are true and predicted (classes), detail, tags to filter by, blocks, and the name of the
+    total.
+    """
+    return {"title": title, "question": question, "contributions": list(contributions), **more}
+
+
+def cases(items: Iterable[Block], **settings: Any) -> Block:
+    """Return explained cases; `settings` are search (a prompt) and tag (the name of the filter)."""
+    return {"kind": "cases", "items": list(items), **settings}
+
+
+def contribution_bars(
+    parts: Sequence[tuple[str, str, float]], max_count: int, max_length: int = 60
+) -> list[Block]:
+    """Return contributions by name, detail and amount, and the sum of those after `max_count`."""
+    rows = [
+        {"name": shorten(name, max_length), "detail": detail and shorten(detail, max_length),
+         "amount": float(amount)}
+        for name, detail, amount in parts[:max_count]
+    ]  # fmt: skip
+    if others := parts[max_count:]:
+        total = float(sum(amount for *_, amount in others))
+        rows.append({"name": pluralize(len(others), "others"), "detail": "", "amount": total})
+    return rows
+
+
+# Charts of one kind of numbers
+
+
+def learning_charts(curves: LearningCurves) -> list[Block]:
+    """Return a chart of the losses, and one for each other validation metric."""
+    step = curves.unit.rpartition(" ")[2]
+    x = axis(curves.unit, integer=True, log=curves.n_rounds >= LOG_ROUNDS)
+    marks = [(float(curves.kept), f"kept: {curves.kept:,}")] if curves.kept else []
+    best = marks or [(float(curves.best[1]), f"best: {curves.best[1]:,}")]
+    y = axis("loss", low=0, scales=True, floor=log_floor(curves.losses) if curves.losses else 0.0)
+    charts = [chart(f"Loss by {step}", x, y, [curve_line(c) for c in curves.losses], marks)]
+    for metric, lines in curves.metrics.items():
+        name = lines[0].name if len(lines) == 1 else f"validation {metric}"
+        title = f"{capitalize(name)} by {step}"
+        charts.append(chart(title, x, axis(metric), [curve_line(c) for c in lines], best))
+    return charts
+
+
+def curve_line(curve: LearningCurve, style: str = "line") -> Block:
+    """Return a learning curve as a series of a chart."""
+    curve = curve.thin_out(_MAX_POINTS)
+    style = "dash" if curve.is_bound else style
+    return series(shorten(curve.name), curve.rounds, curve.values, style)
+
+
+def histogram_chart(
+    title: str, x: Block, values: ArrayLike, unit: str, bins: int | Reals = 40, **more: Any
+) -> Block:
+    """Return the distribution of values over bins; `unit` is what has a value, such as "rows"."""
+    edges, shares = histogram_shares(values, bins)
+    y = axis(f"share of {unit}", percent=True, low=0)
+    return chart(title, x, y, [series(y["name"], edges, shares, "area")], **more)
+
+
+def cumulative_chart(title: str, x: Block, values: ArrayLike, unit: str, **more: Any) -> Block:
+    """Return the share of `unit` with at most each value."""
+    points = np.sort(np.asarray(values, dtype=np.float64), axis=None)
+    indices = evenly_spaced(len(points), _MAX_POINTS)
+    shares = np.searchsorted(points, points[indices], side="right") / len(points)
+    y = axis(f"share of {unit} with at most", percent=True, low=0, high=1)
+    line = series(f"share of {unit}", points[indices], shares, "steps")
+    return chart(title, x, y, [line], **more)
+
+
+def calibration_chart(
+    title: str, x: Block, y: Block, points: Block, ends: tuple[float, float]
+) -> Block:
+    """Return points that should lie on the diagonal between two ends."""
+    diagonal = series("ideal", ends, ends, "guide")
+    return chart(title, x, y, [diagonal, points])
+
+
+def histogram_shares(values: ArrayLike, bins: int | Reals) -> tuple[Reals, Reals]:
+    """Return the edges of bins and the share of values from each edge on, for a step series."""
+    counts, edges = np.histogram(np.asarray(values, dtype=np.float64), bins)
+    shares = counts / max(counts.sum(), 1)
+    return edges, np.append(shares, shares[-1])
+
+
+def bin_means(name: str, x: Reals, y: Reals, n_bins: int) -> Block | None:
+    """Return the mean of `y`, with its 95% interval, in bins of `x` of about equal size.
+
+    None where there are fewer than two bins.
+    """
+    cuts = np.unique(np.quantile(x, np.linspace(0.0, 1.0, n_bins + 1)))
+    bins = np.searchsorted(cuts[1:-1], x, side="right")
+    counts = np.bincount(bins)
+    used = np.flatnonzero(counts > 1).tolist()
+    if len(used) < 2:
+        return None
+    mean, low, high = np.array([mean_interval(y[bins == b]) for b in used]).T
+    ends = {"low": round_digits(low), "high": round_digits(high), "n": counts[used].tolist()}
+    return series(name, [x[bins == b].mean() for b in used], mean, "interval", **ends)
+
+
+# Numbers and names
+
+
+def round_digits(values: ArrayLike) -> list[Any]:
     """Return numbers with a few significant digits, which keep the file small; NaN is None."""
     flat = np.asarray(values, dtype=np.float64).ravel().tolist()
-    return [float(f"{one:.{_DIGITS}g}") if abs(one) < np.inf else None for one in flat]
+    return [float(f"{value:.{_DIGITS}g}") if abs(value) < np.inf else None for value in flat]
 
 
-def short(name: object, longest: int = _LONGEST) -> str:
+def shorten(name: object, max_length: int = _MAX_LENGTH) -> str:
     """Return a name on one line, cut if it is long."""
     text = " ".join(str(name).split()) or "(blank)"
-    return (
-        text if len(text) <= longest else text[: longest - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
-    )
+    if len(text) <= max_length:
+        return text
+    return text[: max_length - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def number(value: float) -> str:
+def capitalize(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def format_number(value: float) -> str:
     """Return a number as people write it."""
     if value != value:
         return _UNDEFINED
@@ -114,44 +242,11 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def day(days: float) -> str:
+def format_percent(fraction: float, digits: int = 1) -> str:
+    """Return a fraction as a percentage."""
+    return _UNDEFINED if fraction != fraction else f"{fraction:.{digits}%}"
+
+
+def format_day(days: float) -> str:
     """Return the date of a number of days since 1 January 1970."""
     return str(np.datetime64(int(days // 1), "D"))
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share in per cent."""
-    return _UNDEFINED if share != share else f"{share:.{digits}%}"
-
-
-def spaced(n: int, most: int) -> NDArray[np.intp]:
-    """Return at most `most` evenly spaced indices of `n` things, with the first and the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
-
-
-def histogram(values: ArrayLike, bins: int | Reals = 40) -> tuple[Reals, Reals]:
-    """Return the edges of bins and the share of values from each edge on, for a step series.
-
-    `bins` is their number, or their edges.
-    """
-    counts, edges = np.histogram(np.asarray(values, dtype=np.float64), bins)
-    shares = counts / max(counts.sum(), 1)
-    return edges, np.append(shares, shares[-1])
-
-
-def binned(name: str, x: Reals, y: Reals, bins: int) -> Block | None:
-    """Return the mean of `y`, with its 95% interval, in bins of `x` of about equal size.
-
-    None where there are fewer than two bins.
-    """
-    cuts = np.unique(np.quantile(x, np.linspace(0.0, 1.0, bins + 1)))
-    place = np.searchsorted(cuts[1:-1], x, side="right")
-    counts = np.bincount(place)
-    kept = np.flatnonzero(counts > 1)
-    if len(kept) < 2:
-        return None
-    spans = np.array([mean_interval(y[place == b]) for b in kept.tolist()])
-    at = [float(x[place == b].mean()) for b in kept.tolist()]
-    mean, low, high = spans.T
-    ends = {"low": rounded(low), "high": rounded(high), "n": counts[kept].tolist()}
-    return series(name, at, mean, "interval", **ends)

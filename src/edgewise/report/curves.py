@@ -40,6 +40,10 @@ class LearningCurve(NamedTuple):
         """Whether this is the bound on the training loss, and not a loss."""
         return self.quantity == "bound"
 
+    def after(self, n_rounds: int) -> float:
+        """Return the value after some rounds."""
+        return float(np.interp(n_rounds, self.rounds, self.values))
+
     def thin_out(self, max_points: int) -> "LearningCurve":
         """Return at most `max_points` evenly spaced points, with the first and the last."""
         indices = evenly_spaced(len(self.values), max_points)
@@ -61,7 +65,7 @@ class LearningCurves:
     n_rounds : int
         The number of rounds that were recorded.
     kept : int
-        The number of rounds in the model.
+        The number of rounds in the model if it has fewer than were recorded, else 0.
     best : tuple of str and int
         The title of the metric that decided on the number of rounds, and its best round.
     unit : str
@@ -76,16 +80,15 @@ class LearningCurves:
     best: tuple[str, int] = ("", 0)
     unit: str = "boosting round"
 
-    @property
-    def is_cut(self) -> bool:
-        """Whether the model has fewer rounds than were recorded."""
-        return 0 < self.kept < self.n_rounds
-
 
 def learning_curves(model: Any) -> LearningCurves:
     """Return the learning curves of a classifier, a ranker or a recommender."""
-    history = getattr(model, "history_", None) or {}
-    losses = [_curve(name, history[name]) for name in _LOSSES if _is_recorded(history, name)]
+    history: Any = getattr(model, "history_", None) or {}
+    losses = [
+        _curve(name.removeprefix("validation_"), history[name], name.startswith("v") * "validation")
+        for name in _LOSSES
+        if _is_recorded(history, name)
+    ]
     if not hasattr(model, "evals_result_"):
         epochs = getattr(model, "loss_history_", ())
         if losses or len(epochs) < 2:
@@ -93,7 +96,7 @@ def learning_curves(model: Any) -> LearningCurves:
         # The first loss is that before training.
         loss = LearningCurve("training loss", np.asarray(epochs), np.arange(len(epochs)))
         return LearningCurves([loss], unit="epoch")
-    if len(losses) == 3 and np.array_equal(losses[1].values, losses[2].values):
+    if len(losses) == 3 and np.allclose(losses[1].values, losses[2].values):
         del losses[2]  # with two classes the error is the Hamming loss
     metrics: dict[str, list[LearningCurve]] = {}
     best_round, evaluated = model.best_iteration_, _validation_curves(model)
@@ -111,7 +114,8 @@ def learning_curves(model: Any) -> LearningCurves:
     ]
     recorded = [history.n_rounds, *(int(curve.rounds[-1]) for _, curve in evaluated)]
     best = (metric_title(model.eval_metric_) if evaluated else "", best_round)
-    return LearningCurves(losses, metrics, edges, max(recorded), model.n_rounds_, best)
+    kept = model.n_rounds_ if model.n_rounds_ < history.n_rounds else 0
+    return LearningCurves(losses, metrics, edges, max(recorded), kept, best)
 
 
 def _validation_curves(model: Any) -> list[tuple[str, LearningCurve]]:

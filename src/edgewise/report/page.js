@@ -23,42 +23,42 @@
   const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-  // Long names may break after the signs that join their words.
+  // Long names may break after punctuation.
   const breakable = (name) => String(name).split(/(?<=[_./*-])/).flatMap((part, k) => (k ? [el("wbr"), part] : [part]));
 
   // Numbers
 
   const signed = (text) => String(text).replace(/^-/, MINUS);
-  function short(value, digits = 3) {
+  function formatNumber(value, digits = 3) {
     if (value === null) return DASH;
     const size = Math.abs(value);
     if (size !== 0 && (size < 1e-3 || size >= 1e7)) return signed(value.toExponential(1).replace("e+", "e"));
     const fixed = Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1)));
     return signed(Number(value.toFixed(Math.min(fixed, 6))).toLocaleString("en", { maximumFractionDigits: 6, useGrouping: size >= 1e4 }));
   }
-  const share = (value, digits = 1) => (value === null ? DASH : (100 * value).toFixed(digits) + "%");
-  const day = (days) => new Date(Math.floor(days) * 864e5).toISOString().slice(0, 10);
-  const shown = (axis, value) => (value === null ? DASH : axis.percent ? share(value) : axis.date ? day(value) : short(value, 4));
-  const plus = (value) => (value > 0 ? "+" : "") + signed(value.toFixed(2));
+  const formatPercent = (value, digits = 1) => (value === null ? DASH : (100 * value).toFixed(digits) + "%");
+  const formatDay = (days) => new Date(Math.floor(days) * 864e5).toISOString().slice(0, 10);
+  const formatOn = (axis, value) => (value === null ? DASH : axis.percent ? formatPercent(value) : axis.date ? formatDay(value) : formatNumber(value, 4));
+  const formatSigned = (value) => (value > 0 ? "+" : "") + signed(value.toFixed(2));
 
   function niceStep(span, n) {
     const raw = span / Math.max(n, 1), power = 10 ** Math.floor(Math.log10(raw));
-    return power * [1, 2, 2.5, 5, 10].find((one) => one * power >= raw * 0.999);
+    return power * [1, 2, 2.5, 5, 10].find((digit) => digit * power >= raw * 0.999);
   }
 
-  // Scales: from values to pixels, with ticks and their words.
+  // Scales: from values to pixels, with ticks and their labels.
 
   function scale(axis, values, from, to, room) {
-    let known = values.filter((one) => one !== null && Number.isFinite(one));
-    if (axis.log) known = known.filter((one) => one > 0);
-    let low = axis.low !== undefined && !axis.log ? axis.low : Math.min(...known);
-    let high = axis.high !== undefined ? axis.high : Math.max(...known);
-    if (!known.length) [low, high] = axis.log ? [0.1, 1] : [0, 1];
+    let finite = values.filter((value) => value !== null && Number.isFinite(value));
+    if (axis.log) finite = finite.filter((value) => value > 0);
+    let low = axis.low !== undefined && !axis.log ? axis.low : Math.min(...finite);
+    let high = axis.high !== undefined ? axis.high : Math.max(...finite);
+    if (!finite.length) [low, high] = axis.log ? [0.1, 1] : [0, 1];
     if (axis.zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    if (axis.least && axis.log) low = Math.max(low, axis.least);
+    if (axis.floor && axis.log) low = Math.max(low, axis.floor);
     if (low === high) [low, high] = axis.log ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
     const n = Math.max(2, Math.floor(Math.abs(to - from) / room));
-    const ticks = [], words = [];
+    const ticks = [], labels = [];
     if (axis.log) {
       const first = Math.floor(Math.log10(low) + 1e-9), last = Math.ceil(Math.log10(high) - 1e-9);
       const every = Math.ceil((last - first + 1) / n);
@@ -68,10 +68,10 @@
           if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
         }
       }
-      for (const tick of ticks) words.push(axis.percent ? share(tick, tick < 0.01 ? 1 : 0) : short(tick));
+      for (const tick of ticks) labels.push(axis.percent ? formatPercent(tick, tick < 0.01 ? 1 : 0) : formatNumber(tick));
       const a = Math.log(low), b = Math.log(high);
-      const place = (value) => from + ((Math.log(Math.max(value, low)) - a) / (b - a)) * (to - from);
-      return { place, ticks, words, low, high };
+      const toPixel = (value) => from + ((Math.log(Math.max(value, low)) - a) / (b - a)) * (to - from);
+      return { toPixel, ticks, labels, low, high };
     }
     let step = niceStep(high - low, n);
     if (axis.integer) step = Math.max(1, Math.round(step));
@@ -82,14 +82,14 @@
     const halves = String(Number((axis.percent ? 100 * step : step).toPrecision(3))).split(".")[1];
     const places = Math.max(digits, halves ? Math.min(halves.length, 6) : 0);
     for (const tick of ticks) {
-      words.push(axis.date ? day(tick) : axis.percent ? (100 * tick).toFixed(places) + "%" : Math.abs(tick) >= 1e6 ? short(tick)
+      labels.push(axis.date ? formatDay(tick) : axis.percent ? (100 * tick).toFixed(places) + "%" : Math.abs(tick) >= 1e6 ? formatNumber(tick)
         : signed((Math.abs(tick) < step / 1e6 ? 0 : tick).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places, useGrouping: Math.abs(tick) >= 1e4 })));
     }
-    const place = (value) => from + ((value - low) / (high - low)) * (to - from);
-    return { place, ticks, words, low, high };
+    const toPixel = (value) => from + ((value - low) / (high - low)) * (to - from);
+    return { toPixel, ticks, labels, low, high };
   }
 
-  // Redraw what depends on the width when the width changes.
+  // Redraw when the width changes.
 
   const drawn = new WeakMap();
   const observer = new ResizeObserver((entries) => {
@@ -101,7 +101,7 @@
       }
     }
   });
-  function redrawn(host, draw) {
+  function redrawOnResize(host, draw) {
     drawn.set(host, { width: 0, draw });
     observer.observe(host);
     return host;
@@ -112,11 +112,11 @@
   function plainTable(columns, rows) {
     return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of the chart" },
       el("table", { class: "plain" },
-        el("thead", {}, el("tr", {}, columns.map((one) => el("th", { scope: "col" }, one)))),
-        el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, place) =>
-          el(place ? "td" : "th", place ? { class: "number" } : { scope: "row" }, cell)))))));
+        el("thead", {}, el("tr", {}, columns.map((name) => el("th", { scope: "col" }, name)))),
+        el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, k) =>
+          el(k ? "td" : "th", k ? { class: "number" } : { scope: "row" }, cell)))))));
   }
-  function behind(columns, rows) {
+  function tableBehind(columns, rows) {
     const details = el("details", { class: "behind" }, el("summary", {}, "Table"));
     details.addEventListener("toggle", () => {
       if (details.open && details.children.length === 1) details.append(plainTable(columns, rows()));
@@ -131,55 +131,54 @@
     const name = `chart${(unique += 1)}`;
     figure.append(el("figcaption", { id: name }, block.title));
     let color = 0;
-    const series = block.series.map((one) => ({
-      ...one, hidden: false,
-      tone: one.style === "dash" || one.style === "guide" ? one.style : `s${color++ % 6}`,
+    const series = block.series.map((line) => ({
+      ...line, hidden: false,
+      tone: line.style === "dash" || line.style === "guide" ? line.style : `s${color++ % 6}`,
     }));
-    const named = series.filter((one) => one.style !== "guide");
+    const named = series.filter((line) => line.style !== "guide");
     const y = { ...block.y };
     const host = el("div", { class: "canvas" });
     const draw = (width) => host.replaceChildren(drawChart(block, series, y, width, name, host));
     const again = () => draw(drawn.get(host).width || host.clientWidth || 640);
     const controls = el("div", { class: "keys" });
     if (named.length > 1) {
-      for (const one of named) {
+      for (const line of named) {
         const key = el("button", { type: "button", class: "key", "aria-pressed": "true", title: "Show or hide" },
-          el("span", { class: `swatch ${one.tone} ${one.style}`, "aria-hidden": "true" }), one.name);
+          el("span", { class: `swatch ${line.tone} ${line.style}`, "aria-hidden": "true" }), line.name);
         key.addEventListener("click", () => {
-          if (!one.hidden && named.filter((other) => !other.hidden).length === 1) return;
-          one.hidden = !one.hidden;
-          key.setAttribute("aria-pressed", String(!one.hidden));
+          if (!line.hidden && named.filter((other) => !other.hidden).length === 1) return;
+          line.hidden = !line.hidden;
+          key.setAttribute("aria-pressed", String(!line.hidden));
           again();
         });
         controls.append(key);
       }
     }
     if (y.scales) {
-      const positive = series.flatMap((one) => one.y).filter((one) => one > 0);
-      y.log = positive.length > 0 && Math.max(...positive) > 30 * Math.min(...positive);
-      y.least = 1e-6;
+      y.log = y.floor > 0;
+      y.floor ||= 1e-6;
       const box = el("input", { type: "checkbox", onchange: () => { y.log = box.checked; again(); } });
       box.checked = y.log;
       controls.append(el("label", { class: "control" }, box, "log scale"));
     }
     if (controls.children.length) figure.append(controls);
-    figure.append(redrawn(host, draw));
+    figure.append(redrawOnResize(host, draw));
     if (block.detail) figure.append(el("p", { class: "detail" }, block.detail));
-    figure.append(behind([block.x.name, ...named.map((one) => one.name)], () => {
-      const places = [...new Set(named.flatMap((one) => one.x))].sort((a, b) => a - b);
-      const maps = named.map((one) => new Map(one.x.map((at, k) => [at, one.y[k]])));
-      return places.map((at) => [shown(block.x, at), ...maps.map((one) => (one.has(at) ? shown(y, one.get(at)) : ""))]);
+    figure.append(tableBehind([block.x.name, ...named.map((line) => line.name)], () => {
+      const points = [...new Set(named.flatMap((line) => line.x))].sort((a, b) => a - b);
+      const maps = named.map((line) => new Map(line.x.map((at, k) => [at, line.y[k]])));
+      return points.map((at) => [formatOn(block.x, at), ...maps.map((line) => (line.has(at) ? formatOn(y, line.get(at)) : ""))]);
     }));
     figure.update = (marks) => { block.marks = marks; if (drawn.get(host).width) again(); };
     return figure;
   }
 
-  function linePath(one, x, y) {
+  function linePath(line, x, y) {
     let path = "", pen = "M", last = null;
-    one.x.forEach((at, k) => {
-      if (one.y[k] === null) { pen = "M"; last = null; return; }
-      const px = x.place(at).toFixed(1), py = y.place(one.y[k]).toFixed(1);
-      path += one.style === "steps" && last !== null ? `H${px}V${py}` : `${pen}${px} ${py}`;
+    line.x.forEach((at, k) => {
+      if (line.y[k] === null) { pen = "M"; last = null; return; }
+      const px = x.toPixel(at).toFixed(1), py = y.toPixel(line.y[k]).toFixed(1);
+      path += line.style === "steps" && last !== null ? `H${px}V${py}` : `${pen}${px} ${py}`;
       pen = "L";
       last = py;
     });
@@ -187,126 +186,125 @@
   }
 
   function drawChart(block, all, yAxis, width, name, host) {
-    const series = all.filter((one) => !one.hidden);
+    const series = all.filter((line) => !line.hidden);
     const height = Math.round(Math.min(320, Math.max(230, width * 0.56)));
-    const xs = series.flatMap((one) => one.x);
-    const ys = series.flatMap((one) => [...one.y, ...(one.low || []), ...(one.high || [])]);
-    if (series.some((one) => one.style === "area")) ys.push(0);
+    const xs = series.flatMap((line) => line.x);
+    const ys = series.flatMap((line) => [...line.y, ...(line.low || []), ...(line.high || [])]);
+    if (series.some((line) => line.style === "area")) ys.push(0);
     const top = 26, bottom = 44;
     const y = scale(yAxis, ys, height - bottom, top, 44);
-    const left = 12 + 7.7 * Math.max(...y.words.map((one) => one.length), 2);
+    const left = 12 + 7.7 * Math.max(...y.labels.map((line) => line.length), 2);
     const x = scale({ tight: true, ...block.x }, xs, left, width - 16, 76);
     const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-labelledby": name,
       "aria-describedby": `${name}says`, class: "plot" });
-    root.append(svg("desc", { id: `${name}says` }, `${block.y.name} by ${block.x.name}. Arrow keys read the values; a table follows.`));
+    root.append(svg("desc", { id: `${name}says` }, `${block.y.name} by ${block.x.name}. Use the arrow keys to read the values; a table follows.`));
     y.ticks.forEach((tick, k) => {
-      const at = y.place(tick);
+      const at = y.toPixel(tick);
       root.append(svg("line", { class: tick === 0 && y.low < 0 ? "zero" : "grid", x1: left, x2: width - 16, y1: at, y2: at }));
-      root.append(svg("text", { class: "tick", x: left - 8, y: at + 4, "text-anchor": "end" }, y.words[k]));
+      root.append(svg("text", { class: "tick", x: left - 8, y: at + 4, "text-anchor": "end" }, y.labels[k]));
     });
     let free = -Infinity;
     x.ticks.forEach((tick, k) => {
-      const at = x.place(tick), half = 3.4 * x.words[k].length;
+      const at = x.toPixel(tick), half = 3.4 * x.labels[k].length;
       if (at - half < free + 8 || at + half > width + 2) return;
       free = at + half;
       root.append(svg("line", { class: "grid", x1: at, x2: at, y1: height - bottom, y2: height - bottom + 4 }));
-      root.append(svg("text", { class: "tick", x: at, y: height - bottom + 18, "text-anchor": "middle" }, x.words[k]));
+      root.append(svg("text", { class: "tick", x: at, y: height - bottom + 18, "text-anchor": "middle" }, x.labels[k]));
     });
     root.append(svg("line", { class: "base", x1: left, x2: width - 16, y1: height - bottom, y2: height - bottom }));
     for (const value of block.rug || []) {
-      const at = x.place(value);
+      const at = x.toPixel(value);
       root.append(svg("line", { class: "rug", x1: at, x2: at, y1: height - bottom - 7, y2: height - bottom }));
     }
     root.append(svg("text", { class: "axis", x: 0, y: 12 }, block.y.name));
     root.append(svg("text", { class: "axis", x: width - 16, y: height - 6, "text-anchor": "end" }, block.x.name));
     for (const mark of block.marks || []) {
       if (mark.at < x.low || mark.at > x.high) continue;
-      const at = x.place(mark.at), end = at > (left + width) / 2;
+      const at = x.toPixel(mark.at), end = at > (left + width) / 2;
       root.append(svg("line", { class: "mark", x1: at, x2: at, y1: top - 6, y2: height - bottom }));
       root.append(svg("text", { class: "axis", x: at + (end ? -5 : 5), y: top + 3, "text-anchor": end ? "end" : "start" }, mark.name));
     }
-    for (const one of series) root.append(...drawSeries(one, x, y, height - bottom));
+    for (const line of series) root.append(...drawSeries(line, x, y, height - bottom));
     read(root, block, series, yAxis, x, y, { left, top, right: width - 16, bottom: height - bottom }, host);
     return root;
   }
 
-  function drawSeries(one, x, y, base) {
-    if (one.style === "area") {
-      const parts = one.x.slice(0, -1).map((at, k) => svg("rect", {
-        class: `block ${one.tone}`, x: x.place(at) + 0.5, width: Math.max(x.place(one.x[k + 1]) - x.place(at) - 1, 0.5),
-        y: y.place(one.y[k]), height: Math.max(base - y.place(one.y[k]), 0),
+  function drawSeries(line, x, y, base) {
+    if (line.style === "area") {
+      return line.x.slice(0, -1).map((at, k) => svg("rect", {
+        class: `block ${line.tone}`, x: x.toPixel(at) + 0.5, width: Math.max(x.toPixel(line.x[k + 1]) - x.toPixel(at) - 1, 0.5),
+        y: y.toPixel(line.y[k]), height: Math.max(base - y.toPixel(line.y[k]), 0),
       }));
-      return parts;
     }
-    if (one.style === "dots" || one.style === "interval") {
+    if (line.style === "dots" || line.style === "interval") {
       const marks = [];
-      one.x.forEach((at, k) => {
-        if (one.y[k] === null) return;
-        const px = x.place(at);
-        if (one.low) marks.push(svg("line", { class: `whisker ${one.tone}`, x1: px, x2: px, y1: y.place(one.low[k]), y2: y.place(one.high[k]) }));
-        marks.push(svg("circle", { class: `dot ${one.style} ${one.tone}`, cx: px, cy: y.place(one.y[k]), r: one.style === "dots" ? 1.7 : 3.5 }));
+      line.x.forEach((at, k) => {
+        if (line.y[k] === null) return;
+        const px = x.toPixel(at);
+        if (line.low) marks.push(svg("line", { class: `whisker ${line.tone}`, x1: px, x2: px, y1: y.toPixel(line.low[k]), y2: y.toPixel(line.high[k]) }));
+        marks.push(svg("circle", { class: `dot ${line.style} ${line.tone}`, cx: px, cy: y.toPixel(line.y[k]), r: line.style === "dots" ? 1.7 : 3.5 }));
       });
-      if (one.style === "interval") marks.unshift(svg("path", { class: `line ${one.tone}`, d: linePath(one, x, y) }));
+      if (line.style === "interval") marks.unshift(svg("path", { class: `line ${line.tone}`, d: linePath(line, x, y) }));
       return marks;
     }
-    if (one.x.length === 1) return [svg("circle", { class: `dot ${one.tone}`, cx: x.place(one.x[0]), cy: y.place(one.y[0]), r: 3.5 })];
-    return [svg("path", { class: `line ${one.tone}`, d: linePath(one, x, y) })];
+    if (line.x.length === 1) return [svg("circle", { class: `dot ${line.tone}`, cx: x.toPixel(line.x[0]), cy: y.toPixel(line.y[0]), r: 3.5 })];
+    return [svg("path", { class: `line ${line.tone}`, d: linePath(line, x, y) })];
   }
 
-  // The values under the pointer, or at the place that the arrow keys move.
+  // The values under the pointer, or where the arrow keys lead.
 
   function read(root, block, series, yAxis, x, y, box, host) {
-    const read = series.filter((one) => one.style !== "guide");
-    const places = [...new Set(read.flatMap((one) => (one.style === "area" ? one.x.slice(0, -1) : one.x)))].sort((a, b) => a - b);
-    const line = svg("line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
-    root.append(line);
+    const readable = series.filter((line) => line.style !== "guide");
+    const points = [...new Set(readable.flatMap((line) => (line.style === "area" ? line.x.slice(0, -1) : line.x)))].sort((a, b) => a - b);
+    const cursor = svg("line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
+    root.append(cursor);
     const tip = el("div", { class: "tip", role: "status", "aria-live": "polite", hidden: true });
     queueMicrotask(() => host.append(tip));
     let now = -1;
-    const at = (one, value) => {
+    const at = (line, value) => {
       let best = -1;
-      one.x.forEach((place, k) => { if (place <= value + 1e-12 && (one.style !== "area" || k < one.x.length - 1)) best = k; });
-      if (one.style !== "steps" && one.style !== "area" && best >= 0 && one.x[best] !== value) return -1;
+      line.x.forEach((place, k) => { if (place <= value + 1e-12 && (line.style !== "area" || k < line.x.length - 1)) best = k; });
+      if (line.style !== "steps" && line.style !== "area" && best >= 0 && line.x[best] !== value) return -1;
       return best;
     };
     const show = (k) => {
       now = k;
-      const value = places[k], px = x.place(value);
-      line.setAttribute("x1", px);
-      line.setAttribute("x2", px);
-      line.setAttribute("visibility", "visible");
-      const rows = read.map((one) => [one, at(one, value)]).filter(([, place]) => place >= 0);
-      tip.replaceChildren(el("strong", {}, `${block.x.name}: ${shown(block.x, value)}`), ...rows.map(([one, place]) =>
-        el("div", {}, el("span", { class: `swatch ${one.tone} ${one.style}`, "aria-hidden": "true" }),
-          `${one.name}: ${shown(yAxis, one.y[place])}${one.n ? ` (${one.n[place].toLocaleString("en")} rows)` : ""}`)));
+      const value = points[k], px = x.toPixel(value);
+      cursor.setAttribute("x1", px);
+      cursor.setAttribute("x2", px);
+      cursor.setAttribute("visibility", "visible");
+      const rows = readable.map((line) => [line, at(line, value)]).filter(([, place]) => place >= 0);
+      tip.replaceChildren(el("strong", {}, `${block.x.name}: ${formatOn(block.x, value)}`), ...rows.map(([line, place]) =>
+        el("div", {}, el("span", { class: `swatch ${line.tone} ${line.style}`, "aria-hidden": "true" }),
+          `${line.name}: ${formatOn(yAxis, line.y[place])}${line.n ? ` (${line.n[place].toLocaleString("en")} rows)` : ""}`)));
       tip.hidden = false;
-      const part = host.clientWidth / root.viewBox.baseVal.width;
+      const ratio = host.clientWidth / root.viewBox.baseVal.width;
       const room = host.clientWidth - tip.offsetWidth - 4;
-      tip.style.left = `${Math.max(0, Math.min(room, px * part > host.clientWidth / 2 ? px * part - tip.offsetWidth - 12 : px * part + 12))}px`;
+      tip.style.left = `${Math.max(0, Math.min(room, px * ratio > host.clientWidth / 2 ? px * ratio - tip.offsetWidth - 12 : px * ratio + 12))}px`;
       tip.style.top = `${box.top + 4}px`;
     };
-    const hide = () => { now = -1; tip.hidden = true; line.setAttribute("visibility", "hidden"); };
+    const hide = () => { now = -1; tip.hidden = true; cursor.setAttribute("visibility", "hidden"); };
     root.addEventListener("pointermove", (event) => {
       const bounds = root.getBoundingClientRect();
       const px = ((event.clientX - bounds.left) / bounds.width) * root.viewBox.baseVal.width;
       let best = 0;
-      places.forEach((value, k) => { if (Math.abs(x.place(value) - px) < Math.abs(x.place(places[best]) - px)) best = k; });
-      if (best !== now && places.length) show(best);
+      points.forEach((value, k) => { if (Math.abs(x.toPixel(value) - px) < Math.abs(x.toPixel(points[best]) - px)) best = k; });
+      if (best !== now && points.length) show(best);
     });
     root.addEventListener("pointerleave", hide);
     root.addEventListener("blur", hide);
     root.addEventListener("keydown", (event) => {
       const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
       if (event.key === "Escape") hide();
-      if (!(event.key in moves) || !places.length) return;
+      if (!(event.key in moves) || !points.length) return;
       event.preventDefault();
-      show(Math.max(0, Math.min(places.length - 1, (now < 0 && moves[event.key] === 1 ? -1 : Math.max(now, 0)) + moves[event.key])));
+      show(Math.max(0, Math.min(points.length - 1, (now < 0 && moves[event.key] === 1 ? -1 : Math.max(now, 0)) + moves[event.key])));
     });
   }
 
   // Bars: a table whose middle column is drawn
 
-  function limited(host, items, make, first) {
+  function appendLimited(host, items, make, first) {
     const button = el("button", { type: "button", class: "more" }, `Show all ${items.length.toLocaleString("en")}`);
     button.addEventListener("click", () => { host.append(...items.slice(first).map(make)); button.remove(); });
     host.append(...items.slice(0, first).map(make));
@@ -314,7 +312,7 @@
   }
 
   function bar(value, low, high, span, start = 0) {
-    const place = (one) => (100 * (one - span[0])) / (span[1] - span[0]);
+    const place = (x) => (100 * (x - span[0])) / (span[1] - span[0]);
     const from = place(Math.max(start, span[0])), to = place(start + value);
     const root = svg("svg", { class: "bar", "aria-hidden": "true", preserveAspectRatio: "none" });
     root.append(svg("rect", { class: value < 0 ? "s1" : "s0", x: `${Math.min(from, to)}%`, width: `${Math.max(Math.abs(to - from), 0.15)}%`, y: 3, height: 12, rx: 1.5 }));
@@ -327,22 +325,22 @@
   }
 
   function barTable(items, block) {
-    const ends = items.flatMap((one) => [(one.start ?? 0) + one.value, one.low ?? 0, one.high ?? 0, 0]);
-    const span = [block.least ?? Math.min(...ends), block.most ?? Math.max(...ends)];
+    const ends = items.flatMap((item) => [(item.start ?? 0) + item.value, item.low ?? 0, item.high ?? 0, 0]);
+    const span = [block.min ?? Math.min(...ends), block.max ?? Math.max(...ends)];
     if (span[0] === span[1]) span[1] = span[0] + 1;
-    const words = (one) => one.text ?? (block.percent ? share(one.value) : block.signed ? plus(one.value) : short(one.value));
+    const label = (item) => item.text ?? (block.percent ? formatPercent(item.value) : block.signed ? formatSigned(item.value) : formatNumber(item.value));
     const body = el("tbody");
-    const button = limited(body, items, (one) => el("tr", { class: one.total ? "total" : null },
-      el("th", { scope: "row" }, breakable(one.name), one.detail ? el("span", { class: "detail" }, ` ${one.detail}`) : ""),
-      el("td", { class: "drawn" }, bar(one.value, one.low, one.high, span, one.start)),
-      el("td", { class: "number" }, words(one))), block.shown || 40);
+    const button = appendLimited(body, items, (item) => el("tr", { class: item.total ? "total" : null },
+      el("th", { scope: "row" }, breakable(item.name), item.detail ? el("span", { class: "detail" }, ` ${item.detail}`) : ""),
+      el("td", { class: "drawn" }, bar(item.value, item.low, item.high, span, item.start)),
+      el("td", { class: "number" }, label(item))), block.shown || 40);
     return [el("table", { class: "bars" }, el("caption", { class: block.quiet ? "quiet" : null }, block.title), body), button];
   }
   const bars = (block) => el("div", { class: "figure" }, barTable(block.items, block), block.detail ? el("p", { class: "detail" }, block.detail) : "");
 
   // Tables that can be searched and sorted
 
-  function field(label, onchange) {
+  function searchField(label, onchange) {
     const input = el("input", { type: "search", placeholder: label, "aria-label": label, autocomplete: "off", spellcheck: "false" });
     input.addEventListener("input", () => onchange(input.value.trim().toLowerCase()));
     return input;
@@ -355,21 +353,21 @@
     const body = el("tbody");
     const more = el("button", { type: "button", class: "more", onclick: () => { all = true; draw(); } });
     const count = el("p", { class: "count", role: "status" });
-    const headings = block.columns.map((one, k) => el("th", { scope: "col", class: right[k] && k ? "number" : null },
+    const headings = block.columns.map((name, k) => el("th", { scope: "col", class: right[k] && k ? "number" : null },
       el("button", { type: "button", onclick: () => {
         down = order === k ? !down : right[k];
         order = k;
         headings.forEach((other, j) => other.setAttribute("aria-sort", j !== k ? "none" : down ? "descending" : "ascending"));
         draw();
-      } }, one)));
+      } }, name)));
     const draw = () => {
       let rows = block.rows.filter((row) => !query || row.some((cell) => String(cell).toLowerCase().includes(query)));
       if (order !== null) {
         const value = right[order] ? (row) => quantity(row[order]) : (row) => String(row[order]).toLowerCase();
         rows = [...rows].sort((a, b) => {
-          const one = value(a), two = value(b);
-          if (Number.isNaN(one) || Number.isNaN(two)) return Number.isNaN(one) - Number.isNaN(two);
-          return (one < two ? -1 : one > two ? 1 : 0) * (down ? -1 : 1);
+          const first = value(a), second = value(b);
+          if (Number.isNaN(first) || Number.isNaN(second)) return Number.isNaN(first) - Number.isNaN(second);
+          return (first < second ? -1 : first > second ? 1 : 0) * (down ? -1 : 1);
         });
       }
       const kept = all || query ? rows : rows.slice(0, block.shown);
@@ -380,7 +378,7 @@
       count.textContent = query ? `${rows.length.toLocaleString("en")} of ${block.rows.length.toLocaleString("en")}` : "";
     };
     draw();
-    const search = block.search && block.rows.length > 6 ? field(block.search, (text) => { query = text; draw(); }) : "";
+    const search = block.search && block.rows.length > 6 ? searchField(block.search, (text) => { query = text; draw(); }) : "";
     return el("div", { class: "figure" },
       el("div", { class: "head" }, el("h3", {}, block.title), search),
       el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": block.title },
@@ -393,25 +391,25 @@
   function matrix(block) {
     const totals = block.counts.map((row) => row.reduce((a, b) => a + b, 0));
     const cells = [];
-    const long = Math.max(...block.names.map((one) => one.length)) > 4 && block.names.length > 6 || block.names.length > 12;
+    const long = Math.max(...block.names.map((name) => name.length)) > 4 && block.names.length > 6 || block.names.length > 12;
     const body = el("tbody", {}, block.names.map((name, i) => el("tr", {},
       el("th", { scope: "row" }, name), block.names.map((other, j) => {
-        const count = block.counts[i][j], part = totals[i] ? count / totals[i] : 0;
-        const cell = el("td", { class: (i === j || block.plain ? "right" : "wrong") + (part > 0.5 ? " full" : "") + (count ? "" : " none"),
-          title: `${name} as ${other}: ${count.toLocaleString("en")} of ${totals[i].toLocaleString("en")} (${share(part)})` });
-        cell.style.setProperty("--part", `${(100 * (i === j || block.plain ? part : Math.sqrt(part))).toFixed(1)}%`);
-        cells.push([cell, count, part]);
+        const count = block.counts[i][j], share = totals[i] ? count / totals[i] : 0;
+        const cell = el("td", { class: (i === j || block.plain ? "right" : "wrong") + (share > 0.5 ? " full" : "") + (count ? "" : " none"),
+          title: `${name} as ${other}: ${count.toLocaleString("en")} of ${totals[i].toLocaleString("en")} (${formatPercent(share)})` });
+        cell.style.setProperty("--share", `${(100 * (i === j || block.plain ? share : Math.sqrt(share))).toFixed(1)}%`);
+        cells.push([cell, count, share]);
         return cell;
       }))));
-    const write = (shares) => cells.forEach(([cell, count, part]) => {
-      cell.textContent = !count ? "\u00b7" : shares ? (long ? (100 * part).toFixed(part < 0.1 ? 1 : 0) : share(part)) : count.toLocaleString("en");
+    const write = (asShares) => cells.forEach(([cell, count, share]) => {
+      cell.textContent = !count ? "\u00b7" : asShares ? (long ? (100 * share).toFixed(share < 0.1 ? 1 : 0) : formatPercent(share)) : count.toLocaleString("en");
     });
     write(false);
     return el("div", { class: "figure" },
-      el("div", { class: "head" }, el("h3", {}, block.title), toggle("Show", ["counts", long ? "% of the row" : "shares of the row"], (k) => write(k === 1))),
+      el("div", { class: "head" }, el("h3", {}, block.title), toggle("Show", ["counts", long ? "% of the row" : "row percentages"], (k) => write(k === 1))),
       el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": block.title },
         el("table", { class: `matrix${long ? " dense" : ""}` },
-          el("thead", {}, el("tr", {}, el("td", { class: "corner" }, "true \u2193  predicted \u2192"), block.names.map((one) => el("th", { scope: "col" }, el("span", {}, one))))), body)),
+          el("thead", {}, el("tr", {}, el("td", { class: "corner" }, "true \u2193  predicted \u2192"), block.names.map((name) => el("th", { scope: "col" }, el("span", {}, name))))), body)),
       block.detail ? el("p", { class: "detail" }, block.detail) : "");
   }
 
@@ -424,56 +422,56 @@
   }
 
   function menu(label, names, onchange) {
-    const select = el("select", { onchange: () => onchange(select.selectedIndex) }, names.map((one) => el("option", {}, one)));
+    const select = el("select", { onchange: () => onchange(select.selectedIndex) }, names.map((name) => el("option", {}, name)));
     return el("label", { class: "control" }, `${label} `, select);
   }
 
   function choice(block) {
     const host = el("div", { class: "stack" });
-    const show = (k) => host.replaceChildren(...block.options[k].blocks.map(draw));
+    const show = (k) => host.replaceChildren(...block.options[k].blocks.map(drawBlock));
     show(0);
     if (block.options.length < 2) return host;
-    return el("div", { class: "stack" }, menu(block.name, block.options.map((one) => one.name), show), host);
+    return el("div", { class: "stack" }, menu(block.name, block.options.map((option) => option.name), show), host);
   }
 
   // A threshold on the probability of a class
 
   function threshold(block) {
     const host = el("div", { class: "stack" });
-    const show = (which) => host.replaceChildren(...thresholdOf(block.classes[which]));
+    const show = (which) => host.replaceChildren(...drawThreshold(block.classes[which]));
     show(0);
-    return el("div", { class: "stack" }, block.classes.length > 1 ? menu(block.name, block.classes.map((one) => one.name), show) : "", host);
+    return el("div", { class: "stack" }, block.classes.length > 1 ? menu(block.name, block.classes.map((option) => option.name), show) : "", host);
   }
 
-  function thresholdOf(one) {
-    const n = one.positives.length, above = (counts) => {
+  function drawThreshold(option) {
+    const n = option.positives.length, above = (counts) => {
       const sums = new Array(n + 1).fill(0);
       for (let k = n - 1; k >= 0; k -= 1) sums[k] = sums[k + 1] + counts[k];
       return sums;
     };
-    const hits = above(one.positives), alarms = above(one.negatives), at = hits.map((_, k) => k / n);
+    const hits = above(option.positives), alarms = above(option.negatives), at = hits.map((_, k) => k / n);
     const precision = hits.map((hit, k) => (hit + alarms[k] ? hit / (hit + alarms[k]) : null));
     const recall = hits.map((hit) => (hits[0] ? hit / hits[0] : null));
     const both = hits.map((hit, k) => (hit + alarms[k] + hits[0] ? (2 * hit) / (hit + alarms[k] + hits[0]) : null));
     const lines = [["precision", precision], ["recall", recall], ["F1", both]];
-    const figure = chart({ title: `Precision and recall of ${one.name}`, x: { name: "threshold", percent: true, low: 0, high: 1 },
+    const figure = chart({ title: `Precision and recall of ${option.name}`, x: { name: "threshold", percent: true, low: 0, high: 1 },
       y: { name: "share", percent: true, low: 0, high: 1 }, series: lines.map(([name, values]) => ({ name, x: at, y: values, style: "line" })),
       marks: [] });
     const counts = el("table", { class: "counts" }), figures = el("dl", { class: "tiles small" });
-    const slider = el("input", { type: "range", min: 0, max: n, step: 1, value: n / 2, "aria-label": `Threshold for ${one.name}` });
+    const slider = el("input", { type: "range", min: 0, max: n, step: 1, value: n / 2, "aria-label": `Threshold for ${option.name}` });
     const output = el("output");
     const move = () => {
       const k = Number(slider.value), missed = hits[0] - hits[k], passed = alarms[0] - alarms[k];
-      output.textContent = share(k / n, 0);
-      slider.setAttribute("aria-valuetext", share(k / n, 0));
-      figure.update([{ at: k / n, name: share(k / n, 0) }]);
-      figures.replaceChildren(...lines.map(([name, values]) => el("div", {}, el("dt", {}, name), el("dd", {}, share(values[k])))));
+      output.textContent = formatPercent(k / n, 0);
+      slider.setAttribute("aria-valuetext", formatPercent(k / n, 0));
+      figure.update([{ at: k / n, name: formatPercent(k / n, 0) }]);
+      figures.replaceChildren(...lines.map(([name, values]) => el("div", {}, el("dt", {}, name), el("dd", {}, formatPercent(values[k])))));
       const cell = (value, kind) => el("td", { class: `number ${kind}` }, value.toLocaleString("en"));
       counts.replaceChildren(
         el("thead", {}, el("tr", {}, el("td"), el("th", { scope: "col" }, "at or above"), el("th", { scope: "col" }, "below"))),
         el("tbody", {},
-          el("tr", {}, el("th", { scope: "row" }, `is ${one.name}`), cell(hits[k], "good"), cell(missed, "bad")),
-          el("tr", {}, el("th", { scope: "row" }, "is not"), cell(alarms[k], "bad"), cell(passed, "good"))));
+          el("tr", {}, el("th", { scope: "row" }, option.name), cell(hits[k], "good"), cell(missed, "bad")),
+          el("tr", {}, el("th", { scope: "row" }, "other"), cell(alarms[k], "bad"), cell(passed, "good"))));
     };
     slider.addEventListener("input", move);
     move();
@@ -481,79 +479,78 @@
       el("div", { class: "stack" }, el("label", { class: "control slider" }, "Threshold ", slider, output), figures, counts))];
   }
 
-  // Rules, rows and the reasons of their scores
+  // Rules, and cases with the contributions to their scores
 
-  function marked(text, query) {
+  function highlight(text, query) {
     if (!query) return [text];
-    const found = [], lower = text.toLowerCase();
+    const pieces = [], lower = text.toLowerCase();
     let from = 0;
     for (let at = lower.indexOf(query); at >= 0; at = lower.indexOf(query, from)) {
-      found.push(text.slice(from, at), el("mark", {}, text.slice(at, at + query.length)));
+      pieces.push(text.slice(from, at), el("mark", {}, text.slice(at, at + query.length)));
       from = at + query.length;
     }
-    return [...found, text.slice(from)];
+    return [...pieces, text.slice(from)];
   }
 
   function rules(block) {
-    const most = Math.max(...block.items.map((one) => one.strength), 1e-300), list = el("ol", { class: "rules" });
+    const max = Math.max(...block.items.map((rule) => rule.strength), 1e-300), list = el("ol", { class: "rules" });
     const count = el("p", { class: "count", role: "status" }), more = el("button", { type: "button", class: "more" });
     let query = "", all = false;
-    const item = (one) => {
-      const lines = one.text.split("\n"), tree = lines.length > 1;
-      const head = [bar(one.strength, null, null, [0, most]), el("span", { class: "detail" }, `round ${one.round.toLocaleString("en")}`)];
-      const words = el(tree ? "pre" : "p", tree ? { tabindex: 0 } : {}, marked(one.text, query));
-      if (lines.length < 8) return el("li", {}, el("div", { class: "strength" }, head), words);
+    const drawRule = (rule) => {
+      const lines = rule.text.split("\n"), tree = lines.length > 1;
+      const head = [bar(rule.strength, null, null, [0, max]), el("span", { class: "detail" }, `round ${rule.round.toLocaleString("en")}`)];
+      const text = el(tree ? "pre" : "p", tree ? { tabindex: 0 } : {}, highlight(rule.text, query));
+      if (lines.length < 8) return el("li", {}, el("div", { class: "strength" }, head), text);
       return el("li", {}, el("div", { class: "strength" }, head),
-        el("details", { open: Boolean(query) }, el("summary", {}, el("code", {}, `${lines[0]}: ${lines[1].trim().replace(/:$/, "")}`), el("span", { class: "detail" }, ` and ${lines.length - 2} more lines`)), words));
+        el("details", { open: Boolean(query) }, el("summary", {}, el("code", {}, `${lines[0]}: ${lines[1].trim().replace(/:$/, "")}`), el("span", { class: "detail" }, ` and ${lines.length - 2} more lines`)), text));
     };
     const draw = () => {
-      const found = block.items.filter((one) => !query || one.text.toLowerCase().includes(query));
-      const kept = all || query ? found : found.slice(0, 10);
-      list.replaceChildren(...kept.map(item));
-      more.hidden = kept.length === found.length;
-      more.textContent = `Show all ${found.length.toLocaleString("en")}`;
-      count.textContent = query ? `${found.length.toLocaleString("en")} of ${block.items.length.toLocaleString("en")} rules` : "";
+      const matches = block.items.filter((rule) => !query || rule.text.toLowerCase().includes(query));
+      const kept = all || query ? matches : matches.slice(0, 10);
+      list.replaceChildren(...kept.map(drawRule));
+      more.hidden = kept.length === matches.length;
+      more.textContent = `Show all ${matches.length.toLocaleString("en")}`;
+      count.textContent = query ? `${matches.length.toLocaleString("en")} of ${block.items.length.toLocaleString("en")} rules` : "";
     };
     more.addEventListener("click", () => { all = true; draw(); });
     draw();
-    return el("div", { class: "figure" }, block.items.length > 3 ? field(block.search, (text) => { query = text; draw(); }) : "", count, list, more);
+    return el("div", { class: "figure" }, block.items.length > 3 ? searchField(block.search, (text) => { query = text; draw(); }) : "", count, list, more);
   }
 
-  function reasons(parts, title, total) {
-    // Each bar begins where the one above it ends; the last is their sum.
+  function waterfall(parts, title, total) {
+    // Each bar begins where the part above it ends; the last is their sum.
     let sum = 0;
-    const items = parts.map((one) => {
-      sum += one.amount;
-      return { name: one.name, detail: one.detail, value: one.amount, start: sum - one.amount };
+    const items = parts.map((part) => {
+      sum += part.amount;
+      return { name: part.name, detail: part.detail, value: part.amount, start: sum - part.amount };
     });
     return barTable([...items, { name: total || "sum", value: sum, total: true }], { title, signed: true, quiet: true });
   }
 
   function cases(block) {
     const list = el("div", { class: "cases" }), count = el("p", { class: "count", role: "status" });
-    const text = (one) => [one.title, one.true, one.predicted, one.chance, ...one.parts.map((part) => `${part.name} ${part.detail}`)].join(" ").toLowerCase();
-    const tags = [...new Set(block.items.flatMap((one) => one.tags || []))];
+    const text = (item) => [item.title, item.true, item.predicted, item.detail, ...item.contributions.map((part) => `${part.name} ${part.detail}`)].join(" ").toLowerCase();
+    const tags = [...new Set(block.items.flatMap((item) => item.tags || []))];
     let query = "", tag = "";
     const draw = () => {
-      const found = block.items.filter((one) => (!query || text(one).includes(query)) && (!tag || one.tags.includes(tag)));
-      list.replaceChildren(...found.map((one, k) => {
+      const matches = block.items.filter((item) => (!query || text(item).includes(query)) && (!tag || item.tags.includes(tag)));
+      list.replaceChildren(...matches.map((item, k) => {
         const body = el("div", { class: "stack" });
-        const details = el("details", { class: "case" }, el("summary", {}, el("span", { class: "line-up" }, el("strong", {}, one.title),
-          one.true !== undefined ? el("span", {}, "is ", el("b", { class: "good" }, one.true)) : "",
-          one.predicted !== undefined ? el("span", {}, "called ", el("b", { class: one.predicted === one.true ? "good" : "bad" }, one.predicted)) : "",
-          one.chance ? el("span", { class: "detail" }, one.chance) : "")), body);
-        const open = () => { if (details.open && !body.children.length) body.append(...(one.blocks || []).map(draw_), ...reasons(one.parts, one.question, one.total)); };
+        const details = el("details", { class: "case" }, el("summary", {}, el("span", { class: "line-up" }, el("strong", {}, item.title),
+          item.true !== undefined ? el("span", {}, "true: ", el("b", { class: "good" }, item.true)) : "",
+          item.predicted !== undefined ? el("span", {}, "predicted: ", el("b", { class: item.predicted === item.true ? "good" : "bad" }, item.predicted)) : "",
+          item.detail ? el("span", { class: "detail" }, item.detail) : "")), body);
+        const open = () => { if (details.open && !body.children.length) body.append(...(item.blocks || []).map(drawBlock), ...waterfall(item.contributions, item.question, item.total)); };
         details.addEventListener("toggle", open);
         if (k === 0) { details.open = true; open(); }
         return details;
       }));
-      count.textContent = query || tag ? `${found.length} of ${block.items.length}` : "";
+      count.textContent = query || tag ? `${matches.length} of ${block.items.length}` : "";
     };
-    const draw_ = (one) => DRAW[one.kind](one);
     draw();
     const controls = [];
     if (tags.length > 1) controls.push(menu(block.tag || "True class", ["all", ...tags], (k) => { tag = k ? tags[k - 1] : ""; draw(); }));
-    if (block.search && block.items.length > 3) controls.push(field(block.search, (value) => { query = value; draw(); }));
+    if (block.search && block.items.length > 3) controls.push(searchField(block.search, (value) => { query = value; draw(); }));
     return el("div", { class: "figure" }, block.title ? el("h3", {}, block.title) : "", controls.length ? el("div", { class: "head" }, controls) : "", count, list);
   }
 
@@ -565,46 +562,46 @@
     let query = "";
     const paint = (width) => host.replaceChildren(drawMap(block, width, name, query, tip, host), tip);
     figure.append(el("figcaption", { id: name }, block.title));
-    figure.append(el("div", { class: "head" }, field(block.search, (text) => { query = text; paint(drawn.get(host).width || 640); })));
-    figure.append(redrawn(host, paint));
+    figure.append(el("div", { class: "head" }, searchField(block.search, (text) => { query = text; paint(drawn.get(host).width || 640); })));
+    figure.append(redrawOnResize(host, paint));
     if (block.detail) figure.append(el("p", { class: "detail" }, block.detail));
-    figure.append(behind([block.item, block.x, block.y], () => block.points.map((one) => [one.name, short(one.x), short(one.y)])));
+    figure.append(tableBehind([block.item, block.x, block.y], () => block.points.map((point) => [point.name, formatNumber(point.x), formatNumber(point.y)])));
     return figure;
   }
 
   function drawMap(block, width, name, query, tip, host) {
     const height = Math.round(Math.min(560, Math.max(340, width * 0.62))), edge = 22;
-    const x = scale({ tight: true }, block.points.map((one) => one.x), edge, width - edge, 90);
-    const y = scale({ tight: true }, block.points.map((one) => one.y), height - edge - 14, edge, 90);
+    const x = scale({ tight: true }, block.points.map((point) => point.x), edge, width - edge, 90);
+    const y = scale({ tight: true }, block.points.map((point) => point.y), height - edge - 14, edge, 90);
     const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": name, class: "plot" });
-    if (x.low < 0 && x.high > 0) root.append(svg("line", { class: "grid", x1: x.place(0), x2: x.place(0), y1: edge, y2: height - edge - 14 }));
-    if (y.low < 0 && y.high > 0) root.append(svg("line", { class: "grid", x1: edge, x2: width - edge, y1: y.place(0), y2: y.place(0) }));
+    if (x.low < 0 && x.high > 0) root.append(svg("line", { class: "grid", x1: x.toPixel(0), x2: x.toPixel(0), y1: edge, y2: height - edge - 14 }));
+    if (y.low < 0 && y.high > 0) root.append(svg("line", { class: "grid", x1: edge, x2: width - edge, y1: y.toPixel(0), y2: y.toPixel(0) }));
     root.append(svg("text", { class: "axis", x: width - 4, y: height - 4, "text-anchor": "end" }, `${block.x} \u2192`));
     root.append(svg("text", { class: "axis", x: 0, y: 12 }, `\u2191 ${block.y}`));
-    const taken = [{ x: 0, y: 0, w: 7 * (block.y.length + 2), h: 16 }, { x: width - 7 * (block.x.length + 3), y: height - 16, w: 400, h: 16 }];
-    const clash = (a) => taken.some((b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h);
-    const spots = block.points.map((one) => ({ one, px: x.place(one.x), py: y.place(one.y), hit: query && one.name.toLowerCase().includes(query) }));
-    for (const spot of spots) if (!query || spot.hit) taken.push({ x: spot.px - 3, y: spot.py - 3, w: 6, h: 6 });
-    // Found items come last and so on top; of the others the farthest are named first.
-    const far = (spot) => Math.hypot(spot.px - width / 2, spot.py - height / 2) - (spot.hit ? 1e6 : 0);
-    for (const { one, px, py, hit } of [...spots].sort((a, b) => far(b) - far(a))) {
+    const boxes = [{ x: 0, y: 0, w: 7 * (block.y.length + 2), h: 16 }, { x: width - 7 * (block.x.length + 3), y: height - 16, w: 400, h: 16 }];
+    const clash = (a) => boxes.some((b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h);
+    const dots = block.points.map((point) => ({ point, px: x.toPixel(point.x), py: y.toPixel(point.y), hit: query && point.name.toLowerCase().includes(query) }));
+    for (const dot of dots) if (!query || dot.hit) boxes.push({ x: dot.px - 3, y: dot.py - 3, w: 6, h: 6 });
+    // Items that match the search come last and so on top; of the others the farthest are named first.
+    const far = (dot) => Math.hypot(dot.px - width / 2, dot.py - height / 2) - (dot.hit ? 1e6 : 0);
+    for (const { point, px, py, hit } of [...dots].sort((a, b) => far(b) - far(a))) {
       const dot = svg("circle", { class: `dot ${hit ? "s1" : "s0"}${query && !hit ? " faint" : ""}`, cx: px, cy: py, r: hit ? 5 : 3.2 });
       dot.addEventListener("pointerenter", () => {
-        tip.replaceChildren(el("strong", {}, one.name), one.detail ? el("div", {}, one.detail) : "");
+        tip.replaceChildren(el("strong", {}, point.name), point.detail ? el("div", {}, point.detail) : "");
         tip.hidden = false;
-        const part = host.clientWidth / width;
-        tip.style.left = `${Math.max(0, Math.min(host.clientWidth - tip.offsetWidth, px * part + 10))}px`;
-        tip.style.top = `${py * part + 10}px`;
+        const ratio = host.clientWidth / width;
+        tip.style.left = `${Math.max(0, Math.min(host.clientWidth - tip.offsetWidth, px * ratio + 10))}px`;
+        tip.style.top = `${py * ratio + 10}px`;
       });
       dot.addEventListener("pointerleave", () => { tip.hidden = true; });
       root.append(dot);
       if (query && !hit) continue;
-      const words = one.name.length > 30 ? one.name.slice(0, 29) + "\u2026" : one.name, w = 6.1 * words.length, h = 14;
+      const label = point.name.length > 30 ? point.name.slice(0, 29) + "\u2026" : point.name, w = 6.1 * label.length, h = 14;
       for (const [bx, anchor, by] of [[px + 7, "start", py + 4], [px - 7, "end", py + 4], [px, "middle", py - 8], [px, "middle", py + 17]]) {
         const box = { x: anchor === "start" ? bx : anchor === "end" ? bx - w : bx - w / 2, y: by - 11, w, h };
         if (box.x < 0 || box.x + w > width || box.y < 0 || box.y + h > height || clash(box)) continue;
-        taken.push(box);
-        root.append(svg("text", { class: "label", x: bx, y: by, "text-anchor": anchor }, words));
+        boxes.push(box);
+        root.append(svg("text", { class: "label", x: bx, y: by, "text-anchor": anchor }, label));
         break;
       }
     }
@@ -614,13 +611,13 @@
   // Blocks by kind
 
   const DRAW = {
-    tiles: (block) => el("dl", { class: "tiles" }, block.items.map((one) => el("div", {}, el("dt", {}, one.name), el("dd", {}, one.value), one.detail ? el("dd", { class: "detail" }, one.detail) : ""))),
+    tiles: (block) => el("dl", { class: "tiles" }, block.items.map((item) => el("div", {}, el("dt", {}, item.name), el("dd", {}, item.value), item.detail ? el("dd", { class: "detail" }, item.detail) : ""))),
     note: (block) => el("p", { class: "note" }, block.text),
     facts: (block) => el("dl", { class: "facts" }, block.rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-    beside: (block) => el("div", { class: "beside" }, block.blocks.map(draw)),
+    side_by_side: (block) => el("div", { class: "beside" }, block.blocks.map(drawBlock)),
     chart, bars, table, matrix, choice, threshold, rules, cases, map,
   };
-  function draw(block) { return DRAW[block.kind](block); }
+  function drawBlock(block) { return DRAW[block.kind](block); }
 
   // The page
 
@@ -630,17 +627,17 @@
   theme.addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; label(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
   label();
-  const nav = el("nav", { "aria-label": "Sections" }, el("ol", {}, report.sections.map((one) => el("li", {}, el("a", { href: `#${one.id}` }, one.title)))));
-  const main = el("main", { id: "main", tabindex: -1 }, report.sections.map((one) => el("section", { id: one.id, "aria-labelledby": `${one.id}-title` },
-    el("div", { class: "opening" }, el("h2", { id: `${one.id}-title` }, one.title), one.lead ? el("p", { class: "lead" }, one.lead) : ""), el("div", { class: "stack" }, one.blocks.map(draw)))));
+  const nav = el("nav", { "aria-label": "Sections" }, el("ol", {}, report.sections.map((section) => el("li", {}, el("a", { href: `#${section.id}` }, section.title)))));
+  const main = el("main", { id: "main", tabindex: -1 }, report.sections.map((section) => el("section", { id: section.id, "aria-labelledby": `${section.id}-title` },
+    el("div", { class: "opening" }, el("h2", { id: `${section.id}-title` }, section.title), section.lead ? el("p", { class: "lead" }, section.lead) : ""), el("div", { class: "stack" }, section.blocks.map(drawBlock)))));
   document.body.append(
     el("a", { class: "skip", href: "#main" }, "Skip to the report"),
     el("header", {}, el("div", {}, el("h1", {}, report.title), el("p", {}, report.subtitle)), theme),
     el("div", { class: "layout" }, nav, main),
-    el("footer", {}, `Made by edgewise ${report.version}. This page needs no network.`));
+    el("footer", {}, `Created with edgewise ${report.version}. This page works offline.`));
 
-  // The section in view is the one that the list of sections marks.
-  const links = new Map([...nav.querySelectorAll("a")].map((one) => [one.getAttribute("href").slice(1), one]));
+  // The section in view is the section that the list of sections marks.
+  const links = new Map([...nav.querySelectorAll("a")].map((link) => [link.getAttribute("href").slice(1), link]));
   const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       if (!isIntersecting) continue;
@@ -648,5 +645,5 @@
       links.get(target.id).setAttribute("aria-current", "true");
     }
   }, { rootMargin: "-10% 0px -80% 0px" });
-  main.querySelectorAll("section").forEach((one) => seen.observe(one));
+  main.querySelectorAll("section").forEach((section) => seen.observe(section));
 })();

@@ -19,7 +19,7 @@ Block = dict[str, Any]
 
 @dataclass
 class Section:
-    """One section of a page: a heading, a sentence that says how to read it, and blocks."""
+    """One section of a page: a heading, a sentence on how to read it, and blocks."""
 
     id: str
     title: str
@@ -57,8 +57,8 @@ class Report:
         for section in self.sections:
             if section.id == name:
                 return section
-        known = ", ".join(repr(section.id) for section in self.sections)
-        raise KeyError(f"no section {name!r}; there are {known}")
+        valid = ", ".join(repr(section.id) for section in self.sections)
+        raise KeyError(f"unknown section {name!r}; valid sections: {valid}")
 
     def add(self, name: str, title: str, lead: str, blocks: list[Block]) -> None:
         """Add a section, unless it has nothing to show."""
@@ -76,14 +76,14 @@ class Report:
 
     def to_html(self) -> str:
         """Return the page as one HTML document that loads nothing."""
-        script, style = (_package_text(name) for name in ("page.js", "page.css"))
+        script, style = (_read_package_file(name) for name in ("page.js", "page.css"))
         # Escaped, so that no text in the data can close the element or open another.
         data = json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
-        for sign in "<>&\u2028\u2029":
-            data = data.replace(sign, f"\\u{ord(sign):04x}")
+        for character in "<>&\u2028\u2029":
+            data = data.replace(character, f"\\u{ord(character):04x}")
         policy = (
-            f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
-            f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'"
+            f"default-src 'none'; img-src data:; script-src '{_csp_hash(script)}'; "
+            f"style-src '{_csp_hash(style)}'; base-uri 'none'; form-action 'none'"
         )
         head = [
             '<meta charset="utf-8">',
@@ -97,7 +97,7 @@ class Report:
         ]
         body = [
             f"<noscript><h1>{escape(self.title)}</h1><p>{escape(self.subtitle)}</p>"
-            "<p>A script draws this page: turn on JavaScript to read it.</p></noscript>",
+            "<p>This page needs JavaScript.</p></noscript>",
             f'<script type="application/json" id="report">{data}</script>',
             f"<script>{script}</script>",
         ]
@@ -118,20 +118,20 @@ class Report:
             stream.write(self.to_html().encode("utf-8", "replace"))
 
 
-def reported(path: PathLike | None, make: Callable[[], Report]) -> Report:
-    """Return a report, and write its page if there is a path, which is checked before any work."""
+def build_report(path: PathLike | None, build: Callable[[], Report]) -> Report:
+    """Return a report, and write it if there is a path, which is checked before any work."""
     if path is not None:
         resolve_target(path)
-    report = make()
+    report = build()
     if path is not None:
         report.save(path)
     return report
 
 
-def _package_text(name: str) -> str:
+def _read_package_file(name: str) -> str:
     return files("edgewise.report").joinpath(name).read_text("utf-8")
 
 
-def _digest(text: str) -> str:
+def _csp_hash(text: str) -> str:
     """Return the hash by which a content security policy allows an inline script or style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
