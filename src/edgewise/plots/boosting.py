@@ -155,7 +155,7 @@ class BoostingCurveDisplay(Display):
                 label=f"best: {value:.4g} (round {best:,})",
             )  # fmt: skip
         label = escape_label(metric if several else curve.name)
-        axes.set_ylabel(textwrap.fill(label, _LABEL_WIDTH))
+        axes.set_ylabel(textwrap.fill(label.replace("_", " "), _LABEL_WIDTH))
 
     def _draw_edges(self, axes: "Axes") -> None:
         edge, *pseudo_weight = self.curves.edges
