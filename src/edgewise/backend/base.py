@@ -3,13 +3,16 @@
 A backend keeps weights, scores and codes where the rows are. Callers hold a `State` and `Problem`s
 without looking inside, send rules, and get back integers and a few numbers. Integer sums do not
 depend on their order, so every backend gives the same model, bit for bit.
+
+The interface has three parts: `RowWeights` turns rules into steps, `ColumnSearch` finds rules, and
+`PairSums` ranks.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +21,33 @@ from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE, draw_rows
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 
-if TYPE_CHECKING:
-    from edgewise.model.rules import Rule, Test, TreeRule
+
+class Rule(Protocol):
+    """What a backend must know of a rule: see `model.rules`."""
+
+    grown: Any  # the `GrownTree` of a tree that has just been grown on these rows, or None
+
+    @property
+    def key(self) -> tuple[object, ...] | None:
+        """The same for equal rules; None if the rule cannot tell."""
+
+    def outputs(self, source: Any) -> Signs | Reals:
+        """Return the outputs on all rows, shape (1, n) or (K, n)."""
+
+
+class Test(Rule, Protocol):
+    """A rule with outputs -1, 0 and +1: a product of factors, each of which tests one column."""
+
+    @property
+    def factors(self) -> "Sequence[Test]":
+        """The factors; none for the constant."""
+
+    def signs(self, source: Any) -> Signs:
+        """Return the outputs on all rows, shape (n,)."""
+
 
 MISSING_AUTO = 2
-"""The side of missing values in a `ScanQuery`: each column learns it."""
+"""The side of missing values in a `ScanQuery`: the best one of each column."""
 
 # Up to this many score columns, the values of a categorical column are sorted along all votes.
 _ALL_VOTES = 6
@@ -89,13 +114,10 @@ class Problem:
     signed_masses: Exacts
     # Whether histograms have one more column, the sums of each row's |S|: searches by gain need it.
     mass_column: bool = False
-    # Where leaves must hold a least amount: the rows' sample weights, a 1 for each row, or both, as
-    # a problem with a score column for each.
+    # The sample weights of the rows, a 1 for each row, or both, as a problem with a score column
+    # for each: leaves must hold a minimum of them.
     constraints: "Problem | None" = None
-    kept: "dict[bytes, Any] | None" = None  # a tree node's histograms; None keeps nothing
-    # The node that this one is a part of, and the other part: the histograms of both give this
-    # one's by subtraction.
-    split_from: "tuple[Self, Self] | None" = field(default=None, repr=False)
+    histograms: "NodeHistograms | None" = None  # of a tree node; None computes them anew
 
     @property
     def n_scores(self) -> int:
@@ -116,11 +138,6 @@ class Problem:
         """Return the gain of the constant on these rows: see `gains`."""
         return int(gains((self.signed_totals**2).sum(), self.mass, damping))
 
-    def keeping(self) -> Self:
-        """Return the problem for a tree: its histograms may be kept, to subtract a part's."""
-        masses = None if self.constraints is None else self.constraints.keeping()
-        return replace(self, kept={}, constraints=masses)
-
     def absolute(self) -> Self:
         """Return the problem with ``|S|`` in place of S."""
         raise NotImplementedError
@@ -137,15 +154,39 @@ class Histogram(ABC):
     @property
     @abstractmethod
     def values(self) -> Exacts:
-        """The sums, shape (bins, K), or (bins, K + 1) where there is a mass column."""
+        """The sums, shape (bins, K), or (bins, K + 1) where there is a mass column, in C order."""
 
-    @abstractmethod
-    def __add__(self, other: Self) -> Self:
-        """Return the histogram of two disjoint sets of rows."""
+    @property
+    def by_score(self) -> Exacts:
+        """The same score column by score column: NumPy is slow along short rows."""
+        return np.ascontiguousarray(self.values.T)
 
     @abstractmethod
     def __sub__(self, other: Self) -> Self:
-        """Return the histogram of the rows of this one that are not in the other."""
+        """Return the histogram of the rows that are not in the other; it may take this memory."""
+
+
+class NodeHistograms:
+    """The histograms of a tree node; those of a larger child follow by subtraction."""
+
+    def __init__(
+        self, parent: "NodeHistograms | None" = None, sibling: "NodeHistograms | None" = None
+    ) -> None:
+        self._histograms: dict[bytes, Any] = {}
+        self._relatives = None if parent is None or sibling is None else (parent, sibling)
+
+    def get(self, columns: Columns, compute: Callable[[], Any]) -> Any:
+        """Return the histogram of some columns, which `compute` makes where it does not follow."""
+        key = columns.tobytes()
+        if key not in self._histograms:
+            if self._relatives is not None and all(
+                key in one._histograms for one in self._relatives
+            ):
+                parent, sibling = self._relatives
+                self._histograms[key] = parent._histograms.pop(key) - sibling._histograms[key]
+            else:
+                self._histograms[key] = compute()
+        return self._histograms[key]
 
 
 class Bounds(NamedTuple):
@@ -173,10 +214,10 @@ class ScanQuery(NamedTuple):
     missing: int = MISSING_AUTO  # the side of missing values: -1, 0, +1 or MISSING_AUTO
     score_edges: bool = False  # whether to return the score columns' edges at the best cut
     bounds: Bounds | None = None
-    # The problem's row masses, for the same columns: both sides of a cut must hold `least` of each.
-    masses: Histogram | None = None
-    least: tuple[int, ...] = ()
-    damping: float = 0.0  # what gains add to the mass of either side
+    # Of the problem's constraints, for the same columns: both sides of a cut must hold `min_sums`.
+    constraints: Histogram | None = None
+    min_sums: tuple[int, ...] = ()
+    damping: float = 0.0  # added to the mass of either side in gains
 
 
 @dataclass(frozen=True)
@@ -191,41 +232,63 @@ class Candidates:
     edges: Exacts  # or gains, in the search's fixed point; -1 where no cut is allowed
     first: Columns  # the first bin on the positive side; 0 puts every value there
     missing: Signs  # the side of missing values; 0 where the cut abstains on them
-    # (columns, K), the score columns' edges at the best cut, if the question asks for them
+    # (columns, K) in C order, the score columns' edges at the best cut, if the query asks for them
     score_edges: Exacts | None = None
 
 
 class Growth(NamedTuple):
-    """How a tree is to grow: the leaf whose split improves the criterion most is split first.
+    """How a tree grows best first: the leaf whose split improves the criterion most is split next.
 
     Attributes
     ----------
+    max_leaf_nodes : int
+        The maximum number of leaves.
+    same_columns : bool
+        Whether all nodes search the same columns, so that histograms can be subtracted.
     columns : intp array
-        The columns to search at every node: numeric ones, then categorical ones.
+        The columns that every node searches: numeric ones, then categorical ones. Without them a
+        tree is grown node by node, by its `NodeSearch`.
     n_cut : int
         The number of numeric columns.
-    max_leaf_nodes : int
-        The most leaves.
     criterion : {"edge", "gain"}
         Compares splits.
     missing : int
         The side of missing values of numeric columns, -1 or +1, or MISSING_AUTO.
-    least : tuple of int
-        The least amount of each of ``problem.constraints`` in a leaf; empty allows any.
+    min_sums : tuple of int
+        The minimum of each of ``problem.constraints`` in a leaf; empty allows any.
     damping : float
-        What gains add to the mass of either side.
+        Added to the mass of either side in gains.
     groups : dict
         For categorical columns the value that each value counts as; all their own where absent.
     """
 
-    columns: Columns
-    n_cut: int
     max_leaf_nodes: int
+    same_columns: bool = True
+    columns: Columns = np.empty(0, dtype=np.intp)
+    n_cut: int = 0
     criterion: str = "gain"
     missing: int = MISSING_AUTO
-    least: tuple[int, ...] = ()
+    min_sums: tuple[int, ...] = ()
     damping: float = 0.0
     groups: Mapping[int, Columns] = MappingProxyType({})
+
+
+class NodeSplit(NamedTuple):
+    """The best split of a node."""
+
+    test: Any  # a `Test`
+    improvement: int  # over leaving the node a leaf
+    details: Any = None  # whatever the search wants to know of the split later
+
+
+class NodeSearch(Protocol):
+    """How trees that are grown node by node are split."""
+
+    def split_root(self, problem: Any) -> NodeSplit | None:
+        """Return the split of all rows, or None to grow no tree."""
+
+    def split_leaf(self, problem: Any) -> NodeSplit | None:
+        """Return the best split of the rows of a leaf, or None without any."""
 
 
 VALUE_SMOOTHING = 20.0
@@ -250,136 +313,128 @@ def split_directions(criterion: str, n_scores: int) -> Reals:
 
 
 class GrownTree(NamedTuple):
-    """A tree with N nodes, none where no split has an edge, and N + 1 leaves.
+    """A tree with N nodes and N + 1 leaves.
 
     Attributes
     ----------
     nodes : intp array of shape (N, 5)
-        The split of each node: its place in ``Growth.columns``, and if it is a cut the first bin on
-        the positive side and the side of missing values; then the next nodes below and above, or
-        -1 - a leaf.
+        The split of each node, where the backend chose it: its index in ``Growth.columns``, and if
+        it is a cut the first bin on the positive side and the side of missing values. Then the next
+        nodes below and above, or -1 - a leaf.
+    totals, masses : int64 arrays of shape (2 N + 1, K)
+        The sums of S and of ``|S|`` over the rows of each leaf, and then of each node.
+    leaves : array of shape (n,)
+        The leaf of each row of the table, also of those that do not count; the backend's own.
+    splits : tuple of NodeSplit
+        The splits that a `NodeSearch` chose.
+    growth : Growth
+        How the tree was grown, where the backend chose the splits.
     sides : int8 array of shape (N, codes)
         The side of each code, 0 where the node abstains; the code after those of training is for
         the missing values and the new categories of other tables.
-    totals, masses : int64 arrays of shape (2 N + 1, K)
-        The sums of S and of ``|S|`` over the rows of each leaf, and then of each node.
     n_searches : int
-        The number of nodes and leaves that were searched.
-    leaf_of : intp array of shape (n,)
-        The leaf of each row of the table, those that do not count too.
+        The number of nodes and leaves that the backend searched.
     improvements : int64 array
         How much the best split of each column improves the criterion, summed over all searches.
     mass : int
         The sum of ``|S|`` over the rows of all searches.
-
-    The arrays are valid until the backend grows the next tree.
+    lease : object
+        Gives the memory of `leaves` back when nobody refers to it any more.
     """
 
     nodes: Columns
-    sides: Signs
     totals: Exacts
     masses: Exacts
-    n_searches: int
-    leaf_of: Columns
-    improvements: Exacts
-    mass: int
+    leaves: Any
+    splits: tuple[NodeSplit, ...] = ()
+    growth: Growth | None = None
+    sides: Signs = np.empty((0, 0), dtype=np.int8)
+    n_searches: int = 0
+    improvements: Exacts = np.empty(0, dtype=np.int64)
+    mass: int = 0
+    lease: Any = None
 
 
-class Boosting(NamedTuple):
-    """Rounds of trees with real votes under the logistic loss, to be trained in one call.
+class RoundsRequest(NamedTuple):
+    """Rounds to train in one call, all on every row or all on samples drawn uniformly.
+
+    They are rounds of trees with real votes under the logistic loss, where there is a `growth`, or
+    else of products of `n_terms` stumps with discrete votes under the exponential loss.
 
     Attributes
     ----------
-    growth : Growth
-        How trees grow; its damping changes with the weights.
-    constraints : tuple of str
-        What leaves must hold a least amount of.
     t, n_rounds : int
-        The first round, and the most rounds.
-    share, seed : float, int
-        The share of the rows that a round draws, and the seed of the draws.
-    damping : float
-        What votes add on either side, in shares of the initial weight.
+        The first round, and the maximum number of rounds.
     rate : float
-        The factor on votes.
+        The learning rate.
+    floor : float
+        Added to either side in logarithms: for trees a share of the initial weight, for products
+        the minimum of a side.
+    columns, n_terms : intp array, int
+        The columns that every search of a product looks at, and the number of factors.
+    growth : Growth
+        How trees grow; the damping changes with the weights.
+    constraints : tuple of str
+        What leaves must hold a minimum of.
+    fraction, seed : float, int
+        The fraction of the rows that a round draws, and the seed of the draws.
     weight : float
         The sum of the weights.
+    watched : BinnedTable and array of shape (K, m)
+        Validation rows and their scores.
     """
 
-    growth: Growth
-    constraints: tuple[str, ...]
     t: int
     n_rounds: int
-    share: float
-    seed: int
-    damping: float
     rate: float
-    weight: float
+    floor: float
+    columns: Columns = np.empty(0, dtype=np.intp)
+    n_terms: int = 0
+    growth: Growth | None = None
+    constraints: tuple[str, ...] = ()
+    fraction: float = 1.0
+    seed: int = 0
+    weight: float = float("nan")
+    watched: tuple[BinnedTable, Reals] | None = None
 
 
-class BoostedRound(NamedTuple):
+class RoundResult(NamedTuple):
     """A round that was trained with others in one call.
 
     Attributes
     ----------
-    nodes, sides, n_searches
-        As `GrownTree` has them.
+    n_searches : int
+        The number of searches of all columns.
+    tally : Tally
+        The counts of the step.
+    edges : Edges
+        The edges of a product.
+    cuts : tuple
+        The factors of a product: column, first bin on the positive side, side of missing values.
+    tree : GrownTree
+        A tree: its `nodes` and `sides`.
     votes : array of shape (2 N + 1, K)
         The votes of the tree's leaves, and of its nodes where they abstain.
     edge : int
         The tree's edge, in the search's fixed point.
-    energy, weight : float
-        The energy, and the sum of the weights before the step.
-    tally : Tally
-        The counts of the step.
+    energy, weight, next_weight : float
+        The energy, and the sums of the weights before and after the step.
     scores, watched : arrays of shape (K, n)
         The scores after the step, of training and of validation rows.
     """
 
-    nodes: Columns
-    sides: Signs
     n_searches: int
-    votes: Reals
-    edge: int
-    energy: float
-    weight: float
     tally: "Tally"
-    scores: Reals
-    watched: Reals
-
-
-class Climb(NamedTuple):
-    """Rounds of products of stumps with discrete votes, exponential loss, to train in one call.
-
-    Attributes
-    ----------
-    columns : intp array
-        The columns that every search looks at.
-    n_terms, n_rounds : int
-        The terms of a product, and the most rounds.
-    floor : float
-        The least weight of a side in logarithms.
-    rate : float
-        The factor on steps.
-    """
-
-    columns: Columns
-    n_terms: int
-    n_rounds: int
-    floor: float
-    rate: float
-
-
-class ClimbedRound(NamedTuple):
-    """A round that was trained with others in one call: cuts, as `Candidates` have them, and sums.
-
-    A cut is its column, its first bin on the positive side and the side of missing values.
-    """
-
-    cuts: tuple[tuple[int, int, int], ...]
-    n_searches: int
-    edges: "Edges"
-    tally: "Tally"
+    edges: "Edges | None" = None
+    cuts: tuple[tuple[int, int, int], ...] = ()
+    tree: GrownTree | None = None
+    votes: Reals = np.empty((0, 0))
+    edge: int = 0
+    energy: float = float("nan")
+    weight: float = float("nan")
+    next_weight: float = float("nan")
+    scores: Reals = np.empty((0, 0))
+    watched: Reals = np.empty((0, 0))
 
 
 class Edges(NamedTuple):
@@ -442,15 +497,13 @@ ProblemT = TypeVar("ProblemT", bound=Problem)
 
 
 class Part(ABC, Generic[ProblemT]):
-    """Some rows, or some (row, score column) entries, copied so that searches of them are fast.
+    """Some rows, or some (row, score column) entries, to search in place of all.
 
     `size` counts the rows, or the entries; `rows` are the rows that have any.
     """
 
-    def __init__(self, backend: "Backend[Any, ProblemT]", rows: Rows, size: int | None = None):
-        self.backend = backend
-        self.rows = rows
-        self.size = len(rows) if size is None else size
+    def __init__(self, backend: "Backend[Any, ProblemT]", rows: Rows, size: int) -> None:
+        self.backend, self.rows, self.size = backend, rows, size
 
     @abstractmethod
     def gather(self, problem: ProblemT, factors: Reals | None = None) -> ProblemT:
@@ -460,122 +513,27 @@ class Part(ABC, Generic[ProblemT]):
         """
 
 
-class Backend(ABC, Generic[StateT, ProblemT]):
-    """All arithmetic on the rows of one training table.
-
-    To write one, derive from this class and implement the abstract methods; `choose.using` puts it
-    to use. `reference.engine.ReferenceBackend` says in NumPy what each method computes. A backend
-    that has its rows in one place may derive from that one and replace only what is slow.
-    """
-
-    table: BinnedTable
-
-    # The round's problem.
+class RowWeights(ABC, Generic[StateT]):
+    """The weights and scores of all rows, and the steps that change them."""
 
     @abstractmethod
     def state(self, targets: Targets, mass_column: bool = False) -> StateT:
         """Return the state before the first round: all scores 0, the weights normalized."""
 
     @abstractmethod
-    def problem(self, state: StateT, constraints: tuple[str, ...] = ()) -> ProblemT:
-        """Return the round's problem, valid until the weights change.
-
-        The problem has the `constraints` named with it: "weight", "count" or both, in this order.
-        """
+    def edges(self, state: StateT, rule: Rule) -> Edges:
+        """Return the edges of a rule with outputs -1, 0 and +1."""
 
     @abstractmethod
-    def potentials(
-        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
-    ) -> ProblemT:
-        """Return the problem with one score column and the given signed weights of some rows.
-
-        Their sizes are the rows' masses, unless others are given.
-        """
-
-    @abstractmethod
-    def flip(self, problem: ProblemT, tests: Sequence["Test"]) -> ProblemT:
-        """Return the problem with S multiplied by the tests' outputs: virtual labels."""
-
-    @abstractmethod
-    def split(self, problem: ProblemT, test: "Test") -> tuple[ProblemT, ProblemT]:
-        """Return the problem of the rows on which a test is -1, and of those on which it is +1."""
-
-    @abstractmethod
-    def within(self, problem: ProblemT, rows: Rows) -> ProblemT:
-        """Return the problem of some rows, ascending."""
-
-    def draw_rows(self, share: float, seed: int, t: int) -> Rows:
-        """Return a round's sample of the rows: see `arithmetic.draw_rows`."""
-        return draw_rows(self.table.n_rows, share, seed, t)
-
-    # The search.
-
-    @abstractmethod
-    def histogram(self, columns: Columns, problem: ProblemT) -> Histogram:
-        """Return the sums of S over the rows of each bin of some columns, all of one kind."""
-
-    @abstractmethod
-    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
-        """Return the best cut of each numeric column; looks at no rows."""
-
-    def grow(self, problem: ProblemT, growth: Growth) -> GrownTree | None:
-        """Return a whole tree; None where the caller is to grow it node by node."""
-        return None
-
-    def boost(
-        self, state: StateT, boosting: Boosting, watched: tuple[BinnedTable, Reals] | None
-    ) -> tuple[list[BoostedRound], float]:
-        """Train some rounds, and return them and the sum of the weights; none where it cannot.
-
-        `watched` are validation rows and their scores. The state is as after the last round.
-        """
-        return [], boosting.weight
-
-    def climb(self, state: StateT, climb: Climb) -> Iterator[ClimbedRound]:
-        """Train some rounds, and yield them; none where it cannot.
-
-        The state is as after the last round, once all have been yielded.
-        """
-        return iter(())
-
-    @abstractmethod
-    def with_columns(self, table: BinnedTable) -> "Backend[StateT, ProblemT]":
-        """Return a backend for other columns of the same rows."""
-
-    # Parts of the weights.
-
-    @abstractmethod
-    def row_weight_sums(self, problem: ProblemT) -> Exacts:
-        """Return the sum of each row's ``|S|``."""
-
-    @abstractmethod
-    def sum_heavy(self, problem: ProblemT, least: int) -> int:
-        """Return the sum of the ``|S|`` that are at least `least`."""
-
-    @abstractmethod
-    def part(self, rows: Rows) -> Part[ProblemT]:
-        """Return the part of some rows, ascending; only the last part is valid."""
-
-    @abstractmethod
-    def select_heavy(self, problem: ProblemT, least: int) -> Part[ProblemT] | None:
-        """Return the part of the entries with ``|S|`` of at least `least`; None to take rows."""
-
-    # The step.
-
-    @abstractmethod
-    def edges(self, state: StateT, rule: "Rule") -> Edges:
-        """Return the edges of a rule that says -1, 0 or +1."""
-
-    @abstractmethod
-    def energy(self, state: StateT, rule: "Rule", coefficients: Reals) -> int:
+    def energy(self, state: StateT, rule: Rule, coefficients: Reals) -> int:
         """Return Z of a real-valued rule, the sum of w exp(-y h), at `ENERGY_SCALE`."""
 
     @abstractmethod
-    def advance(self, state: StateT, rule: "Rule | None", step: Step) -> Tally:
+    def advance(self, state: StateT, rule: Rule | None, step: Step) -> Tally:
         """Take a step that multiplies the weights, without a rule all of them alike."""
 
     @abstractmethod
-    def reweigh(self, state: StateT, rule: "Rule", step: RealStep) -> tuple[int, int]:
+    def reweigh(self, state: StateT, rule: Rule, step: RealStep) -> tuple[int, int]:
         """Move the scores and compute the weights from them, not yet normalized.
 
         Returns the sum of the new weights in fixed point, and `Tally.pseudo`.
@@ -593,24 +551,87 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """Return the scores, shape (K, n): for metrics of the training rows."""
 
     @abstractmethod
-    def outputs(self, rule: "Rule") -> Signs | Reals:
+    def outputs(self, rule: Rule) -> Signs | Reals:
         """Return the rule's outputs on all rows, shape (1, n) or (K, n)."""
 
-    def outputs_on(self, table: BinnedTable, rule: "Rule") -> Signs | Reals:
+    def outputs_on(self, table: BinnedTable, rule: Rule) -> Signs | Reals:
         """Return the rule's outputs on other rows in the same bins."""
         return rule.outputs(table)
 
-    def learned(self, tree: "TreeRule", leaves: "Sequence[ProblemT] | GrownTree") -> None:
-        """Take note that the rows of ``leaves[l]`` are those of the tree's leaf `l`.
 
-        A backend may remember this, to evaluate the tree faster.
+class ColumnSearch(ABC, Generic[ProblemT]):
+    """The search of columns for rules, given the signed weights of all rows or of some."""
+
+    table: BinnedTable
+
+    @abstractmethod
+    def potentials(
+        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
+    ) -> ProblemT:
+        """Return the problem with one score column and the given signed weights of some rows.
+
+        Their sizes are the rows' masses, unless others are given.
         """
 
-    # Ranking: sums over pairs of documents, query by query (Iyer 1999).
+    @abstractmethod
+    def flip(self, problem: ProblemT, tests: Sequence[Test]) -> ProblemT:
+        """Return the problem with S multiplied by the tests' outputs: virtual labels."""
+
+    @abstractmethod
+    def split(self, problem: ProblemT, test: Test) -> tuple[ProblemT, ProblemT]:
+        """Return the problem of the rows on which a test is -1, and of those on which it is +1."""
+
+    @abstractmethod
+    def within(self, problem: ProblemT, rows: Rows) -> ProblemT:
+        """Return the problem of some rows, ascending."""
+
+    def draw_rows(self, fraction: float, seed: int, t: int) -> Rows:
+        """Return a round's sample of the rows: see `arithmetic.draw_rows`."""
+        return draw_rows(self.table.n_rows, fraction, seed, t)
+
+    @abstractmethod
+    def histogram(self, columns: Columns, problem: ProblemT) -> Histogram:
+        """Return the sums of S over the rows of each bin of some columns, all of one kind."""
+
+    @abstractmethod
+    def scan(self, histogram: Histogram, query: ScanQuery) -> Candidates:
+        """Return the best cut of each numeric column; looks at no rows."""
+
+    @abstractmethod
+    def grow(self, problem: ProblemT, growth: Growth, search: NodeSearch) -> GrownTree | None:
+        """Return a tree, or None where nothing can be split: see `growth.grow_best_first`."""
+
+    @abstractmethod
+    def assign_leaves(self, nodes: Columns, tests: Sequence[Test], leaves: list[ProblemT]) -> Any:
+        """Return the leaf of each row of the table, given the rows of each leaf that count."""
+
+    @abstractmethod
+    def with_columns(self, table: BinnedTable) -> "Backend[Any, ProblemT]":
+        """Return a backend for other columns of the same rows."""
+
+    @abstractmethod
+    def row_weight_sums(self, problem: ProblemT) -> Exacts:
+        """Return the sum of each row's ``|S|``."""
+
+    @abstractmethod
+    def sum_heavy(self, problem: ProblemT, least: int) -> int:
+        """Return the sum of the ``|S|`` that are at least `least`."""
+
+    @abstractmethod
+    def select(self, rows: Rows) -> Part[ProblemT]:
+        """Return the part of some rows, ascending; only the last part is valid."""
+
+    @abstractmethod
+    def select_heavy(self, problem: ProblemT, least: int) -> Part[ProblemT] | None:
+        """Return the part of the entries with ``|S|`` of at least `least`; None to take rows."""
+
+
+class PairSums(ABC):
+    """Sums over pairs of documents, query by query (Iyer 1999): see `objective.lists`."""
 
     @abstractmethod
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        """Return each query's energy and each document's potential: `objective.lists`."""
+        """Return each query's energy and each document's potential."""
 
     @abstractmethod
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
@@ -623,9 +644,9 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         `moved` marks the documents that the last step moved, all by the same.
         """
 
+    @abstractmethod
     def weigh_top(self, lists: Any, scores: Reals) -> Any:
         """Return sums over the pairs with one of the first documents: `objective.top`."""
-        raise NotImplementedError
 
     @abstractmethod
     def crossing_pairs(
@@ -633,7 +654,34 @@ class Backend(ABC, Generic[StateT, ProblemT]):
     ) -> tuple[Exacts, Exacts]:
         """Return the changes of W- and W+ as the documents of each code cross the cut."""
 
-    # Work.
+
+class Backend(RowWeights[StateT], ColumnSearch[ProblemT]):
+    """All arithmetic on the rows of one training table.
+
+    To write one, derive from this class and implement the abstract methods; `choose.use_backend`
+    puts it to use. `reference.engine.ReferenceBackend` does it all in NumPy. One whose rows are in
+    one place may derive from `local.LocalBackend`.
+    """
+
+    pairs: PairSums
+
+    @abstractmethod
+    def problem(self, state: StateT, constraints: tuple[str, ...] = ()) -> ProblemT:
+        """Return the round's problem, valid until the weights change.
+
+        The problem has the `constraints` named with it: "weight", "count" or both, in this order.
+        """
+
+    def train_ahead(self, state: StateT, request: RoundsRequest) -> Iterator[RoundResult]:
+        """Train some rounds, and yield them; none where the backend cannot.
+
+        The state is as after the last round, once all have been yielded.
+        """
+        return iter(())
+
+    def upgraded(self) -> "Backend":
+        """Return the backend for the next rounds: this one, or a faster one that is ready now."""
+        return self
 
     def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         """Return ``run(part)`` for each part, on as many threads as there are."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import WIDE_SEARCH_LIMIT
 from edgewise.backend.base import Problem, State, Targets
-from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows
+from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Exacts, Integers, Reals, Rows
 
 # The numbers of lanes that score columns may be padded to.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -50,58 +50,13 @@ def search_type(n_weights: int) -> type[np.signedinteger]:
     return WIDE_SEARCH if n_weights > WIDE_SEARCH_LIMIT else SEARCH
 
 
-@dataclass(frozen=True)
-class Entries:
-    """Some entries of S, chunk by chunk, in each by row."""
-
-    shape: tuple[int, int, int]  # (chunks, n, lanes), with the n rows that have any of the entries
-    starts: Columns  # the entries of chunk c are from starts[c] to starts[c + 1]
-    rows: Rows
-    lanes: NDArray[np.uint8]
-    values: Integers
-
-    @property
-    def arrays(self) -> tuple[Columns, Rows, NDArray[np.uint8], Integers]:
-        """The entries as compiled code takes them."""
-        return self.starts, self.rows, self.lanes, self.values
-
-    @property
-    def scores(self) -> Columns:
-        """The score column of each entry."""
-        chunk = np.repeat(np.arange(self.shape[0]), np.diff(self.starts))
-        return chunk * self.shape[2] + self.lanes
-
-    def sums(self, n_scores: int) -> tuple[Exacts, Exacts]:
-        """Return the sums of the values and of their sizes, for each score column."""
-        scores = self.scores
-        totals, masses = np.zeros((2, self.shape[0] * self.shape[2]), dtype=np.int64)
-        np.add.at(totals, scores, self.values)
-        np.add.at(masses, scores, np.abs(self.values))
-        return totals[:n_scores], masses[:n_scores]
-
-    def of_rows(self, rows: Rows) -> "Entries":
-        """Return the entries of some rows."""
-        chosen = np.zeros(self.shape[1], dtype=bool)
-        chosen[rows] = True
-        kept = np.flatnonzero(chosen[self.rows])
-        return replace(
-            self,
-            starts=np.searchsorted(kept, self.starts).astype(np.intp),
-            rows=self.rows[kept],
-            lanes=self.lanes[kept],
-            values=self.values[kept],
-        )
-
-
 @dataclass
 class SignedProblem(Problem):
     """A problem whose signed weights are an array."""
 
-    # S, (chunks, n, lanes), quantized for the search, row by row as histograms add them; the values
-    # of `entries`, where there are any
+    # S, (chunks, n, lanes), quantized for the search, row by row as histograms add them
     signed: Integers = field(default_factory=lambda: np.empty((1, 0, 1), dtype=SEARCH))
     rows: Rows | None = None  # the rows that count, ascending; None is all of them
-    entries: Entries | None = None  # the entries that count, where only some do
     lease: Any = None  # gives the memory of `signed` back when nobody refers to it any more
 
     @staticmethod
@@ -124,8 +79,6 @@ class SignedProblem(Problem):
     @property
     def shape(self) -> tuple[int, int, int]:
         """The shape of S: (chunks, n, lanes)."""
-        if self.entries is not None:
-            return self.entries.shape
         chunks, n, lanes = self.signed.shape
         return chunks, n, lanes
 
@@ -154,17 +107,38 @@ class SignedProblem(Problem):
         return np.append(self.signed_totals, self.mass) if self.mass_column else self.signed_totals
 
     def absolute(self) -> "SignedProblem":
-        sizes, entries = np.abs(self.signed), self.entries
-        if entries is not None:
-            entries = replace(entries, values=sizes)
-        return replace(
-            self,
-            signed=sizes,
-            signed_totals=self.signed_masses,
-            kept=None,
-            split_from=None,
-            entries=entries,
-        )
+        sizes = abs(self.signed)
+        return replace(self, signed=sizes, signed_totals=self.signed_masses, histograms=None)
+
+    def matrix(self, rows: Rows | None = None, mass: bool = False) -> Exacts:
+        """Return S of some rows, or of all, as an (n, K) int64 matrix; `mass` adds its column."""
+        signed = self.signed if rows is None else self.signed[:, rows]
+        chunks, n, lanes = signed.shape
+        by_row = signed.transpose(1, 0, 2).reshape(n, chunks * lanes)
+        return by_row[:, : self.n_scores + mass].astype(np.int64)
+
+    def with_signed(
+        self, signed: Integers, constraints: Problem | None, factors: Reals | None = None
+    ) -> "SignedProblem":
+        """Return the problem of other signed weights, or of these times a factor for each row."""
+        if factors is not None:
+            signed = np.rint(signed * factors[None, :, None]).astype(signed.dtype)
+        part = replace(self, signed=signed)
+        scores = part.matrix()
+        sizes = np.abs(scores)
+        if self.mass_column:
+            chunk, lane = divmod(self.n_scores, signed.shape[2])
+            signed[chunk, :, lane] = sizes.sum(axis=1)
+        totals = scores.sum(axis=0), sizes.sum(axis=0)
+        return SignedProblem.of(signed, *totals, None, self.mass_column, constraints)
+
+    def constraints_of(self, rows: Rows) -> "SignedProblem | None":
+        """Return the constraints of some rows, as those of a part."""
+        whole = self.constraints
+        if whole is None:
+            return None
+        assert isinstance(whole, SignedProblem)
+        return whole.with_signed(np.ascontiguousarray(whole.signed[:, rows]), None)
 
 
 class HostState(State):
@@ -194,15 +168,15 @@ class HostState(State):
         signed = aligned_zeros((chunks, n, lanes), search_type((n_all or n) * k))
         nothing = np.zeros(k, dtype=np.int64)
         self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
-        self._row_masses: dict[tuple[str, ...], SignedProblem] = {}
+        self._constraints: dict[tuple[str, ...], SignedProblem] = {}
 
     def problem(self, constraints: tuple[str, ...] = ()) -> SignedProblem:
         """Return the round's problem: S of all rows, valid until the weights change."""
         if not constraints:
             return self.whole
-        if constraints not in self._row_masses:
-            self._row_masses[constraints] = self._masses(constraints)
-        return replace(self.whole, constraints=self._row_masses[constraints])
+        if constraints not in self._constraints:
+            self._constraints[constraints] = self._constraint_problem(constraints)
+        return replace(self.whole, constraints=self._constraints[constraints])
 
     @cached_property
     def initial(self) -> tuple[Reals, Reals, Reals]:
@@ -218,7 +192,7 @@ class HostState(State):
         """Whether all rows weigh the same."""
         return bool((self.row_mass == self.row_mass[0]).all())
 
-    def _masses(self, names: tuple[str, ...]) -> SignedProblem:
+    def _constraint_problem(self, names: tuple[str, ...]) -> SignedProblem:
         """Return sample weights, numbers of rows or both as a problem, one after the other."""
         quanta = self.targets.leaf_constraints(names)
         signed = aligned_zeros((*quanta.shape, 1), self.whole.signed.dtype.type)

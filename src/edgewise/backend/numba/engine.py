@@ -1,39 +1,41 @@
 """The backend compiled by Numba: the reference's integers, much faster, on several threads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import draw_key, draw_limit
 from edgewise.backend.base import (
-    BoostedRound,
-    Boosting,
     Candidates,
     Edges,
     GrownTree,
     Growth,
     Histogram,
-    Part,
+    NodeSearch,
+    PairSums,
     RealStep,
+    RoundResult,
+    RoundsRequest,
+    Rule,
     ScanQuery,
     Step,
     Tally,
+    Test,
 )
 from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, search_type
-from edgewise.backend.numba import histogram as on_rows
-from edgewise.backend.numba import parts as on_entries
+from edgewise.backend.local import HostBackend
+from edgewise.backend.numba import histogram as kernels
 from edgewise.backend.numba import ranking
 from edgewise.backend.numba import step as updates
-from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, select_entries
 from edgewise.backend.numba.plans import Batch, ColumnShapes, HistogramLayout, LaneHistogram, Lease
 from edgewise.backend.numba.rounds import train
 from edgewise.backend.numba.scan import scan_columns
 from edgewise.backend.numba.trees import TreeGrower, walk
-from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin, is_shared
+from edgewise.backend.reference.engine import is_shared
 from edgewise.backend.reference.ranking import TopSums
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.common.threads import Threads
@@ -41,24 +43,19 @@ from edgewise.data import BinnedTable
 from edgewise.data.part import RowSubset
 from edgewise.data.partition import Partition
 
-if TYPE_CHECKING:
-    from edgewise.model.rules import Rule, Test, TreeRule
-
 # Histograms larger than this are summed again rather than kept for a subtraction.
 _KEPT_BYTES = 1 << 25
 
 # The most memory for the histograms of a whole tree's leaves, and for its codes.
 _TREE_BYTES = 1 << 28
 
-# For compiled code: any mass will do, and which documents moved is unknown.
-_ANY_MASS = np.empty((0, 2), dtype=bool)
-_NOT_KNOWN = np.empty(0, dtype=bool)
+# For compiled code: all cuts are allowed, and which documents moved is unknown.
+_ALL_CUTS = np.empty((0, 2), dtype=bool)
+_UNKNOWN = np.empty(0, dtype=bool)
 
 
-class NumbaBackend(ReferenceBackend):
+class NumbaBackend(HostBackend):
     """The backend compiled by Numba, on up to `n_jobs` threads."""
-
-    name = "numba"
 
     def __init__(
         self, table: BinnedTable, n_jobs: int = 1, threads: Threads | None = None,
@@ -73,18 +70,14 @@ class NumbaBackend(ReferenceBackend):
         self._scratch: SimpleQueue[Integers] = SimpleQueue()
         self._scratch_shape: tuple[int, Any] = (0, None)
         self._scratch_plan: HistogramLayout | None = None
-        self._stores: dict[bool, RowSubset] = {}
+        self._subset: RowSubset | None = None
         self._trees: tuple[Any, TreeGrower | None] | None = None
-        self._growth = Growth(np.empty(0, dtype=np.intp), 0, 2)
-        self._learned: tuple[Any, GrownTree] | None = None
-        self._sorted: Columns | None = None
         self._watched: tuple[BinnedTable, Columns, Rows] | None = None
+        self.pairs = NumbaPairs(self.threads)
 
     # The round's problem.
 
-    def _flipped(self, problem: SignedProblem, signs: Signs) -> SignedProblem:
-        if problem.entries is not None:
-            return flip_entries(problem, signs)
+    def _flip(self, problem: SignedProblem, signs: Signs) -> SignedProblem:
         chunks, n, lanes = problem.signed.shape
         lease = self._lease(problem.signed.size, problem.signed.dtype)
         out = lease.array.reshape(problem.signed.shape)
@@ -92,7 +85,7 @@ class NumbaBackend(ReferenceBackend):
         sums = np.zeros((len(spans), chunks * lanes), dtype=np.int64)
 
         def run(part: int) -> None:
-            on_rows.flip(
+            kernels.flip(
                 *spans[part], problem.flat_signed, signs, n, chunks, problem.width,
                 out.reshape(-1), sums[part],
             )  # fmt: skip
@@ -113,81 +106,70 @@ class NumbaBackend(ReferenceBackend):
         rows = problem.rows if problem.rows is not None else np.flatnonzero(signs).astype(ROW)
         return self.within(flipped, rows)
 
-    def _sides(self, rows: Rows | None, test: "Test") -> tuple[Rows, Rows]:
+    def _split_rows(self, rows: Rows | None, test: Test) -> tuple[Rows, Rows]:
         """Return the rows on either side; a cut of a dense column looks at these rows only."""
-        threshold, j = getattr(test, "threshold", None), getattr(test, "column", -1)
-        if threshold is None or not 0 <= j < self.table.n_columns:
-            return super()._sides(rows, test)
-        self.table.ready(np.array([j]))
-        place = int(self.table.place[j])
-        if place < 0:
-            return super()._sides(rows, test)
+        cut = self._cut_of(test)
+        if cut is None or self.table.place[cut[0]] < 0:
+            return super()._split_rows(rows, test)
+        column, first, missing = cut
+        self.table.ready(np.array([column]))
         if rows is None:
             rows = np.arange(self.table.n_rows, dtype=ROW)
-        codes, gone = self.table.dense.codes[place], self.table.bins[j].missing_code
-        first, missing = self.table.first(j, threshold), test.missing  # type: ignore[attr-defined]
+        codes = self.table.dense.codes[self.table.place[column]]
+        missing_code = self.table.bins[column].missing_code
         low, high = np.empty_like(rows), np.empty_like(rows)
-        n_low, n_high = on_rows.cut_rows(codes, rows, first, missing, gone, low, high)
+        n_low, n_high = kernels.cut_rows(codes, rows, first, missing, missing_code, low, high)
         return low[:n_low], high[:n_high]
 
     def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
-        if problem.entries is not None:
-            return entries_within(self, problem, rows)
         chunks, n, lanes = problem.signed.shape
         sums = np.zeros((2, chunks * lanes), dtype=np.int64)
-        on_rows.sum_rows(problem.flat_signed, rows, n, chunks, problem.width, sums[0], sums[1])
+        kernels.sum_rows(problem.flat_signed, rows, n, chunks, problem.width, sums[0], sums[1])
         totals, masses = sums[:, : problem.n_scores]
         if problem.mass_column and problem.n_scores == 1:
             masses = sums[0, 1:2]
-        return self._narrowed(problem, totals, masses, rows)
+        return self._narrow(problem, totals, masses, rows)
 
-    def draw_rows(self, share: float, seed: int, t: int) -> Rows:
+    def draw_rows(self, fraction: float, seed: int, t: int) -> Rows:
         rows = np.empty(self.table.n_rows, dtype=ROW)
-        return rows[: on_rows.draw_rows(draw_key(seed, t)[0], draw_limit(share), rows)]
+        return rows[: kernels.draw_rows(draw_key(seed, t)[0], draw_limit(fraction), rows)]
 
     # The search.
 
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
-        plan = self._layout(columns, problem)
-        if problem.kept is None or not self._keeps or plan.size * plan.dtype.itemsize > _KEPT_BYTES:
-            return LaneHistogram(plan, problem, self._fill)
-        key = columns.tobytes()
-        if key not in problem.kept:
-            problem.kept[key] = self._kept(plan, problem, key)
-        found: LaneHistogram = problem.kept[key]
-        return found
+        layout = self._layout(columns, problem)
+        if layout.size * layout.dtype.itemsize > _KEPT_BYTES:
+            return LaneHistogram(layout, problem, self._fill)
+        return super().histogram(columns, problem)
 
-    def _kept(self, plan: HistogramLayout, problem: SignedProblem, key: bytes) -> LaneHistogram:
-        """Return a histogram with memory: the whole's, less its other part, or new."""
-        if problem.split_from is not None:
-            whole, part = (one.kept or {} for one in problem.split_from)
-            if key in whole and key in part and whole[key].is_summed and part[key].is_summed:
-                lease = whole.pop(key).lease
-                return LaneHistogram(plan, problem, self._fill, lease, part[key].flat)
-        lease = self._lease(plan.size, plan.dtype)
-        return LaneHistogram(plan, problem, self._fill, lease)
+    def _compute_histogram(self, columns: Columns, problem: SignedProblem) -> LaneHistogram:
+        layout = self._layout(columns, problem)
+        if problem.histograms is None or not self.keeps_histograms:
+            return LaneHistogram(layout, problem, self._fill)
+        return LaneHistogram(layout, problem, self._fill, self._lease(layout.size, layout.dtype))
 
-    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
+    def scan(self, histogram: Histogram, query: ScanQuery) -> Candidates:
         if not isinstance(histogram, LaneHistogram):
-            return super().scan(histogram, question)
-        plan, totals = histogram.plan, histogram.totals
-        n_columns, per_score = len(plan.columns), question.criterion == "score"
+            return super().scan(histogram, query)
+        layout, totals = histogram.layout, histogram.totals
+        n_columns, per_score = len(layout.columns), query.criterion == "score"
         shape = (n_columns, len(totals) if per_score else 1)
         best, first = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.intp)
         missing = np.empty(shape, dtype=np.int8)
-        wanted = question.score_edges and not per_score
-        edges = np.empty((n_columns, len(totals)) if wanted else (0, 0), dtype=np.int64)
-        heavy = _ANY_MASS
-        if question.masses is not None:
-            places = self._plan(plan.columns)
-            sides = places.heavy(question.masses, question.missing, question.least)
-            heavy = np.ascontiguousarray(sides.T)
+        wants_edges = query.score_edges and not per_score
+        edges = np.empty((n_columns, len(totals)) if wants_edges else (0, 0), dtype=np.int64)
+        allowed = _ALL_CUTS
+        if query.constraints is not None:
+            sides = self._plan(layout.columns).satisfies(
+                query.constraints, query.missing, query.min_sums
+            )
+            allowed = np.ascontiguousarray(sides.T)
         options = (
-            per_score, question.constant, question.missing, histogram.mass_column, question.bounds,
-            heavy,
+            per_score, query.constant, query.missing, histogram.mass_column, query.bounds,
+            allowed,
         )  # fmt: skip
-        gain = (histogram.mass, question.damping) if question.criterion == "gain" else None
-        sums = (plan.chunks, totals, gain, plan.width)
+        gain = (histogram.mass, query.damping) if query.criterion == "gain" else None
+        sums = (layout.chunks, totals, gain, layout.width)
         found = (best, first, missing, edges)
 
         def run(batch: Batch) -> None:
@@ -198,94 +180,85 @@ class NumbaBackend(ReferenceBackend):
                 self._fill(histogram, batch, bins)
             scan_columns(
                 bins, batch.bases, batch.n_codes, batch.has_missing, batch.where, *options,
-                plan.starts[batch.where] if len(heavy) else batch.where, *sums, *found,
+                layout.starts[batch.where] if len(allowed) else batch.where, *sums, *found,
             )  # fmt: skip
             if flat is None:
                 self._scratch.put(memory)
 
         if histogram.flat is None:
-            self._make_scratch(plan)
-        if plan.has_sparse and histogram.problem is not None:
+            self._make_scratch(layout)
+        if layout.has_sparse and histogram.problem is not None:
             _ = histogram.problem.member  # made once, before the threads read it
-        self.spread(run, plan.batches)
+        self.spread(run, layout.batches)
         if histogram.flat is not None:
-            histogram.settle()
+            histogram.mark_summed()
         which = np.s_[:, :] if per_score else np.s_[:, 0]
         return Candidates(
-            plan.columns, best[which], first[which], missing[which], edges if wanted else None
+            layout.columns,
+            best[which],
+            first[which],
+            missing[which],
+            edges if wants_edges else None,
         )
 
     def _fill(self, histogram: LaneHistogram, batch: Batch, bins: Integers) -> None:
         """Sum the signed weights of a batch's columns."""
-        if histogram.rest_of is not None:
-            part = histogram.rest_of[batch.start : batch.start + batch.size]
+        if histogram.subtrahend is not None:
+            part = histogram.subtrahend[batch.start : batch.start + batch.size]
             np.subtract(bins, part, out=bins)
             return
-        problem, chunks, width = histogram.problem, histogram.plan.chunks, histogram.plan.width
+        problem, chunks, width = histogram.problem, histogram.layout.chunks, histogram.layout.width
         assert problem is not None
-        _, n, lanes = problem.shape
+        n = problem.n_rows
         stored = (*batch.codes, batch.places, batch.bases, batch.n_codes)
-        if problem.entries is not None:
-            on_entries.sum_entries(*stored, problem.entries.arrays, chunks, lanes, bins)
-        elif batch.sparse:
-            on_rows.sum_sparse(
+        if batch.sparse:
+            kernels.sum_sparse(
                 *stored, problem.flat_signed, n, problem.member, chunks, problem.column_totals,
                 width, bins,
             )  # fmt: skip
         else:
-            on_rows.sum_dense(*stored, problem.flat_signed, n, problem.rows, chunks, width, bins)
+            kernels.sum_dense(*stored, problem.flat_signed, n, problem.rows, chunks, width, bins)
 
-    def grow(self, problem: SignedProblem, growth: Growth) -> GrownTree | None:
-        if problem.entries is not None:
-            return None
-        grower = self._grower(problem, growth)
-        self._leaf_of = self._learned = None
-        self._growth = growth
-        return None if grower is None else grower.grow(problem, growth)
-
-    def grow_shared(
-        self, problem: SignedProblem, growth: Growth, partition: Partition
+    def grow(
+        self,
+        problem: SignedProblem,
+        growth: Growth,
+        search: NodeSearch,
+        partition: Partition | None = None,
     ) -> GrownTree | None:
-        """Return a whole tree of the rows that several processes hold; None where one cannot."""
-        grower = None
-        if problem.entries is None and problem.signed.dtype == search_type(
-            partition.n_rows * problem.n_scores
-        ):
-            grower = self._grower(problem, growth)
-        if not partition.all(grower is not None):
-            return None
-        assert grower is not None
-        self._leaf_of = self._learned = None
-        self._growth = growth
-        return grower.grow(problem, growth, partition)
+        """Return a tree, of the rows that all processes of a partition hold: see `can_grow`."""
+        grower = self._grower(problem, growth)
+        if grower is None:
+            return super().grow(problem, growth, search)
+        tree = grower.grow(problem, growth, partition)
+        return tree if len(tree.nodes) else None
 
-    def boost(
-        self, state: HostState, boosting: Boosting, watched: tuple[BinnedTable, Reals] | None
-    ) -> tuple[list[BoostedRound], float]:
-        problem, growth = state.problem(boosting.constraints), boosting.growth
+    def can_grow(self, problem: SignedProblem, growth: Growth, partition: Partition) -> bool:
+        """Return whether this process can grow a tree in one call together with others."""
+        wide = search_type(partition.n_rows * problem.n_scores)
+        return problem.signed.dtype == wide and self._grower(problem, growth) is not None
+
+    def train_ahead(self, state: HostState, request: RoundsRequest) -> Iterator[RoundResult]:
+        growth, watched = request.growth, request.watched
+        if growth is None:
+            return iter(())
+        problem = state.problem(request.constraints)
         grower = self._grower(problem, growth)
         if grower is None or (watched is not None and not self._may_watch(watched[0], growth)):
-            return [], boosting.weight
-        codes, before = np.empty((len(growth.columns), 0), dtype=ROW), state.scores[:, :0]
+            return iter(())
+        codes, scores = np.empty((len(growth.columns), 0), dtype=ROW), state.scores[:, :0]
         if watched is not None:
-            codes, before = self._watched_codes(watched[0], growth), watched[1]
-        self._leaf_of = self._learned = None
-        return train(grower, state, problem, boosting, codes, before)
+            codes, scores = self._watched_codes(watched[0], growth), watched[1]
+        return iter(train(grower, state, problem, request, growth, codes, scores))
 
-    def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem] | GrownTree) -> None:
-        super().learned(tree, leaves)
-        self._learned = (tree, leaves) if isinstance(leaves, GrownTree) else None
-
-    def outputs_on(self, table: BinnedTable, rule: "Rule") -> Signs | Reals:
-        if self._learned is None or self._learned[0] is not rule:
+    def outputs_on(self, table: BinnedTable, rule: Any) -> Signs | Reals:
+        tree = rule.grown
+        if tree is None or tree.growth is None or not self._may_watch(table, tree.growth):
             return super().outputs_on(table, rule)
-        growth, tree = self._growth, self._learned[1]
-        if not self._may_watch(table, growth):
-            return super().outputs_on(table, rule)
-        leaf_of = np.empty(table.n_rows, dtype=np.intp)
-        walk(self._watched_codes(table, growth), tree.nodes, tree.sides, leaf_of)
+        leaves = np.empty(table.n_rows, dtype=np.intp)
+        walk(self._watched_codes(table, tree.growth), tree.nodes, tree.sides, leaves)
         by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)
-        return by_score.take(leaf_of, axis=1)
+        return by_score.take(leaves, axis=1)
 
     def _may_watch(self, table: BinnedTable, growth: Growth) -> bool:
         """Return whether the codes of validation rows are few enough to be kept."""
@@ -304,8 +277,10 @@ class NumbaBackend(ReferenceBackend):
     def _grower(self, problem: SignedProblem, growth: Growth) -> TreeGrower | None:
         """Return the memory for trees on some columns, kept for the next round."""
         columns = growth.columns
+        if len(columns) == 0:
+            return None
         form = (growth.n_cut, growth.criterion, problem.n_scores, problem.signed.dtype)
-        key = (columns.tobytes(), growth.max_leaf_nodes, len(growth.least), *form)
+        key = (columns.tobytes(), growth.max_leaf_nodes, len(growth.min_sums), *form)
         self.table.ready(columns[: growth.n_cut])
         if self._trees is None or self._trees[0] != key:
             # The memory of other columns may be that of these.
@@ -336,7 +311,7 @@ class NumbaBackend(ReferenceBackend):
     ) -> "NumbaBackend":
         other = NumbaBackend(table, threads=self.threads, shapes=shapes)
         # Without the columns' shapes they are others each time: no node would meet them again.
-        other._keeps = shapes is not None
+        other.keeps_histograms = shapes is not None
         other._scratch, other._scratch_shape = self._scratch, self._scratch_shape
         return other
 
@@ -345,30 +320,34 @@ class NumbaBackend(ReferenceBackend):
     def row_weight_sums(self, problem: SignedProblem) -> Exacts:
         chunks, n, lanes = problem.shape
         masses = np.zeros(n, dtype=np.int64)
-        on_entries.row_weight_sums(problem.flat_signed, n, chunks, lanes, problem.n_scores, masses)
+        kernels.row_weight_sums(problem.flat_signed, n, chunks, lanes, problem.n_scores, masses)
         return masses
 
     def sum_heavy(self, problem: SignedProblem, least: int) -> int:
         n, lanes = problem.n_rows, problem.shape[2]
-        return int(on_entries.sum_heavy(problem.flat_signed, least, n, lanes, problem.n_scores))
+        return int(kernels.sum_heavy(problem.flat_signed, least, n, lanes, problem.n_scores))
 
-    def part(self, rows: Rows) -> Part[SignedProblem]:
-        if not self._can_copy:
-            return RowsWithin(self, rows)
-        return RowPart(self.restricted(rows), rows)
+    def restricted(self, rows: Rows) -> "NumbaBackend":
+        if self._subset is None:
+            self._subset = RowSubset(self.table, kernels.pick_rows)
+        return self.with_columns(self._subset.take(rows), self._shapes)
 
-    def select_heavy(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
-        return select_entries(self, problem, least) if self._can_copy else None
-
-    def restricted(self, rows: Rows, all_dense: bool = False) -> "NumbaBackend":
-        """Return the backend of some rows; the one returned before is no longer valid."""
-        if all_dense not in self._stores:
-            self._stores = {all_dense: RowSubset(self.table, on_entries.pick_rows, all_dense)}
-        return self.with_columns(self._stores[all_dense].take(rows), self._shapes)
+    def copy_rows(
+        self, problem: SignedProblem, rows: Rows, memory: Integers | None
+    ) -> SignedProblem:
+        chunks, n, lanes = problem.shape
+        if memory is None:
+            memory = aligned_zeros((chunks, len(rows), lanes), problem.signed.dtype.type)
+        sums = np.zeros((3, chunks * lanes), dtype=np.int64)
+        flat = memory.reshape(-1)
+        kernels.gather_rows(problem.flat_signed, rows, n, chunks, problem.width, flat, *sums)
+        totals, masses = sums[1:, : problem.n_scores]
+        constraints = problem.constraints_of(rows)
+        return SignedProblem.of(memory, totals, masses, None, problem.mass_column, constraints)
 
     # The step.
 
-    def edges(self, state: HostState, rule: "Rule") -> Edges:
+    def edges(self, state: HostState, rule: Rule) -> Edges:
         signs, spans = self.outputs(rule), self._row_spans(state.n_rows)
         sums = np.empty((len(spans), 3, state.n_scores), dtype=np.int64)
 
@@ -379,7 +358,7 @@ class NumbaBackend(ReferenceBackend):
         edges, masses, idle = _total(sums)
         return Edges(edges, masses - idle, sum(masses.tolist()))
 
-    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:
+    def energy(self, state: HostState, rule: Rule, coefficients: Reals) -> int:
         outputs, spans = self.outputs(rule), self._row_spans(state.n_rows)
 
         def run(span: tuple[int, int]) -> int:
@@ -387,7 +366,7 @@ class NumbaBackend(ReferenceBackend):
 
         return sum(self.spread(run, spans))
 
-    def advance(self, state: HostState, rule: "Rule | None", step: Step) -> Tally:
+    def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
         signs = self._everywhere if rule is None else self.outputs(rule)
         spans, whole = self._row_spans(state.n_rows), state.whole
         sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
@@ -405,7 +384,7 @@ class NumbaBackend(ReferenceBackend):
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
-    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
+    def reweigh(self, state: HostState, rule: Rule, step: RealStep) -> tuple[int, int]:
         outputs, initial = self.outputs(rule), state.initial
         moves = (state.labels, outputs, step.coefficients, step.votes, *initial)
         rest = (step.unit, state.weights, state.scores)
@@ -418,68 +397,6 @@ class NumbaBackend(ReferenceBackend):
         sums = self.spread(run, self._row_spans(state.n_rows))
         pseudo = sum(part[1] for part in sums) if is_shared(outputs) else -1
         return sum(part[0] for part in sums), pseudo
-
-    # Ranking.
-
-    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        energies, potentials = np.zeros(lists.layout.n_queries), np.empty(len(scores))
-        self._sum_pairs(ranking.weigh, lists, scores, potentials, energies)
-        return energies, potentials
-
-    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        products = np.zeros((3, 3, lists.layout.n_queries))
-        self._sum_pairs(ranking.sum_moments, lists, scores, outputs, products)
-        return products
-
-    def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
-        layout = lists.layout
-        n, n_queries = len(scores), layout.n_queries
-        found = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
-        given = (
-            layout.query_starts, lists.gains, layout.weights, layout.all_ones, lists.discounts,
-            lists.precision, lists.factors, scores, lists.order,
-        )  # fmt: skip
-        self.spread(
-            lambda span: ranking.weigh_top(*span, *given, *found), self._query_spans(layout)
-        )
-        return found
-
-    def _sum_pairs(self, kernel: Any, lists: Any, *arrays: Reals) -> None:
-        """Call a kernel on each thread's queries."""
-        layout = lists.layout
-        pairs = (
-            layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
-            layout.weights, lists.query_weights,
-        )  # fmt: skip
-        self.spread(lambda span: kernel(*span, *pairs, *arrays), self._query_spans(layout))
-
-    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        layout = lists.layout
-        losses = np.zeros(layout.n_queries)
-        # What moved is of use only where this backend has sorted the documents before.
-        known = _NOT_KNOWN if moved is None or self._sorted is not lists.order else moved
-        self._sorted = lists.order
-
-        def run(span: tuple[int, int]) -> None:
-            ranking.misordered(
-                *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
-                layout.by_difference, layout.weights, layout.all_ones, scores,
-                known, lists.order, losses,
-            )  # fmt: skip
-
-        self.spread(run, self._query_spans(layout))
-        return losses
-
-    def crossing_pairs(
-        self, lists: Any, weights: Any, codes: Exacts, n_values: int
-    ) -> tuple[Exacts, Exacts]:
-        layout = lists.layout
-        right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
-        ranking.sum_sides(
-            codes, layout.query_groups, layout.group_of, layout.query_of_group, layout.steps,
-            layout.by_difference, *weights, right, wrong,
-        )  # fmt: skip
-        return right, wrong
 
     # Work.
 
@@ -494,14 +411,6 @@ class NumbaBackend(ReferenceBackend):
         if n_rows not in self._spans:
             self._spans[n_rows] = self.threads.spans(n_rows)
         return self._spans[n_rows]
-
-    def _query_spans(self, layout: Any) -> list[tuple[int, int]]:
-        """Return the queries that each thread takes: about as many documents for each."""
-        stops = [stop for _, stop in self._row_spans(len(layout.rows))[:-1]]
-        if not stops:
-            return [(0, layout.n_queries)]
-        bounds = [0, *np.searchsorted(layout.query_starts, stops).tolist(), layout.n_queries]
-        return [(a, b) for a, b in pairwise(bounds) if a < b]
 
     def _layout(self, columns: Columns, problem: SignedProblem) -> HistogramLayout:
         chunks, _, lanes = problem.shape
@@ -532,6 +441,83 @@ class NumbaBackend(ReferenceBackend):
             self._scratch_shape = (max(plan.largest, size), plan.dtype)
         while self._scratch.qsize() < count:
             self._scratch.put(aligned_zeros((self._scratch_shape[0],), plan.dtype.type))
+
+
+class NumbaPairs(PairSums):
+    """Sums over pairs, on several threads."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._sorted: Columns | None = None
+
+    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
+        energies, potentials = np.zeros(lists.layout.n_queries), np.empty(len(scores))
+        self._sum_pairs(ranking.weigh, lists, scores, potentials, energies)
+        return energies, potentials
+
+    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
+        products = np.zeros((3, 3, lists.layout.n_queries))
+        self._sum_pairs(ranking.sum_moments, lists, scores, outputs, products)
+        return products
+
+    def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
+        layout = lists.layout
+        n, n_queries = len(scores), layout.n_queries
+        found = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
+        given = (
+            layout.query_starts, lists.gains, layout.weights, layout.all_ones, lists.discounts,
+            lists.precision, lists.factors, scores, lists.order,
+        )  # fmt: skip
+        self._threads.map(
+            lambda span: ranking.weigh_top(*span, *given, *found), self._query_spans(layout)
+        )
+        return found
+
+    def _sum_pairs(self, kernel: Any, lists: Any, *arrays: Reals) -> None:
+        """Call a kernel on each thread's queries."""
+        layout = lists.layout
+        pairs = (
+            layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
+            layout.weights, lists.query_weights,
+        )  # fmt: skip
+        self._threads.map(lambda span: kernel(*span, *pairs, *arrays), self._query_spans(layout))
+
+    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
+        layout = lists.layout
+        losses = np.zeros(layout.n_queries)
+        # What moved is of use only where this backend has sorted the documents before.
+        has_sorted = self._sorted is not None and self._sorted is lists.order
+        known = moved if moved is not None and has_sorted else _UNKNOWN
+        self._sorted = lists.order
+
+        def run(span: tuple[int, int]) -> None:
+            ranking.misordered(
+                *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
+                layout.by_difference, layout.weights, layout.all_ones, scores,
+                known, lists.order, losses,
+            )  # fmt: skip
+
+        self._threads.map(run, self._query_spans(layout))
+        return losses
+
+    def crossing_pairs(
+        self, lists: Any, weights: Any, codes: Exacts, n_values: int
+    ) -> tuple[Exacts, Exacts]:
+        layout = lists.layout
+        right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
+        ranking.sum_sides(
+            codes, layout.query_groups, layout.group_of, layout.query_of_group, layout.steps,
+            layout.by_difference, *weights, right, wrong,
+        )  # fmt: skip
+        return right, wrong
+
+    def _query_spans(self, layout: Any) -> list[tuple[int, int]]:
+        """Return the queries that each thread takes: about as many documents for each."""
+        stops = [stop for _, stop in self._threads.spans(len(layout.rows))[:-1]]
+        if not stops:
+            return [(0, layout.n_queries)]
+        bounds = [0, *np.searchsorted(layout.query_starts, stops).tolist(), layout.n_queries]
+        return [(a, b) for a, b in pairwise(bounds) if a < b]
 
 
 def _stacked(

@@ -234,3 +234,56 @@ def cut_rows(codes, rows, first, missing, gone, low, high):  # type: ignore[no-u
         n_low += side < 0
         n_high += side > 0
     return n_low, n_high
+
+
+@kernel
+def gather_rows(signed, rows, n, chunks, width, out, unused, totals, masses):  # type: ignore[no-untyped-def]
+    """Copy rows of S and sum them. IN signed, rows. OUT out, totals, masses; unused is scratch."""
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        for p in range(len(rows)):
+            at = (chunk * n + np.intp(rows[p])) * lanes
+            to = (chunk * len(rows) + p) * lanes
+            flip_vector(out, to, signed, at, np.int64(1), unused, chunk * lanes, width)
+            add_sums(totals, masses, chunk * lanes, signed, at, width)
+
+
+@kernel
+def row_weight_sums(signed, n, chunks, lanes, n_scores, out):  # type: ignore[no-untyped-def]
+    """Sum the sizes of each row's signed weights. IN signed (flat). OUT out."""
+    for chunk in range(chunks):
+        used = min(lanes, n_scores - chunk * lanes)
+        for i in range(n):
+            at = (chunk * n + i) * lanes
+            mass = np.int64(0)
+            for k in range(used):
+                mass += abs(signed[at + k])
+            out[i] += mass
+
+
+@kernel
+def sum_heavy(signed, least, n, lanes, n_scores):  # type: ignore[no-untyped-def]
+    """Return the sum of the |S| that are at least `least`."""
+    mass = np.int64(0)
+    for at in range(len(signed)):
+        size = abs(signed[at])
+        mass += size if size >= least else 0
+    # What is after the last score column is the mass column, or nothing but zeros.
+    chunk, lane = n_scores // lanes, n_scores % lanes
+    if chunk * n * lanes < len(signed):
+        for i in range(n):
+            size = abs(signed[(chunk * n + i) * lanes + lane])
+            mass -= size if size >= least else 0
+    return mass
+
+
+@kernel
+def pick_rows(rows, codes, number, out_rows, out_codes):  # type: ignore[no-untyped-def]
+    """Copy the entries of a sparse column whose row has a number: see data.part.pick_rows."""
+    count = 0
+    for at in range(len(rows)):
+        place = number[rows[at]]
+        if place >= 0:
+            out_rows[count], out_codes[count] = place, codes[at]
+            count += 1
+    return count

@@ -152,27 +152,22 @@ class LaneHistogram(Histogram):
     """Histograms as vectors of lanes, summed when they are needed.
 
     A scan sums and scans batch by batch, so that a batch's histograms stay in cache; they are kept
-    only where there is a `lease` for them, or where somebody asks for the values or for a sum.
+    only where there is a `lease` for them, or where somebody needs the values or a difference.
     """
 
     def __init__(
-        self,
-        plan: HistogramLayout,
-        problem: SignedProblem,
-        fill: Any,
-        lease: Lease | None = None,
-        rest_of: Integers | None = None,
+        self, layout: HistogramLayout, problem: SignedProblem, fill: Any, lease: Lease | None = None
     ) -> None:
-        self.columns = plan.columns
+        self.columns = layout.columns
         self.totals, self._masses = problem.signed_totals, problem.signed_masses
-        self.plan = plan
+        self.layout = layout
         self.mass_column = problem.mass_column
         # Until the sums are there; a node keeps its histograms, and the two must not keep each
         # other alive: memory goes back when the last reference goes.
         self.problem: SignedProblem | None = problem
         self.lease = lease
-        # What is subtracted from the memory, which holds the whole, before it is read.
-        self.rest_of = rest_of
+        # Subtracted from the memory before it is read.
+        self.subtrahend: Integers | None = None
         self.is_summed = False
         self._fill = fill
 
@@ -189,31 +184,24 @@ class LaneHistogram(Histogram):
     def summed(self) -> Integers:
         """Return the sums of all batches."""
         if self.lease is None:
-            self.lease = Lease(np.empty(self.plan.size, dtype=self.plan.dtype), [])
+            self.lease = Lease(np.empty(self.layout.size, dtype=self.layout.dtype), [])
         if not self.is_summed:
-            for batch in self.plan.batches:
+            for batch in self.layout.batches:
                 self._fill(self, batch, self.lease.array[batch.start : batch.start + batch.size])
-            self.settle()
+            self.mark_summed()
         return self.lease.array
 
-    def settle(self) -> None:
-        """Take note that the memory holds the sums."""
-        self.is_summed, self.rest_of, self.problem = True, None, None
+    def mark_summed(self) -> None:
+        """Note that the memory holds the sums."""
+        self.is_summed, self.subtrahend, self.problem = True, None, None
 
     @property
     def values(self) -> Exacts:
-        return self.plan.values(self.summed(), len(self.totals) + self.mass_column)
-
-    def _combined(self, flat: Integers, totals: Exacts, mass: int) -> "LaneHistogram":
-        other = copy(self)
-        other.lease, other.totals = Lease(flat, []), totals
-        other._masses = np.array([mass])
-        return other
-
-    def __add__(self, other: "LaneHistogram") -> "LaneHistogram":
-        flat = self.summed() + other.summed()
-        return self._combined(flat, self.totals + other.totals, self.mass + other.mass)
+        return self.layout.values(self.summed(), len(self.totals) + self.mass_column)
 
     def __sub__(self, other: "LaneHistogram") -> "LaneHistogram":
-        flat = self.summed() - other.summed()
-        return self._combined(flat, self.totals - other.totals, self.mass - other.mass)
+        self.summed()
+        rest = copy(self)
+        rest.totals, rest._masses = self.totals - other.totals, self._masses - other._masses
+        rest.is_summed, rest.subtrahend = False, other.summed()
+        return rest

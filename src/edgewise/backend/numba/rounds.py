@@ -18,17 +18,17 @@ from edgewise.backend.arithmetic import (
     SEARCH_SCALE,
     draw_limit,
 )
-from edgewise.backend.base import BoostedRound, Boosting, Tally
+from edgewise.backend.base import Growth, GrownTree, RoundResult, RoundsRequest, Tally
 from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.numba import step
 from edgewise.backend.numba.histogram import draw_rows, hashed
-from edgewise.backend.numba.trees import GrowthOptions, TreeGrower, grow, row_amounts, walk
+from edgewise.backend.numba.trees import GrowthOptions, TreeGrower, grow, constraint_columns, walk
 from edgewise.backend.numba.vectors import inner, kernel
 from edgewise.common.dtypes import Columns, Exacts, Integers, Reals, Rows, Signs
 
 
 class Rounds(NamedTuple):
-    """The rounds of a call, each with its tree and what it did: see `base.BoostedRound`."""
+    """The rounds of a call, each with its tree and what it did: see `base.RoundResult`."""
 
     nodes: Columns  # (rounds, nodes, 5)
     sides: Signs  # (rounds, nodes, codes)
@@ -154,7 +154,7 @@ def boost(  # type: ignore[no-untyped-def]
         rounds.edges[r] = _vote(tree, finished, floor, votes)
         for k in range(n_scores):
             for i in range(n):
-                outputs[k, i] = votes[finished.leaf_of[i], k]
+                outputs[k, i] = votes[finished.leaves[i], k]
         energy = step.sum_energy(first, n, data.weights, data.labels, outputs, moves) / ENERGY_SCALE
         if not energy < 1.0:
             return r, weight
@@ -182,23 +182,21 @@ def train(
     grower: TreeGrower,
     state: HostState,
     problem: SignedProblem,
-    boosting: Boosting,
+    request: RoundsRequest,
+    growth: Growth,
     codes: Rows,
     watched: Reals,
-) -> tuple[list[BoostedRound], float]:
-    """Train rounds on one thread; return them and the weight after them.
-
-    `codes` and `watched` are the codes and scores of validation rows.
-    """
-    growth, n_rounds, whole = boosting.growth, boosting.n_rounds, state.whole
-    rounds = _room(grower, state, n_rounds, watched)
-    limit = draw_limit(boosting.share) if boosting.share < 1.0 else np.uint64(0)
-    amounts = row_amounts(problem, growth)
+) -> list[RoundResult]:
+    """Train rounds on one thread; `codes` and `watched` are codes and scores of validation rows."""
+    lease, whole = grower.lease_leaves(), state.whole
+    rounds = _make_room(grower, state, request.n_rounds, watched)
+    limit = draw_limit(request.fraction) if request.fraction < 1.0 else np.uint64(0)
+    amounts = constraint_columns(problem, growth)
     sums = np.zeros((4, state.n_scores), dtype=np.int64)
     given = problem.flat_signed
     done, weight = boost(
-        boosting.weight,
-        Steps(boosting.t, np.uint64(boosting.seed), limit, boosting.damping, boosting.rate),
+        request.weight,
+        Steps(request.t, np.uint64(request.seed), limit, request.floor, request.rate),
         Weighed(
             state.labels, state.target, state.row_mass, state.equal_mass, *state.initial,
             state.weights, state.scores, whole.mass_column,
@@ -220,12 +218,13 @@ def train(
         rounds,
         sums,
     )  # fmt: skip
+    del lease
     if done:
         whole.signed_totals, whole.signed_masses = sums[0], sums[1]
-    return [_round(rounds, r) for r in range(done)], weight
+    return [_result(rounds, r, weight if r == done - 1 else None) for r in range(done)]
 
 
-def _room(grower: TreeGrower, state: HostState, n_rounds: int, watched: Reals) -> Rounds:
+def _make_room(grower: TreeGrower, state: HostState, n_rounds: int, watched: Reals) -> Rounds:
     """Return memory for the rounds of a call."""
     finished, k = grower.finished, state.n_scores
     rounds = Rounds(
@@ -244,18 +243,21 @@ def _room(grower: TreeGrower, state: HostState, n_rounds: int, watched: Reals) -
     return rounds
 
 
-def _round(rounds: Rounds, r: int) -> BoostedRound:
+def _result(rounds: Rounds, r: int, next_weight: float | None) -> RoundResult:
     n_nodes, n_searches = rounds.counts[r].tolist()
     energy, weight = rounds.measures[r].tolist()
-    return BoostedRound(
-        rounds.nodes[r, :n_nodes],
-        rounds.sides[r, :n_nodes],
+    nothing = np.empty((0, 0), dtype=np.int64)
+    return RoundResult(
         n_searches,
-        rounds.votes[r, : 2 * n_nodes + 1],
-        int(rounds.edges[r]),
-        energy,
-        weight,
         Tally(-1, int(rounds.wrong_rows[r]), rounds.wrong_entries[r]),
-        rounds.scores[r],
-        rounds.watched[r + 1],
+        tree=GrownTree(
+            rounds.nodes[r, :n_nodes], nothing, nothing, None, sides=rounds.sides[r, :n_nodes]
+        ),
+        votes=rounds.votes[r, : 2 * n_nodes + 1],
+        edge=int(rounds.edges[r]),
+        energy=energy,
+        weight=weight,
+        next_weight=rounds.measures[r + 1, 1].item() if next_weight is None else next_weight,
+        scores=rounds.scores[r],
+        watched=rounds.watched[r + 1],
     )

@@ -1,6 +1,6 @@
 """A whole tree in one compiled call, grown best first.
 
-What `learners.tree` does node by node, with the same sums and the same ties, and so the same tree.
+What `growth.grow_best_first` does node by node, with the same sums and ties, and so the same tree.
 The rows of a leaf are a range of one array of rows, parted in place when the leaf is split, and
 another range of the rows that no search looks at: each has its leaf when the tree is finished.
 """
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import MISSING_AUTO, GrownTree, Growth, split_directions
+from edgewise.backend.base import MISSING_AUTO, Growth, GrownTree, split_directions
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
+from edgewise.backend.numba.plans import Lease
 from edgewise.backend.numba.scan import gain_of, scan_edge, scan_gain, scan_values
 from edgewise.backend.numba.vectors import copy_to, inlined, inner, kernel
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Rows, Signs
@@ -120,7 +121,7 @@ class _Finished(NamedTuple):
     sides: Signs
     totals: Exacts
     masses: Exacts
-    leaf_of: Columns
+    leaves: Columns
 
 
 @inner
@@ -359,9 +360,9 @@ def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
         if leaf.child < 0:
             leaf.number = -1 - number
             for p in range(leaf.start, leaf.stop):
-                finished.leaf_of[tree.order[p]] = number
+                finished.leaves[tree.order[p]] = number
             for p in range(leaf.other_start, leaf.other_stop):
-                finished.leaf_of[tree.order[p]] = number
+                finished.leaves[tree.order[p]] = number
             number += 1
         else:
             # Nodes are numbered in the order of their splits, in which their children were made.
@@ -497,7 +498,7 @@ class TreeGrower:
         self.kinds = (directions, None if growth.criterion == "gain" else True)
         self._threads = threads
         chunks, _, lanes = problem.shape
-        n_amounts = len(row_amounts(problem, growth))
+        n_amounts = len(constraint_columns(problem, growth))
         if n_amounts:
             chunks, lanes = lanes_for(self._columns[1] + n_amounts)
         self.width = width_of(lanes)
@@ -517,6 +518,7 @@ class TreeGrower:
             np.empty((2 * most, problem.n_scores), dtype=np.int64),
             np.empty(n, dtype=np.intp),
         )
+        self._spare: list[Columns] = []
         self.tree = _Growing(
             np.empty(n + 1, dtype=ROW),
             np.empty(n, dtype=ROW),
@@ -532,11 +534,9 @@ class TreeGrower:
     def grow(
         self, problem: SignedProblem, growth: Growth, partition: Partition | None = None
     ) -> GrownTree:
-        """Grow a tree; what was grown before is no longer valid.
-
-        With a partition, its processes hold the rows, and do the same at the same time.
-        """
-        question, amounts = self.question(growth), row_amounts(problem, growth)
+        """Grow a tree; all processes of a partition, which hold the rows, do the same together."""
+        lease = self.lease_leaves()
+        question, amounts = self.question(growth), constraint_columns(problem, growth)
         rows = self.all_rows if problem.rows is None else problem.rows
         n, given = problem.n_rows, problem.flat_signed
         signed = self.signed if len(amounts) else given
@@ -547,7 +547,7 @@ class TreeGrower:
         work = problem.size * len(layout.places)
         if partition is None and (self._threads.n == 1 or work < _THREADS_FROM):
             grow(True, n, *asked, *results)
-            return self._grown()
+            return self._grown(growth, lease)
         self._threads.map(
             lambda span: put_rows(*span, rows, weights, question.n_own, *data),
             self._threads.spans(len(rows), _SPAN),
@@ -570,7 +570,7 @@ class TreeGrower:
             sums[:, larger] = sums[:, parent] - sums[:, smaller]
             if tree.counts[1] < most:
                 self._search(question, data, partition)
-        return self._grown()
+        return self._grown(growth, lease)
 
     def _parted(self, parent: int) -> list[int]:
         """Part the rows of a leaf, those searched and others; return where the high ones start."""
@@ -640,7 +640,7 @@ class TreeGrower:
 
     def question(self, growth: Growth) -> GrowthOptions:
         """Return what searches look for."""
-        least = np.array(growth.least, dtype=np.int64)
+        least = np.array(growth.min_sums, dtype=np.int64)
         by_gain = growth.criterion == "gain"
         return GrowthOptions(*self._columns, by_gain, growth.missing, least, growth.damping)
 
@@ -658,25 +658,33 @@ class TreeGrower:
         self._has_grown = True
         return self._layout
 
-    def _grown(self) -> GrownTree:
+    def lease_leaves(self) -> Lease:
+        """Give the next tree memory of its own for the leaf of each row."""
+        memory = self._spare.pop() if self._spare else np.empty(len(self.all_rows), dtype=np.intp)
+        self.finished = self.finished._replace(leaves=memory)
+        return Lease(memory, self._spare)
+
+    def _grown(self, growth: Growth, lease: Lease) -> GrownTree:
         n_nodes, tree = int(self.tree.counts[1]) - 1, self.finished
         n_ends = 2 * n_nodes + 1
         return GrownTree(
-            tree.nodes[:n_nodes],
-            tree.sides[:n_nodes],
-            tree.totals[:n_ends],
-            tree.masses[:n_ends],
-            int(self.tree.counts[2]),
-            tree.leaf_of,
-            self.tree.improvements[:-1],
-            int(self.tree.improvements[-1]),
+            tree.nodes[:n_nodes].copy(),
+            tree.totals[:n_ends].copy(),
+            tree.masses[:n_ends].copy(),
+            lease.array,
+            growth=growth,
+            sides=tree.sides[:n_nodes].copy(),
+            n_searches=int(self.tree.counts[2]),
+            improvements=self.tree.improvements[:-1].copy(),
+            mass=int(self.tree.improvements[-1]),
+            lease=lease,
         )
 
 
-def row_amounts(problem: SignedProblem, growth: Growth) -> Integers:
-    """Return what leaves must hold a least amount of, for each row."""
+def constraint_columns(problem: SignedProblem, growth: Growth) -> Integers:
+    """Return the columns whose sums in a leaf have a minimum."""
     masses = problem.constraints
-    if not growth.least:
+    if not growth.min_sums:
         return np.empty((0, 0), dtype=problem.signed.dtype)
     assert isinstance(masses, SignedProblem)
     return masses.signed[:, :, 0]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import exp, log
+from edgewise.backend.base import PairSums
 from edgewise.common.dtypes import Columns, Exacts, Mask, Reals
 
 # Pairs compared at a time.
@@ -37,11 +38,10 @@ class TopSums(NamedTuple):
     losses: Reals  # (Q,), what the metric of the query lacks to 1, times its weight
 
 
-class PairSums:
-    """A backend's sums over pairs, for lists of `objective.lists.WeightedLists`."""
+class NumpyPairs(PairSums):
+    """Sums over pairs in NumPy."""
 
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        """Return each query's energy and each document's potential."""
         layout, query_weights = lists.layout, lists.query_weights
         up, down = factors(layout, scores)
         ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
@@ -52,7 +52,6 @@ class PairSums:
         return energies, down * (half * below)[g] - up * (half * above)[g]
 
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        """Return the sums over each query's pairs of h(x0)^a (-h(x1))^b times their weight."""
         layout, query_weights = lists.layout, lists.query_weights
         products = np.zeros((3, 3, layout.n_queries))
         up, down = factors(layout, scores)
@@ -66,7 +65,6 @@ class PairSums:
         return products
 
     def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        """Return the weight of each query's misordered pairs, by comparing all pairs."""
         layout = lists.layout
         first = layout.query_starts[layout.query_of_group[layout.group_of]]
         counts = layout.group_starts[layout.group_of] - first
@@ -93,7 +91,6 @@ class PairSums:
     def crossing_pairs(
         self, lists: Any, weights: Any, codes: Exacts, n_values: int
     ) -> tuple[Exacts, Exacts]:
-        """Return the changes of W- and W+ as the documents of each code cross the cut."""
         layout = lists.layout
         place = np.arange(len(layout.grades)) - layout.query_groups[layout.query_of_group]
         query = layout.query_of_group[layout.group_of]
@@ -128,7 +125,6 @@ class PairSums:
         return changes[0], changes[1]
 
     def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
-        """Weigh the pairs with one of the first documents of each query."""
         layout, gains, starts = lists.layout, lists.gains, lists.layout.query_starts
         query = layout.query_of_group[layout.group_of]
         order = np.lexsort((-scores, query))

@@ -21,24 +21,25 @@ class ArrayHistogram(Histogram):
 
     @property
     def values(self) -> Exacts:
-        return self._values.T
+        # Of the same memory order as those of other backends: sums of floats depend on it.
+        return np.ascontiguousarray(self._values.T)
 
-    def __add__(self, other: "ArrayHistogram") -> "ArrayHistogram":
-        sums = self._values + other._values, self.totals + other.totals
-        return ArrayHistogram(self.columns, *sums, self.mass + other.mass)
+    @property
+    def by_score(self) -> Exacts:
+        return self._values
 
     def __sub__(self, other: "ArrayHistogram") -> "ArrayHistogram":
         rest = self._values - other._values, self.totals - other.totals
         return ArrayHistogram(self.columns, *rest, self.mass - other.mass)
 
 
-def scan(plan: "ScanPlan", histogram: Histogram, question: ScanQuery) -> Candidates:
+def scan(plan: "ScanPlan", histogram: Histogram, query: ScanQuery) -> Candidates:
     """Return the best cut of each column."""
-    criterion, constant, missing, wanted, bounds, masses, least, damping = question
+    criterion, constant, missing, wanted, bounds, constraints, min_sums, damping = query
     totals = histogram.totals
     if criterion == "gain":
         totals, constant = np.append(totals, histogram.mass), False
-    edges = plan.edges(by_score(histogram.values)[: len(totals)], totals, missing)
+    edges = plan.edges(histogram.by_score[: len(totals)], totals, missing)
     if criterion == "gain":
         sizes = cut_gains(edges, totals, damping)
         edges = edges[:-1]
@@ -47,21 +48,18 @@ def scan(plan: "ScanPlan", histogram: Histogram, question: ScanQuery) -> Candida
     allowed = plan.allowed(constant, missing)
     if bounds is not None:
         allowed = allowed & plan.within(edges[0], bounds, missing)
-    if masses is not None:
-        allowed = allowed & plan.heavy(masses, missing, least)[: len(allowed)]
+    if constraints is not None:
+        allowed = allowed & plan.satisfies(constraints, missing, min_sums)[: len(allowed)]
     sizes = np.where(allowed, sizes, -1)
     if criterion == "score":
         parts = [plan.best(one, missing) for one in sizes]
         best, place, first, side = (np.stack(each, axis=1) for each in zip(*parts, strict=True))
     else:
         best, place, first, side = plan.best(sizes, missing)
-    at_best = edges.reshape(len(edges), -1)[:, place].T if wanted else None
+    at_best = None
+    if wanted:
+        at_best = np.ascontiguousarray(edges.reshape(len(edges), -1)[:, place].T)
     return Candidates(histogram.columns, best, first, side, at_best)
-
-
-def by_score(values: Exacts) -> Exacts:
-    """Return a histogram score column by score column: NumPy is slow along short rows."""
-    return np.ascontiguousarray(values.T)
 
 
 class ScanPlan:
@@ -150,10 +148,12 @@ class ScanPlan:
         allowed[at] |= np.abs(edges[at]) <= bounds.limits[known]
         return allowed
 
-    def heavy(self, masses: Histogram, absent: int, least: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Return which cuts, on two sides, hold `least` on both sides, or are constant."""
-        values, totals = by_score(masses.values), masses.totals[:, None]
-        wanted = np.array(least)[:, None]
+    def satisfies(
+        self, constraints: Histogram, absent: int, min_sums: tuple[int, ...]
+    ) -> NDArray[np.bool_]:
+        """Return which cuts, on two sides, hold `min_sums` on both sides, or are constant."""
+        values, totals = constraints.by_score, constraints.totals[:, None]
+        wanted = np.array(min_sums)[:, None]
         below = self._below(values)
         usual = 1 if absent == MISSING_AUTO else absent
         if not self._any_missing:
