@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from edgewise.backend import choose, switching
+from edgewise.backend import warmup
 from edgewise.backend.arithmetic import fixed
 from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend
@@ -73,14 +73,14 @@ def _compile_once(tmp_path_factory):
 def _start_no_compiler():
     """Let long fits compile in their own process: nothing is left running after the tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(switching, "can_start", lambda: False)
+        patch.setattr(warmup, "can_start", lambda: False)
         yield
 
 
 @pytest.fixture(autouse=True)
 def _count_no_earlier_work():
     """Let every test begin like a new process: the work of the others compiles nothing in it."""
-    choose._done.clear()
+    warmup._done.clear()
 
 
 @dataclass(frozen=True)

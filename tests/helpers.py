@@ -44,6 +44,8 @@ class Given(Test):
     def factors(self):
         return (self,)
 
+    key = None
+
     @property
     def is_real(self):
         return self.given.dtype != np.int8

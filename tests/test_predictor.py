@@ -53,7 +53,7 @@ for path in sorted(folder.glob("*.edgewise")):
     found = [getattr(model, name)(rows) for name in calls]
     path.with_suffix(".found").write_bytes(pickle.dumps(found))
 
-from edgewise.backend.choose import kernels_ready
+from edgewise.backend.warmup import kernels_ready
 
 assert not kernels_ready(1e15, "walk", lambda: None)()  # more work than kernels are compiled for
 assert not Forbidding.names & {name.split(".")[0] for name in sys.modules}

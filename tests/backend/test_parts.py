@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edgewise.backend.base import Step
-from edgewise.backend.host import Entries, SignedProblem
+from edgewise.backend.host import SignedProblem
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend, all_signed
 from edgewise.data import as_table, encode, fit_encode
@@ -25,16 +25,6 @@ PROBLEMS = shapes(
     levels=st.integers(2, 6),
     n_scores=st.sampled_from(SCORES),
 )
-
-
-def plain(problem):
-    """Return a problem's sums of S by row and score column, whatever form it has."""
-    if problem.entries is None:
-        return all_signed(problem)
-    form = problem.entries
-    whole = np.zeros((form.shape[1], form.shape[0] * form.shape[2]), dtype=np.int64)
-    np.add.at(whole, (form.rows, form.scores), form.values)
-    return whole[:, : problem.n_scores]
 
 
 def with_zeros(problem, chosen):
@@ -83,13 +73,13 @@ def test_some_rows(make_problem, both, equal_candidates, shape, n_jobs):
     problem = given.state().problem()
     rows = some_rows(shape["seed"], shape["n"])
     with both(given.binned, n_jobs) as backend:
-        parts = [one.part(rows) for one in backend]
+        parts = [one.select(rows) for one in backend]
         gathered = [part.gather(problem) for part in parts]
         expected = all_signed(problem)[rows]
         for part, one in zip(parts, gathered, strict=True):
             assert part.size == len(rows)
             np.testing.assert_array_equal(part.rows, rows)
-            np.testing.assert_array_equal(plain(one), expected)
+            np.testing.assert_array_equal(all_signed(one), expected)
             np.testing.assert_array_equal(one.signed_totals, expected.sum(axis=0))
             np.testing.assert_array_equal(one.signed_masses, np.abs(expected).sum(axis=0))
         inside = np.isin(np.arange(shape["n"]), rows)[:, None]
@@ -114,7 +104,7 @@ def test_some_entries(make_problem, both, equal_candidates, shape, mass, n_jobs)
             assert part.size == chosen.sum()
             np.testing.assert_array_equal(part.rows, rows)
             assert one.n_rows == len(rows)
-            np.testing.assert_array_equal(plain(one), expected)
+            np.testing.assert_array_equal(all_signed(one), expected)
             np.testing.assert_array_equal(one.signed_totals, expected.sum(axis=0))
             np.testing.assert_array_equal(one.signed_masses, np.abs(expected).sum(axis=0))
         questions = [{"gain": True}, {"gain": True, "score_edges": True}] if mass else QUESTIONS
@@ -138,7 +128,7 @@ def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, 
         reference, numba = (
             part.backend.flip(part.gather(problem), [Given(signs)]) for part in parts
         )
-        np.testing.assert_array_equal(plain(reference), plain(numba))
+        np.testing.assert_array_equal(all_signed(reference), all_signed(numba))
         np.testing.assert_array_equal(reference.signed_totals, numba.signed_totals)
         np.testing.assert_array_equal(reference.signed_masses, numba.signed_masses)
         columns = given.binned.splittable
@@ -166,7 +156,7 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
             here = part.backend.within(part.gather(problem), rows)
             found.append((part.backend, here))
         (reference, left), (numba, right) = found
-        np.testing.assert_array_equal(plain(left), plain(right))
+        np.testing.assert_array_equal(all_signed(left), all_signed(right))
         np.testing.assert_array_equal(left.signed_masses, right.signed_masses)
         for options in questions if len(columns) else []:
             equal_candidates(
@@ -210,7 +200,7 @@ def test_a_part_follows_the_weights(make_problem, both, equal_candidates, kind):
     rng = np.random.default_rng(1)
     with both(given.binned) as backend:
         if kind == "rows":
-            parts = [one.part(rows) for one in backend]
+            parts = [one.select(rows) for one in backend]
             chosen = np.isin(np.arange(50), rows)[:, None]
         else:
             parts = [one.select_heavy(problem, least) for one in backend]
@@ -245,7 +235,7 @@ def test_categorical_columns_of_a_part(make_problem, both, n_scores):
     with both(binned) as backend:
         for one in backend:
             for name, which in chosen.items():
-                part = one.part(rows) if name == "rows" else one.select_heavy(problem, least)
+                part = one.select(rows) if name == "rows" else one.select_heavy(problem, least)
                 found = sums(part.backend, columns, part.gather(problem))
                 whole = sums(ReferenceBackend(binned), columns, with_zeros(problem, which))
                 np.testing.assert_array_equal(found, whole)
@@ -268,22 +258,3 @@ def test_threads_have_memory_for_every_batch():
             assert min(map(len, memories)) >= max(batch.size for batch in plan.batches)
             for memory in memories:
                 backend._scratch.put(memory)
-
-
-def test_entries_of_some_rows():
-    entries = Entries(
-        (2, 3, 4),
-        np.array([0, 3, 4]),
-        np.array([0, 1, 2, 1], dtype=np.int32),
-        np.array([1, 0, 1, 2], dtype=np.uint8),
-        np.array([5, -7, 2, 3]),
-    )
-    assert entries.scores.tolist() == [1, 0, 1, 6]
-    totals, masses = entries.sums(7)
-    assert totals.tolist() == [-7, 7, 0, 0, 0, 0, 3]
-    assert masses.tolist() == [7, 7, 0, 0, 0, 0, 3]
-    some = entries.of_rows(np.array([1], dtype=np.int32))
-    assert some.starts.tolist() == [0, 1, 2]
-    assert (some.rows.tolist(), some.values.tolist()) == ([1, 1], [-7, 3])
-    none = entries.of_rows(np.empty(0, dtype=np.int32))
-    assert none.starts.tolist() == [0, 0, 0]

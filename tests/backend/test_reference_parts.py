@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.backend.arithmetic import GAIN_SCALE
+from edgewise.backend.base import NodeHistograms
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import all_signed
 
@@ -86,7 +87,7 @@ def test_threads_share_the_columns_of_some_rows(
 
 
 def keeping(problem):
-    return problem.keeping()
+    return replace(problem, histograms=NodeHistograms())
 
 
 def split(backend, problem, rng):
@@ -100,8 +101,7 @@ def split(backend, problem, rng):
         signed_totals=problem.signed_totals - part.signed_totals,
         signed_masses=problem.signed_masses - part.signed_masses,
         rows=rows[~mine],
-        kept={},
-        split_from=(problem, part),
+        histograms=NodeHistograms(problem.histograms, part.histograms),
     )
     return part, rest
 
@@ -134,7 +134,7 @@ def subtractions(monkeypatch):
     calls, fill = [], NumbaBackend._fill
 
     def counted(self, histogram, batch, bins):
-        if histogram.rest_of is not None:
+        if histogram.subtrahend is not None:
             calls.append(1)
         fill(self, histogram, batch, bins)
 

@@ -21,17 +21,17 @@ class Leaping(NumbaBackend):
 
     count = 0
 
-    def boost(self, state, boosting, watched):
-        rounds, weight = super().boost(state, boosting, watched)
-        Leaping.count += len(rounds)
-        return rounds, weight
+    def train_ahead(self, state, request):
+        for result in super().train_ahead(state, request):
+            Leaping.count += 1
+            yield result
 
 
 class OneByOne(NumbaBackend):
     """Trains every round by itself."""
 
-    def boost(self, state, boosting, watched):
-        return [], boosting.weight
+    def train_ahead(self, state, request):
+        return iter(())
 
 
 def both(X, y, weights=None, eval_set=None, **settings):

@@ -20,13 +20,13 @@ class AtOnce(NumbaBackend):
 
     count = 0
 
-    def grow(self, problem, growth):
-        grown = super().grow(problem, growth)
-        AtOnce.count += grown is not None
+    def grow(self, problem, growth, search):
+        grown = super().grow(problem, growth, search)
+        AtOnce.count += grown is not None and grown.growth is not None
         return grown
 
-    def boost(self, state, boosting, watched):
-        return [], boosting.weight  # tested in test_rounds
+    def train_ahead(self, state, request):
+        return iter(())  # tested in test_rounds
 
 
 def trained(backend, X, y, weights, n_jobs=1, **settings):

@@ -12,7 +12,7 @@ from numba.core.caching import FunctionCache as Cache
 from numba.core.caching import IndexDataCacheFile
 
 from edgewise import AdaBoostMH
-from edgewise.backend import choose
+from edgewise.backend import warmup
 from edgewise.common import compiled
 from edgewise.common.compiled import compile_cached, version_of
 
@@ -126,7 +126,7 @@ def test_forms_of_work_ignore_numbers_that_take_the_same_kernels(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = X[:, 0] > 0
     seen = []
-    monkeypatch.setattr(choose, "use_compiled", lambda visits, form, **_: seen.append(form))
+    monkeypatch.setattr(warmup, "use_compiled", lambda visits, form, **_: seen.append(form))
     for settings in (
         {"n_rounds": 2, "random_state": 0},
         {"n_rounds": 3, "random_state": 7, "learning_rate": 0.3},

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from edgewise import AdaBoostMH, RankBoost
-from edgewise.backend import choose
+from edgewise.backend import warmup
 from edgewise.common import compiled
 from edgewise.learners import Haar, Product, Tree
 
@@ -246,7 +246,7 @@ def test_the_row_where_compiled_loops_take_over_does_not_show(learner, monkeypat
     monkeypatch.setattr("edgewise.model.forest._WALKS_AT_ONCE", 500)
     for count in (0, 1, 3, 99):
         answers = iter([False] * count + [True])
-        monkeypatch.setattr(choose, "kernels_ready", lambda *_, given=answers: lambda: next(given))
+        monkeypatch.setattr(warmup, "kernels_ready", lambda *_, given=answers: lambda: next(given))
         assert np.array_equal(model.decision_function(X), expected)
 
 
@@ -256,12 +256,12 @@ def test_another_process_can_compile_the_walk(monkeypatch):
     model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     monkeypatch.setattr(compiled, "_loaded", set())
-    monkeypatch.setattr(choose, "kernels_ready", lambda *work: given.append(work) or choose.never)
+    monkeypatch.setattr(warmup, "kernels_ready", lambda *work: given.append(work) or warmup.never)
     model.decision_function(X[:31])
     assert not given, "a few rows are not worth loading kernels"
     model.decision_function(X)
-    ((_, form, rehearsal),) = given
-    function, forest = pickle.loads(pickle.dumps(rehearsal()))
+    ((_, form, fit),) = given
+    function, forest = pickle.loads(pickle.dumps(fit()))
     function(forest)
     assert form in compiled._loaded
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise import AdaBoostMH, Haar, Indicator, Lazy, Product, Selector, Stump, Tree
-from edgewise.backend.base import MISSING_AUTO, GrownTree, ScanQuery
+from edgewise.backend.base import MISSING_AUTO, ScanQuery
+from edgewise.backend.local import LocalBackend
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 
@@ -72,17 +73,18 @@ def test_every_leaf_holds_enough(monkeypatch, name, criterion, backend, limit):
 
 def watch_leaves(monkeypatch):
     """Return a list that collects the rows in the leaves of every tree that is grown."""
-    learned, leaves_of = ReferenceBackend.learned, []
+    leaves_of = []
+    for backend in (LocalBackend, NumbaBackend):
 
-    def noted(self, tree, leaves):
-        if isinstance(leaves, GrownTree):
-            known = range(leaves.leaf_of.max() + 1)
-            leaves_of.append([np.flatnonzero(leaves.leaf_of == leaf) for leaf in known])
-        else:
-            leaves_of.append([leaf.rows for leaf in leaves])
-        learned(self, tree, leaves)
+        def watched(self, problem, *arguments, grow=backend.grow):
+            tree = grow(self, problem, *arguments)
+            if tree is not None:
+                rows = np.arange(problem.n_rows) if problem.rows is None else problem.rows
+                leaves = range(len(tree.nodes) + 1)
+                leaves_of.append([rows[tree.leaves[rows] == leaf] for leaf in leaves])
+            return tree
 
-    monkeypatch.setattr(ReferenceBackend, "learned", noted)
+        monkeypatch.setattr(backend, "grow", watched)
     return leaves_of
 
 
@@ -158,7 +160,7 @@ def test_a_scan_finds_the_best_cut_that_holds_enough(
     with closing(NumbaBackend(given.binned)) as compiled:
         for backend in (ReferenceBackend(given.binned), compiled):
             masses = backend.histogram(columns, problem.constraints)
-            question = ScanQuery(criterion, False, missing, masses=masses, least=least)
+            question = ScanQuery(criterion, False, missing, constraints=masses, min_sums=least)
             found.append(backend.scan(backend.histogram(columns, problem), question))
     np.testing.assert_array_equal(found[0].edges, found[1].edges)
     held = found[0].edges >= 0

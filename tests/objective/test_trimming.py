@@ -64,12 +64,12 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
         patch.setattr(trimming, "_TRY_EVERY", 1)
         given, state = problem_of(make_problem, power, seed, n_scores=n_scores)
         backend = ReferenceBackend(given.binned)
-        selection = HeaviestWeights(backend, least)
+        selection = HeaviestWeights(least)
         rng = np.random.default_rng(seed)
         for t in range(8):
             problem = state.problem()
-            selection.follow(problem, t)
-            _, part = selection.part(problem, t)
+            selection.follow(backend, problem, t)
+            _, part = selection.part(backend, problem, t)
             assert mass(part) >= least * mass(problem)
             assert 0.0 < selection.share <= 1.0
             state.weights *= np.exp(rng.normal(size=state.weights.shape))
@@ -81,8 +81,8 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
 def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
     given, state = problem_of(make_problem, 12.0)
     backend = ReferenceBackend(given.binned)
-    selection = HeaviestWeights(backend, 0.8)
-    selection.follow(state.problem(), 0)
+    selection = HeaviestWeights(0.8)
+    selection.follow(backend, state.problem(), 0)
     first = selection._part
     assert first is not None
     rows = first.rows
@@ -94,47 +94,50 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
         state.weights[:, inside] *= wanted / state.weights[:, inside].sum()
         state.weights[:, ~inside] *= (1 - wanted) / state.weights[:, ~inside].sum()
         backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(3))
-        selection.follow(state.problem(), 1)
+        selection.follow(backend, state.problem(), 1)
         assert (selection._part is first) == kept
-    assert mass(selection.part(state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
+    assert mass(selection.part(backend, state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
 
 
 def test_a_part_is_looked_for_now_and_then(make_problem):
     given, state = problem_of(make_problem, 0.0)
-    selection = HeaviestWeights(ReferenceBackend(given.binned), 0.8)
-    selection.follow(state.problem(), 0)
+    backend = ReferenceBackend(given.binned)
+    selection = HeaviestWeights(0.8)
+    selection.follow(backend, state.problem(), 0)
     assert selection._part is None
     _, heavy = problem_of(make_problem, 20.0)
     for t in range(1, trimming._TRY_EVERY):
-        selection.follow(heavy.problem(), t)
+        selection.follow(backend, heavy.problem(), t)
         assert selection.share == 1.0
-        assert selection.part(heavy.problem(), t)[0] is selection._backend
-    selection.follow(heavy.problem(), trimming._TRY_EVERY)
+        assert selection.part(backend, heavy.problem(), t)[0] is backend
+    selection.follow(backend, heavy.problem(), trimming._TRY_EVERY)
     assert selection._part is not None
     assert selection.share < trimming._LARGEST_SHARE
 
 
 def test_a_part_is_renewed_as_weight_gathers(make_problem):
     given, wide = problem_of(make_problem, 4.0, n=200)
-    selection = HeaviestWeights(ReferenceBackend(given.binned), 0.6)
-    selection.follow(wide.problem(), 0)
+    backend = ReferenceBackend(given.binned)
+    selection = HeaviestWeights(0.6)
+    selection.follow(backend, wide.problem(), 0)
     size = selection._part.size
     # Heavier where it was heavy: the part holds still more of the weight, but fewer would do.
     _, narrow = problem_of(make_problem, 40.0, n=200)
     for t in range(1, trimming._RENEW_EVERY):
-        selection.follow(narrow.problem(), t)
+        selection.follow(backend, narrow.problem(), t)
         assert selection._part.size == size
-    selection.follow(narrow.problem(), trimming._RENEW_EVERY)
+    selection.follow(backend, narrow.problem(), trimming._RENEW_EVERY)
     assert selection._part.size < size / 2
 
 
 @pytest.mark.parametrize("n_scores", [1, 3, 40])
 def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
     given, state = problem_of(make_problem, 0.0, n_scores=n_scores)
-    selection = HeaviestWeights(ReferenceBackend(given.binned), 0.5)
-    selection.follow(state.problem(), 0)
+    backend = ReferenceBackend(given.binned)
+    selection = HeaviestWeights(0.5)
+    selection.follow(backend, state.problem(), 0)
     assert selection.share == 1.0
-    assert selection.part(state.problem(), 0)[0] is selection._backend
+    assert selection.part(backend, state.problem(), 0)[0] is backend
 
 
 # Rows or entries
@@ -147,9 +150,9 @@ def test_entries_where_they_are_fewer(make_problem, mass_column):
     sizes = np.abs(all_signed(problem))
     found = []
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
-        selection = HeaviestWeights(backend, 0.9)
-        selection.follow(problem, 0)
-        _, part = selection.part(problem, 0)
+        selection = HeaviestWeights(0.9)
+        selection.follow(backend, problem, 0)
+        _, part = selection.part(backend, problem, 0)
         assert selection._part.size < 0.1 * sizes.size
         assert selection.share <= trimming._LARGEST_SHARE
         assert mass(part) >= 0.95 * mass(problem)
@@ -166,8 +169,9 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
         for one, weights in ((given, given.weights), (other, other.weights)):
             state = one.state()
             np.testing.assert_array_equal(state.weights, weights)
-            selection = HeaviestWeights(ReferenceBackend(one.binned), 0.8)
-            selection.follow(state.problem(), 0)
+            backend = ReferenceBackend(one.binned)
+            selection = HeaviestWeights(0.8)
+            selection.follow(backend, state.problem(), 0)
             chosen.append((selection._part.rows, selection.share, selection._part.size))
         assert sorted(order[chosen[1][0]]) == chosen[0][0].tolist()
         assert chosen[0][1:] == chosen[1][1:]
@@ -183,8 +187,8 @@ def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
     problem = state.problem()
     masses = np.abs(all_signed(problem)).sum(axis=1)
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
-        selection = SampledRows(backend, 0.5, seed=4)
-        part_kernels, part = selection.part(problem, 7)
+        selection = SampledRows(0.5, seed=4)
+        part_kernels, part = selection.part(backend, problem, 7)
         assert selection.share == 0.5
         sizes = np.abs(all_signed(part)).sum(axis=1)
         draws = sizes * 30 / SEARCH_SCALE
@@ -203,11 +207,11 @@ def test_heavy_rows_are_drawn_more_often(make_problem):
     given, state = problem_of(make_problem, 6.0, n_scores=1)
     problem = state.problem()
     shares = np.abs(all_signed(problem)).sum(axis=1) / mass(problem)
-    selection = SampledRows(ReferenceBackend(given.binned), 1.0, seed=0)
+    backend, selection = ReferenceBackend(given.binned), SampledRows(1.0, seed=0)
     sums = np.zeros(1)
     totals = 0
     for t in range(200):
-        _, part = selection.part(problem, t)
+        _, part = selection.part(backend, problem, t)
         sums += part.signed_totals
         totals += mass(part)
     # The expectation of a sample's sums is the sum over everything.
@@ -221,7 +225,7 @@ def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
 
     def drawn(seed, t):
         return all_signed(
-            SampledRows(ReferenceBackend(given.binned), 0.3, seed).part(problem, t)[1]
+            SampledRows(0.3, seed).part(ReferenceBackend(given.binned), problem, t)[1]
         ).tolist()
 
     assert drawn(1, 5) == drawn(1, 5)
@@ -236,8 +240,8 @@ def test_rows_without_weight_are_never_drawn(make_problem):
     backend = ReferenceBackend(given.binned)
     backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(1))
     problem = state.problem()
-    selection = SampledRows(backend, 1.0, seed=0)
+    selection = SampledRows(1.0, seed=0)
     for t in range(20):
-        part_kernels, part = selection.part(problem, t)
+        part_kernels, part = selection.part(backend, problem, t)
         assert (np.abs(all_signed(part)).sum(axis=1) > 0).all()
         assert part_kernels.table.n_rows <= 30

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from edgewise.data import BinnedTable
 class Rule(Protocol):
     """What a backend must know of a rule: see `model.rules`."""
 
-    grown: Any  # the `GrownTree` of a tree that has just been grown on these rows, or None
+    # The `GrownTree` of a tree that has just been grown on these rows, or None.
+    grown: ClassVar[Any]
 
     @property
     def key(self) -> tuple[object, ...] | None:
@@ -664,6 +665,8 @@ class Backend(RowWeights[StateT], ColumnSearch[ProblemT]):
     """
 
     pairs: PairSums
+    form: str = ""
+    """The same for work that needs the same compiled kernels; none needs none."""
 
     @abstractmethod
     def problem(self, state: StateT, constraints: tuple[str, ...] = ()) -> ProblemT:

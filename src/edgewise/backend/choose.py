@@ -1,40 +1,25 @@
-"""Where work runs: NumPy, Numba or a GPU; `common.compiled` has the rule for the first two."""
+"""Where work runs: NumPy, Numba or a GPU."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any
 
 from edgewise.backend.host import lanes_for, search_type
-from edgewise.backend.switching import KernelCompilation, SwitchingBackend, WarmupFit
-from edgewise.common.compiled import (
-    COMPILE_FROM,
-    LOAD_FROM,
-    backend_choice,
-    record_compiled,
-    use_compiled,
-)
+from edgewise.backend.warmup import WarmupFit, kernels_ready, never
+from edgewise.common.compiled import COMPILE_FROM, record_compiled
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
     from edgewise.data import BinnedTable
 
-# NumPy takes as long for a bin after the histogram as for this many entries of it.
-_VISITS_A_BIN = 40
-
-# NumPy's calls take this much longer than the entries they visit.
-_VISITS_A_SEARCH = 100_000
-
-# The same for a document, a pair of documents, and each grade of the query with most grades.
-_VISITS_A_DOCUMENT, _VISITS_A_PAIR, _VISITS_A_GRADE = 25, 15, 20_000
+# In units of one entry that NumPy adds to a histogram: a bin after the histogram; the calls of a
+# search; a document, a pair of documents, and a grade of the query with most grades.
+_VISITS_PER_BIN, _VISITS_PER_SEARCH = 40, 100_000
+_VISITS_PER_DOCUMENT, _VISITS_PER_PAIR, _VISITS_PER_GRADE = 25, 15, 20_000
 
 # NumPy's histogram takes some 50 bytes of memory for each value of the table.
 _COMPILE_FROM_VALUES = 4_000_000
-
-# Work in NumPy that is worth another process, which compiles meanwhile: about a second of it.
-_COMPILE_APART_FROM = 2 * LOAD_FROM
 
 _factories: "list[Callable[[BinnedTable, int], Backend]]" = []
 
@@ -57,6 +42,25 @@ def use_backend(factory: "Callable[[BinnedTable, int], Backend]") -> Iterator[No
         _factories.remove(factory)
 
 
+def training_visits(
+    table: "BinnedTable", n_scores: int, n_rounds: int, layout: Any, by_energy: bool
+) -> float:
+    """Return the work of a training, in entries that NumPy adds to a histogram."""
+    if table.n_rows == 0:
+        # A process may hold none of the rows.
+        return 0.0
+    n_bins = sum(b.n_codes for b in table.bins)
+    visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_PER_BIN * n_bins) * n_scores
+    visits += _VISITS_PER_SEARCH
+    if layout is not None:
+        n_documents, n_grades = len(layout.rows), len(layout.levels)
+        visits += _VISITS_PER_DOCUMENT * n_documents + _VISITS_PER_PAIR * layout.n_pairs
+        visits += _VISITS_PER_GRADE * n_grades
+        if by_energy:
+            visits += table.n_columns * n_documents * (_VISITS_PER_DOCUMENT + 10.0 * n_grades)
+    return visits * n_rounds
+
+
 def backend_for(
     table: "BinnedTable",
     n_scores: int,
@@ -73,7 +77,7 @@ def backend_for(
     `n_rounds` counts searches of all columns; a round may make several. `layout` is the layout of
     the graded lists in a ranking problem, whose cuts may be compared `by_energy`. `settings` are
     the objects that shape the training: work that is known to be compiled need not wait for it.
-    Other work starts in NumPy and changes over when another process has compiled its `warmup`.
+    Other work starts in NumPy and is handed over when another process has compiled its `warmup`.
     `device` says whether a GPU does the work; "auto" takes one for work that is worth compiling.
     """
     if _factories:
@@ -83,50 +87,42 @@ def backend_for(
             raise ValueError("device='cuda' is for rows in one place: several processes need 'cpu'")
         from edgewise.backend.shared import SharedBackend
 
-        # A warmup of one process would wait for the others.
+        # A warm-up fit of one process would wait for the others.
         alone = replace(table, shard=None)
         own = backend_for(alone, n_scores, n_rounds, n_jobs, layout, by_energy, settings)
         return SharedBackend(own, table.shard)
-    n_bins = sum(b.n_codes for b in table.bins)
-    visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_A_BIN * n_bins) * n_scores * n_rounds
-    visits += _VISITS_A_SEARCH * n_rounds
-    if layout is not None:
-        n_documents, n_grades = len(layout.rows), len(layout.levels)
-        work = _VISITS_A_DOCUMENT * n_documents + _VISITS_A_PAIR * layout.n_pairs
-        work += _VISITS_A_GRADE * n_grades
-        if by_energy:
-            work += table.n_columns * n_documents * (_VISITS_A_DOCUMENT + 10 * n_grades)
-        visits += work * float(n_rounds)
-    if device == "cuda" or (device == "auto" and visits >= COMPILE_FROM and has_gpu()):
-        from edgewise.backend.cuda.engine import CudaBackend
-
-        pairs = None
-        if layout is not None:
-            given = (table, n_scores, n_rounds, n_jobs, layout, by_energy, settings, warmup)
-            pairs = backend_for(*given)
-        return CudaBackend(table, pairs=pairs)
+    visits = training_visits(table, n_scores, n_rounds, layout, by_energy)
     form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
-    fits = table.n_rows * table.n_columns <= _COMPILE_FROM_VALUES
-    if table.n_rows == 0:
-        # A process may hold none of the rows.
-        visits = 0.0
+    if device != "cuda" and not (device == "auto" and visits >= COMPILE_FROM and has_gpu()):
+        return _cpu_backend(table, n_jobs, visits, form, warmup)
+    from edgewise.backend.cuda.engine import CudaBackend
+
+    if layout is None:
+        return CudaBackend(table)
+    # No warm-up fit, which would train on the GPU as well: kernels of pairs compile in seconds.
+    return CudaBackend(table, cpu=_cpu_backend(table, n_jobs, visits, form, None))
+
+
+def _cpu_backend(
+    table: "BinnedTable", n_jobs: int, visits: float, form: str, warmup: WarmupFit | None
+) -> "Backend":
+    """Return the backend in NumPy, compiled, or the first until the second is ready."""
+    from edgewise.backend.reference.engine import ReferenceBackend
 
     def compiled_backend() -> "Backend":
         from edgewise.backend.numba.engine import NumbaBackend
 
         backend = NumbaBackend(table, n_jobs)
-        _forms[backend] = form
+        backend.form = form
         return backend
 
+    fits = table.n_rows * table.n_columns <= _COMPILE_FROM_VALUES
     ready = kernels_ready(visits if fits else max(visits, COMPILE_FROM), form, warmup, not fits)
     if ready():
         return compiled_backend()
-    from edgewise.backend.reference.engine import ReferenceBackend
-
-    backend = ReferenceBackend(table)
     if ready is never:
-        return backend
-    return cast("Backend", SwitchingBackend(backend, ready, compiled_backend))
+        return ReferenceBackend(table)
+    return ReferenceBackend(table, lambda: compiled_backend() if ready() else None)
 
 
 def has_gpu() -> bool:
@@ -145,55 +141,10 @@ def need_gpu() -> None:
         raise RuntimeError(f"device='cuda' {why}; device='cpu' gives the same model")
 
 
-def kernels_ready(
-    visits: float, form: str, warmup: WarmupFit | None = None, waits: bool = False
-) -> Callable[[], bool]:
-    """Return a function that says, whenever it is asked, whether compiled loops do the rest.
-
-    The work visits this many entries, and earlier work of the same `form` counts as well. If it is
-    worth it, another process compiles the `warmup` meanwhile; work that has none, or `waits`,
-    compiles its loops itself.
-    """
-    visits += _done[form]
-    if use_compiled(visits, form=form, waits=waits or warmup is None):
-        return always
-    if form:
-        _done[form] = visits
-    if warmup is None or visits < _COMPILE_APART_FROM or backend_choice() != "auto":
-        return never
-    if form not in _compilations:
-        _compilations[form] = KernelCompilation(form, warmup)
-    compilation = _compilations[form]
-    return lambda: compilation.is_done() or (compilation.failed and visits >= COMPILE_FROM)
-
-
-def always() -> bool:
-    """Return True."""
-    return True
-
-
-def never() -> bool:
-    """Return False."""
-    return False
-
-
-# The entries that NumPy has visited in work of each form: many small models are worth compiled
-# kernels as well.
-_done: "defaultdict[str, float]" = defaultdict(float)
-
-# What other processes compile, by its form.
-_compilations: dict[str, KernelCompilation] = {}
-
-# The forms of the work that compiled backends do.
-_forms: "WeakKeyDictionary[Backend, str]" = WeakKeyDictionary()
-
-
 def record_kernels_compiled(backend: "Backend") -> None:
-    """Take note that a backend has trained a model: the next of its form need compile nothing."""
-    if isinstance(backend, SwitchingBackend):
-        backend = backend.now
-    if _forms.get(backend):
-        record_compiled(_forms[backend])
+    """Record that a backend has trained a model: the next of its form need not compile."""
+    if backend.form:
+        record_compiled(backend.form)
 
 
 def _form(table: "BinnedTable", n_scores: int, n_jobs: int, settings: Any) -> str:

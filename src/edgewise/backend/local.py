@@ -225,7 +225,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         if problem.mass_column:
             chunk, lane = divmod(problem.n_scores, problem.shape[2])
             sizes -= problem.signed[chunk, :, lane]
-        return sizes  # type: ignore[no-any-return]
+        return sizes
 
     def _heavy(self, problem: SignedProblem, least: int) -> Any:
         """Return which entries of S are at least `least`; the mass column has none."""
@@ -303,7 +303,7 @@ class HostBackend(LocalBackend[HostState]):
         if rule.grown is not None:
             by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)
             return by_score.take(rule.grown.leaves, axis=1)
-        if rule.key is not None and getattr(rule, "factors", ()):
+        if rule.key is not None and getattr(rule, "factors", None):
             signs: Signs = self._signs_of(rule)
             return signs[None]
         outputs: Signs | Reals = rule.outputs(self.table)

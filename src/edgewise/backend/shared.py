@@ -7,7 +7,7 @@ and everybody goes on alike. Rows never travel.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +20,24 @@ from edgewise.backend.base import (
     GrownTree,
     Growth,
     Histogram,
+    NodeSearch,
+    PairSums,
     Part,
     Problem,
     RealStep,
+    Rule,
     ScanQuery,
     Step,
     Tally,
     Targets,
+    Test,
 )
+from edgewise.backend.growth import grow_best_first
 from edgewise.backend.host import HostState, search_type
 from edgewise.backend.reference.scan import ArrayHistogram
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
-
-if TYPE_CHECKING:
-    from edgewise.model.rules import Rule, Test, TreeRule
 
 StepT = TypeVar("StepT", Step, RealStep)
 
@@ -47,13 +49,8 @@ class SharedProblem(Problem):
     own: Any = None
 
     def absolute(self) -> "SharedProblem":
-        return replace(
-            self,
-            signed_totals=self.signed_masses,
-            own=self.own.absolute(),
-            kept=None,
-            split_from=None,
-        )
+        own = self.own.absolute()
+        return replace(self, signed_totals=self.signed_masses, own=own, histograms=None)
 
 
 class SharedBackend(Backend[HostState, SharedProblem]):
@@ -66,7 +63,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         # The sums of S and |S| after the last step, and those of the rows' masses, by their names.
         self._totals: tuple[Exacts, Exacts] | None = None
         self._masses: dict[tuple[str, ...], SharedProblem] = {}
-        self._grows: bool | None = None  # whether all processes can grow whole trees
+        self.pairs = SharedPairs(own.pairs, partition)
 
     # The round's problem.
 
@@ -94,41 +91,32 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     ) -> SharedProblem:
         return self._share([self.own.potentials(rows, quanta, mass_column, masses)])[0]
 
-    def flip(self, problem: SharedProblem, tests: Sequence["Test"]) -> SharedProblem:
+    def flip(self, problem: SharedProblem, tests: Sequence[Test]) -> SharedProblem:
         return self._share([self.own.flip(problem.own, tests)])[0]
 
-    def split(self, problem: SharedProblem, test: "Test") -> tuple[SharedProblem, SharedProblem]:
+    def split(self, problem: SharedProblem, test: Test) -> tuple[SharedProblem, SharedProblem]:
         low, high = self._share(list(self.own.split(problem.own, test)))
-        whole = low.size + high.size == problem.size
-        small, large = (high, low) if high.size < low.size else (low, high)
-        pairs = [(problem, small, large)]
-        if problem.constraints is not None:
-            pairs.append((problem.constraints, small.constraints, large.constraints))  # type: ignore[arg-type]
-        for above, part, rest in pairs:
-            if above.kept is not None:
-                part.kept, rest.kept = {}, {}
-                rest.split_from = (above, part) if whole else None
         return low, high
 
     def within(self, problem: SharedProblem, rows: Rows) -> SharedProblem:
         return self._share([self.own.within(problem.own, rows)])[0]
 
-    def draw_rows(self, share: float, seed: int, t: int) -> Rows:
-        return draw_rows(self.table.n_rows, share, seed, t, self.partition.numbers)
+    def draw_rows(self, fraction: float, seed: int, t: int) -> Rows:
+        return draw_rows(self.table.n_rows, fraction, seed, t, self.partition.numbers)
 
     def _share(self, problems: Sequence[Problem]) -> list[SharedProblem]:
         """Return problems of the rows here as problems of all rows: one message for their sums."""
         counts = [
             np.concatenate([[part.size], part.signed_totals, part.signed_masses])
             for problem in problems
-            for part in _with_masses(problem)
+            for part in _with_constraints(problem)
         ]
-        sums = iter(self._summed(*counts))
-        return [self._shared(problem, sums) for problem in problems]
+        sums = iter(self._sum_together(*counts))
+        return [self._to_shared(problem, sums) for problem in problems]
 
-    def _shared(self, own: Problem, sums: Iterator[Exacts]) -> SharedProblem:
+    def _to_shared(self, own: Problem, sums: Iterator[Exacts]) -> SharedProblem:
         counted, k = next(sums), own.n_scores
-        masses = None if own.constraints is None else self._shared(own.constraints, sums)
+        masses = None if own.constraints is None else self._to_shared(own.constraints, sums)
         return SharedProblem(
             self.partition.n_rows,
             int(counted[0]),
@@ -139,7 +127,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
             own=own,
         )
 
-    def _summed(self, *parts: Exacts) -> list[Exacts]:
+    def _sum_together(self, *parts: Exacts) -> list[Exacts]:
         """Return arrays of integers, summed over all processes in one message."""
         flat = np.concatenate([np.ravel(part) for part in parts]).astype(np.int64)
         sums = np.split(self.partition.sum(flat), np.cumsum([part.size for part in parts])[:-1])
@@ -148,35 +136,35 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     # The search.
 
     def histogram(self, columns: Columns, problem: SharedProblem) -> Histogram:
-        key, kept = columns.tobytes(), problem.kept
-        if kept is None:
+        if problem.histograms is None:
             return self._histogram(columns, problem)
-        if key not in kept:
-            whole, part = (one.kept or {} for one in problem.split_from or (problem, problem))
-            if key in whole and key in part:
-                kept[key] = whole[key] - part[key]
-            else:
-                kept[key] = self._histogram(columns, problem)
-        return kept[key]
+        found: Histogram = problem.histograms.get(
+            columns, lambda: self._histogram(columns, problem)
+        )
+        return found
 
     def _histogram(self, columns: Columns, problem: SharedProblem) -> ArrayHistogram:
-        values = self.own.histogram(columns, problem.own).values
+        values = self.own.histogram(columns, problem.own).by_score
         # The type in which one process would sum all rows.
         narrow = search_type(self.partition.n_rows * problem.n_scores)
-        sums = self.partition.sum(np.ascontiguousarray(values.T, dtype=narrow))
+        sums = self.partition.sum(np.ascontiguousarray(values, dtype=narrow))
         return ArrayHistogram(columns, sums.astype(np.int64), problem.signed_totals, problem.mass)
 
-    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
-        return self.own.scan(histogram, question)
+    def scan(self, histogram: Histogram, query: ScanQuery) -> Candidates:
+        return self.own.scan(histogram, query)
 
-    def grow(self, problem: SharedProblem, growth: Growth) -> GrownTree | None:
-        if self._grows is None:
-            self._grows = self.partition.all(hasattr(self.own, "grow_shared"))
-        if not self._grows:
-            return None
+    def grow(self, problem: SharedProblem, growth: Growth, search: NodeSearch) -> GrownTree | None:
         own: Any = self.own
-        grown: GrownTree | None = own.grow_shared(problem.own, growth, self.partition)
-        return grown
+        can_grow = hasattr(own, "can_grow") and own.can_grow(problem.own, growth, self.partition)
+        if len(growth.columns) and self.partition.all(can_grow):
+            grown: GrownTree | None = own.grow(problem.own, growth, search, self.partition)
+            return grown
+        return grow_best_first(self, problem, growth, search)
+
+    def assign_leaves(
+        self, nodes: Columns, tests: Sequence[Test], leaves: list[SharedProblem]
+    ) -> Any:
+        return self.own.assign_leaves(nodes, tests, [leaf.own for leaf in leaves])
 
     def with_columns(self, table: BinnedTable) -> "SharedBackend":
         return SharedBackend(self.own.with_columns(table), self.partition)
@@ -189,8 +177,8 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     def sum_heavy(self, problem: SharedProblem, least: int) -> int:
         return int(self.partition.sum(self.own.sum_heavy(problem.own, least)))
 
-    def part(self, rows: Rows) -> Part[SharedProblem]:
-        return SharedPart(self, self.own.part(rows))
+    def select(self, rows: Rows) -> Part[SharedProblem]:
+        return SharedPart(self, self.own.select(rows))
 
     def select_heavy(self, problem: SharedProblem, least: int) -> Part[SharedProblem] | None:
         own = self.own.select_heavy(problem.own, least)
@@ -198,31 +186,31 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     # The step.
 
-    def edges(self, state: HostState, rule: "Rule") -> Edges:
+    def edges(self, state: HostState, rule: Rule) -> Edges:
         own = self.own.edges(state, rule)
-        edges, masses, total = self._summed(own.edges, own.masses, np.array([own.total]))
+        edges, masses, total = self._sum_together(own.edges, own.masses, np.array([own.total]))
         return Edges(edges, masses, int(total[0]))
 
-    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:
+    def energy(self, state: HostState, rule: Rule, coefficients: Reals) -> int:
         return int(self.partition.sum(self.own.energy(state, rule, coefficients)))
 
-    def advance(self, state: HostState, rule: "Rule | None", step: Step) -> Tally:
-        own, whole = self.own.advance(state, rule, self._agreed(step)), state.whole
+    def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
+        own, whole = self.own.advance(state, rule, self._agree_on(step)), state.whole
         counts = np.array([own.pseudo, own.wrong_rows])
-        counts, wrong, totals, masses = self._summed(
+        counts, wrong, totals, masses = self._sum_together(
             counts, own.wrong_entries, whole.signed_totals, whole.signed_masses
         )
         self._totals = (totals, masses)
         pseudo = -1 if own.pseudo < 0 else int(counts[0])
         return Tally(pseudo, int(counts[1]), wrong)
 
-    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
-        agreed = self._agreed(step._replace(loss=0.0))._replace(loss=step.loss)  # type: ignore[arg-type]
+    def reweigh(self, state: HostState, rule: Rule, step: RealStep) -> tuple[int, int]:
+        agreed = self._agree_on(step._replace(loss=0.0))._replace(loss=step.loss)  # type: ignore[arg-type]
         total, pseudo = self.own.reweigh(state, rule, agreed)
         sums = self.partition.sum(np.array([total, pseudo]))
         return int(sums[0]), -1 if pseudo < 0 else int(sums[1])
 
-    def _agreed(self, step: StepT) -> StepT:
+    def _agree_on(self, step: StepT) -> StepT:
         """Return the step of the first process: libraries may differ in the last digit of exp."""
         numbers = np.concatenate([np.atleast_1d(value) for value in step])
         bits = (
@@ -249,36 +237,11 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     def scores(self, state: HostState) -> Reals:
         return self.own.scores(state)
 
-    def outputs(self, rule: "Rule") -> Signs | Reals:
+    def outputs(self, rule: Rule) -> Signs | Reals:
         return self.own.outputs(rule)
 
-    def outputs_on(self, table: BinnedTable, rule: "Rule") -> Signs | Reals:
+    def outputs_on(self, table: BinnedTable, rule: Rule) -> Signs | Reals:
         return self.own.outputs_on(table, rule)
-
-    def learned(self, tree: "TreeRule", leaves: Sequence[SharedProblem] | GrownTree) -> None:
-        if not isinstance(leaves, GrownTree):
-            leaves = [leaf.own for leaf in leaves]
-        self.own.learned(tree, leaves)
-
-    # Ranking: the documents of a query are all at one process.
-
-    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        return self.own.weigh_pairs(lists, scores)
-
-    def weigh_top(self, lists: Any, scores: Reals) -> Any:
-        return self.own.weigh_top(lists, scores)
-
-    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        return self.own.pair_moments(lists, scores, outputs)
-
-    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        return self.own.misordered_pairs(lists, scores, moved)
-
-    def crossing_pairs(
-        self, lists: Any, weights: Any, codes: Exacts, n_values: int
-    ) -> tuple[Exacts, Exacts]:
-        right, wrong = self._summed(*self.own.crossing_pairs(lists, weights, codes, n_values))
-        return right, wrong
 
     # Work.
 
@@ -288,6 +251,32 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def close(self) -> None:
         self.own.close()
+
+
+class SharedPairs(PairSums):
+    """Sums over pairs of documents, where those of a query are all at one process."""
+
+    def __init__(self, own: PairSums, partition: Partition) -> None:
+        self._own, self._partition = own, partition
+
+    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
+        return self._own.weigh_pairs(lists, scores)
+
+    def weigh_top(self, lists: Any, scores: Reals) -> Any:
+        return self._own.weigh_top(lists, scores)
+
+    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
+        return self._own.pair_moments(lists, scores, outputs)
+
+    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
+        return self._own.misordered_pairs(lists, scores, moved)
+
+    def crossing_pairs(
+        self, lists: Any, weights: Any, codes: Exacts, n_values: int
+    ) -> tuple[Exacts, Exacts]:
+        changes = self._own.crossing_pairs(lists, weights, codes, n_values)
+        right, wrong = self._partition.sum(np.stack(changes))
+        return right, wrong
 
 
 class SharedPart(Part[SharedProblem]):
@@ -304,5 +293,5 @@ class SharedPart(Part[SharedProblem]):
         return gathered
 
 
-def _with_masses(problem: Problem) -> list[Problem]:
+def _with_constraints(problem: Problem) -> list[Problem]:
     return [problem] if problem.constraints is None else [problem, problem.constraints]

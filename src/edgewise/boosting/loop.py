@@ -15,7 +15,7 @@ from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
 from edgewise.learners import Found, Learner
-from edgewise.model import Rule, Terms, TreeRule
+from edgewise.model import LazyTree, Rule, Terms
 from edgewise.objective import REFRESH_EVERY, Objective, Taken, Vote
 
 logger = logging.getLogger("edgewise")
@@ -30,9 +30,9 @@ class TermList:
 
     def append(self, rule: Rule, vote: Vote) -> None:
         """Add a round's term."""
-        if isinstance(rule, TreeRule):
+        if isinstance(rule, LazyTree):
             # Built now: until then a tree keeps the data that it was built from.
-            _ = rule.nodes
+            rule = rule.release()
         self._new.append((rule, vote))
 
     def __len__(self) -> int:
@@ -145,9 +145,9 @@ def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
                 logger.warning("no rule has an edge on the training rows: all rows score the same")
             return
         rule, vote, progress = step.taken()
-        terms.append(rule, vote)
         for other in task.others:
             other.follow(rule, vote.coefficients)
+        terms.append(rule, vote)
         metrics = _validation_metrics(task)
         # The measures of validation rows replace those of training rows.
         metrics |= {**progress._asdict(), **_search_cost(task, step.fell_back), **measure()}
@@ -188,6 +188,7 @@ def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
     """
     monitor = task.monitor
     while t < n_rounds:
+        _hand_over(task)
         before, watched = t, None if monitor is None else (monitor.binned, monitor.scores)
         for leapt in task.objective.leap(task.learner, t, n_rounds - t, watched):
             if monitor is not None:
@@ -197,6 +198,15 @@ def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
         if t == before:
             yield _step(task, t)
             t += 1
+
+
+def _hand_over(task: Task) -> None:
+    """Continue with a faster backend if one is ready: both keep the same state."""
+    backend = task.objective.backend.upgraded()
+    if backend is not task.objective.backend:
+        task.objective.hand_over(backend)
+        for monitor in task.watched.values():
+            monitor.backend = backend
 
 
 def _step(task: Task, t: int) -> _Step | str:

@@ -5,7 +5,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
@@ -396,14 +396,17 @@ class Prepared(NamedTuple, Generic[S, F]):
         )
         for monitor in watched.values():
             monitor.backend = backend
-        with closing(backend):
+        with ExitStack() as stack:
+            stack.callback(backend.close)
             objective = problem.objective(backend, plan)
+            # Rounds may be handed over to another.
+            stack.callback(lambda: objective.backend.close())
             learner = _ready(plan.learner, binned, search, start)
             fallback = None
             if not (isinstance(search, Exhaustive) and problem.looks_at_all_rows):
                 fallback = cache(partial(plan.learner.ready, binned, Exhaustive(), start.seed))
             yield Task(binned, objective, learner, fallback, watched)
-            record_kernels_compiled(backend)
+            record_kernels_compiled(objective.backend)
 
     def of(self, fold: Fold) -> "Prepared[S, F]":
         """Return the same for the rows outside a fold, in the same bins."""

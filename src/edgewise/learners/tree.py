@@ -1,20 +1,35 @@
 """Trees of base functions (Kégl 2014a; Kégl and Busa-Fekete 2009a, 2009b)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import log
-from edgewise.backend.base import MISSING_AUTO, BoostedRound, GrownTree, Growth, Problem
+from edgewise.backend.base import (
+    MISSING_AUTO,
+    GrownTree,
+    Growth,
+    NodeSplit,
+    Problem,
+    RoundResult,
+)
+from edgewise.backend.growth import regrow, rest_sums
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable, Categories
-from edgewise.learners.base import ColumnLearner, Comparison, Found, Round, Wrapper
+from edgewise.learners.base import (
+    ColumnLearner,
+    Comparison,
+    Energies,
+    Found,
+    Learner,
+    Round,
+    Wrapper,
+)
 from edgewise.learners.best import Best
 from edgewise.learners.indicator import Indicator
 from edgewise.learners.selector import subset_rule
@@ -127,26 +142,82 @@ class Tree(Wrapper):
         plain = round._replace(compare=compare)
         for part in self.column_learners():
             part.search_.begin_tree()
-        grower = _Grower(plain, self)
-        found = grower.grow(None)
+        found = self._grow(plain, round.compare.energies)
         for _ in range(_RESCUES):
-            if found is not None:
+            first = None if found is not None else self.base_.draw(round.table, round.rng())
+            if first is None:
                 break
-            grower = _Grower(plain, self)
-            found = grower.grow(self.base_.draw(round.table, round.rng()))
+            found = self._grow(plain, round.compare.energies, first)
         for part in self.column_learners():
             part.search_.end_tree(plain.compare.by_gain)
-        energies = round.compare.energies
-        if found is None or energies is None:
-            return found
-        if round.real_votes:
-            return found._replace(loss=grower.energy())
-        assert found.score_edges is not None
-        masses = round.problem.signed_masses
-        return found._replace(loss=float(energies(found.score_edges[None], masses)[0]))
+        return found
 
-    def growth(self, least: tuple[int, ...], damping: float) -> tuple[Growth | None, list[Columns]]:
-        """Return how a backend may grow a whole tree, or None, and the columns of each part."""
+    def _grow(
+        self, round: Round, energies: Energies | None, first: Test | None = None
+    ) -> Found | None:
+        """Return a tree, or None without an edge; `first` fixes the test of its root."""
+        growth, pulled = self._growth(round) if first is None else (self._by_nodes(), [])
+        search = _NodeSearch(round, self.base_, first)
+        grown = round.backend.grow(round.problem, growth, search)
+        if grown is None:
+            return None
+        if grown.growth is not None:
+            self._count(grown, pulled, round)
+        totals, masses = (rest_sums(grown.nodes, sums) for sums in (grown.totals, grown.masses))
+        outputs = self._outputs(grown, round)
+        if not round.real_votes:
+            outputs = outputs.astype(np.int8)
+        rule = LazyTree(partial(_make_nodes, round.table, self.parts_, grown), outputs, grown)
+        score_edges = (totals * np.sign(outputs).astype(np.int64)).sum(axis=0)
+        edge = int(score_edges.sum())
+        if first is not None and edge <= 0:
+            return None
+        loss = -float(edge)
+        if energies is not None and round.real_votes:
+            plus, minus = (masses + totals) / 2, (masses - totals) / 2
+            loss = float((plus * np.exp(-outputs) + minus * np.exp(outputs)).sum())
+        elif energies is not None:
+            loss = float(energies(score_edges[None], round.problem.signed_masses)[0])
+        return Found(rule, edge, loss, score_edges)
+
+    def _outputs(self, grown: GrownTree, round: Round) -> Reals:
+        """Return the outputs where rows end: at leaves, and at nodes that abstain."""
+        n_leaves = len(grown.nodes) + 1
+        if self.leaf_votes == "free":
+            outputs = leaf_votes(grown.totals, grown.masses, round)
+            # The rows that the root abstains on had no votes.
+            outputs[n_leaves] = 0.0
+            return outputs
+        outputs = np.zeros(grown.totals.shape)
+        for node, split in enumerate(grown.splits):
+            assert split.details is not None
+            votes = leaf_votes(split.details, grown.masses[n_leaves + node], round)
+            for child, sign in zip(grown.nodes[node, 3:].tolist(), (-1.0, 1.0), strict=True):
+                outputs[-1 - child if child < 0 else n_leaves + child] = sign * votes
+        return outputs
+
+    def _by_nodes(self) -> Growth:
+        """Return how the tree of a round grows node by node."""
+        learners = self.base_.column_learners()
+        same = all(part.searches_all or part.search_.per_round for part in learners)
+        return Growth(self.leaves_, same)
+
+    def _growth(self, round: Round) -> tuple[Growth, list[Columns]]:
+        """Return how the tree of a round grows, and the columns of each part, where all are known.
+
+        A backend may then grow it in one call.
+        """
+        growth = self._by_nodes()
+        constrained = round.pairs is not None and round.pairs.constrains
+        if not growth.same_columns or not round.compare.splits or constrained:
+            return growth, []
+        whole, pulled = self._growth_of_parts(round.least, round.damping)
+        return whole or growth, pulled
+
+    def _growth_of_parts(
+        self, least: tuple[int, ...], damping: float
+    ) -> tuple[Growth | None, list[Columns]]:
+        """Return how a backend may grow a tree in one call, or None, and each part's columns."""
         parts = self.parts_
         if self.leaf_votes != "free":
             return None, []
@@ -156,9 +227,10 @@ class Tree(Wrapper):
             return None, pulled
         stump, subsets = _stump(parts), _subsets(parts)
         growth = Growth(
+            self.leaves_,
+            True,
             columns,
             0 if stump is None else len(pulled[0]),
-            self.leaves_,
             self.criterion,
             MISSING_AUTO if stump is None else MISSING_SIDES[stump.missing],
             least,
@@ -167,6 +239,15 @@ class Tree(Wrapper):
         )
         return growth, pulled
 
+    def _count(self, grown: GrownTree, pulled: list[Columns], round: Round) -> None:
+        """Note the searches of a tree that the backend grew in one call."""
+        ends = np.cumsum([len(own) for own in pulled]).tolist()
+        for part, own, end in zip(self.parts_, pulled, ends, strict=True):
+            part.count(len(own), grown.n_searches)
+            if part.search_.learns:
+                improvements = grown.improvements[end - len(own) : end]
+                part.search_.learn(own, improvements, grown.mass, round.compare.by_gain)
+
     def whole_growth(self, t: int, least: tuple[int, ...]) -> tuple[Growth | None, float]:
         """Return how a backend may grow trees from round `t` on, and for how many rounds.
 
@@ -174,7 +255,9 @@ class Tree(Wrapper):
         """
         parts = list(self.column_learners())
         complete = all(part.searches_all and not part.search_.learns for part in parts)
-        growth = self.growth(least, 0.0)[0] if complete and self._splits(least) else None
+        growth = None
+        if complete and self._splits(least):
+            growth = self._growth_of_parts(least, 0.0)[0]
         if growth is not None:
             growth = growth._replace(max_leaf_nodes=self._leaves(t))
         return growth, self.small_rounds - t if t < self.small_rounds else math.inf
@@ -183,265 +266,100 @@ class Tree(Wrapper):
         """Return whether every node must split its rows; else a constant may be its best rule."""
         return self.criterion == "gain" or (bool(least) and self.leaf_votes == "free")
 
-    def taken(self, grown: BoostedRound, growth: Growth, table: BinnedTable) -> TreeRule:
+    def taken(self, result: RoundResult, growth: Growth, table: BinnedTable) -> TreeRule:
         """Return a tree that was trained with others in one call."""
         for part in self.parts_:
-            part.count(len(part.columns_), grown.n_searches)
-        given = (table, self.parts_, growth.columns, grown.nodes, grown.sides)
-        return LazyTree(partial(_grown_nodes, *given), grown.votes)
+            part.count(len(part.columns_), result.n_searches)
+        assert result.tree is not None
+        grown = result.tree._replace(growth=growth)
+        return LazyTree(partial(_make_nodes, table, self.parts_, grown), result.votes)
 
     def settled(self, found: Found, round: Round) -> Found:
         """Return a tree grown on a part of the weights, with its leaves' votes on all."""
         rule = found.rule
         assert isinstance(rule, TreeRule)
-        leaves, totals = rule.leaves.copy(), np.zeros(rule.leaves.shape, dtype=np.int64)
-        parts = {0: round.problem}
-        for number, node in enumerate(rule.nodes):
-            whole = parts.pop(number)
-            low, high = parts[node.low], parts[node.high] = round.backend.split(whole, node.test)
-            totals[-1 - node.rest] = whole.signed_totals - low.signed_totals - high.signed_totals
-        for number, part in parts.items():
-            totals[-1 - number] = part.signed_totals
-            if self.leaf_votes == "free":
-                votes = sized(part.signed_totals, part.signed_masses, round)
-                leaves[-1 - number] = votes
+        nodes = np.array([(0, 0, 0, node.low, node.high) for node in rule.nodes], dtype=np.intp)
+        grown = regrow(round.backend, round.problem, nodes, [node.test for node in rule.nodes])
+        leaves, n_leaves = rule.leaves.copy(), len(nodes) + 1
+        if self.leaf_votes == "free":
+            leaves[:n_leaves] = leaf_votes(grown.totals[:n_leaves], grown.masses[:n_leaves], round)
+        totals = rest_sums(nodes, grown.totals)
         edge = int((totals * np.sign(leaves).astype(np.int64)).sum())
-        rule = TreeRule(rule.nodes, leaves)
-        round.backend.learned(rule, [parts[-1 - leaf] for leaf in range(len(parts))])
-        return found._replace(rule=rule, edge=edge)
+        return found._replace(rule=LazyTree(lambda: rule.nodes, leaves, grown), edge=edge)
 
     @property
     def cost(self) -> int:
         return (2 + self.max_leaf_nodes // 3) * self._base().cost
 
 
-@dataclass(eq=False)
-class _Leaf:
-    """A leaf of a growing tree."""
+class _NodeSearch:
+    """A learner's search for the test of each node; `first` is the test of the root, if any."""
 
-    problem: Problem
-    outputs: Reals | None  # its votes; None until they follow from its own rows
-    place: tuple[int, str] | None  # its parent and side; None for the root
-    found: Found | None = None  # the best split of its rows, once it is searched
-    searched: bool = False
-    is_rest: bool = False  # whether it is the larger part of a split without abstentions
-    improvement: int = 0  # the advantage of the split over the constant
+    def __init__(self, round: Round, base: Learner, first: Test | None) -> None:
+        self.round, self.base, self.first = round, base, first
 
+    def split_root(self, problem: Problem) -> NodeSplit | None:
+        if self.first is None:
+            return self._split(problem, 0, 0)
+        no_edges = np.zeros(problem.n_scores, dtype=np.int64)
+        return NodeSplit(self.first, 0, no_edges) if self._holds(problem, self.first) else None
 
-class _Grower:
-    """A tree under construction."""
+    def split_leaf(self, problem: Problem) -> NodeSplit | None:
+        by_gain, edge = self.round.compare.by_gain, problem.edge
+        return self._split(problem, edge, problem.gain(self.round.damping) if by_gain else edge)
 
-    def __init__(self, round: Round, settings: Tree) -> None:
-        self.round = round
-        self.settings = settings
-        self.tests: list[Test] = []
-        self.children: list[dict[str, int]] = []
-        self.leaves: list[_Leaf] = []
-        # The leaves that became nodes: a node's abstentions get the votes it had as a leaf.
-        self.rests: list[_Leaf] = []
-        # Histograms can be subtracted only if the whole and its part search the same columns.
-        self.keeps = all(
-            part.searches_all or part.search_.per_round for part in settings.base_.column_learners()
-        )
-        # Where rows end, once the tree is finished: outputs and sums of S and |S|, leaves first.
-        self.ends: tuple[Reals, Exacts, Exacts]
-
-    def grow(self, first: Test | None) -> Found | None:
-        """Split leaf after leaf, the one that gains most first; `first` fixes the root's test."""
-        grown = self._grow_at_once() if first is None else None
-        if grown is not None:
-            return self._taken(grown) if len(grown.nodes) else None
-        n_scores = self.round.problem.n_scores
-        problem = self.round.problem.keeping() if self.keeps else self.round.problem
-        root = _Leaf(problem, np.zeros(n_scores), None)
-        if first is None:
-            root.found = self._heavy(root, self.settings.base_.find(self.round.on(problem)))
-        elif self._holds(root, first):
-            root.found = Found(first, 0, 0.0, np.zeros(n_scores, dtype=np.int64))
-        if root.found is None:
-            return None
-        self._split(root)
-        while len(self.leaves) < self.settings.leaves_:
-            self._look_for_splits()
-            best = max(self.leaves, key=lambda leaf: leaf.improvement)
-            if best.improvement <= 0:
-                break
-            self.leaves.remove(best)
-            self._split(best)
-        found = self._finished()
-        return None if first is not None and found.edge <= 0 else found
-
-    def _look_for_splits(self) -> None:
-        new = [leaf for leaf in self.leaves if not leaf.searched]
-        # The histograms of the larger part follow by subtraction from those of the smaller.
-        for leaf in sorted(new, key=lambda leaf: leaf.is_rest):
-            leaf.searched = True
-            if leaf.problem.size > 1:
-                edge = leaf.problem.edge
-                found = self.settings.base_.find(self.round.on(leaf.problem, baseline=edge))
-                leaf.found = self._heavy(leaf, found)
-                if leaf.found is not None:
-                    by_gain, damping = self.round.compare.by_gain, self.round.damping
-                    alone = leaf.problem.gain(damping) if by_gain else edge
-                    leaf.improvement = leaf.found.edge - alone
-
-    def _heavy(self, leaf: "_Leaf", found: Found | None) -> Found | None:
-        """Return a split if both its sides hold the least amounts, or None.
-
-        Scans ensure it for one column; the sides of a product are known only now.
-        """
+    def _split(self, problem: Problem, baseline: int, alone: int) -> NodeSplit | None:
+        """Return the best split; `alone` is the edge or gain without one."""
+        found = self.base.find(self.round.on(problem, baseline=baseline))
         if found is None:
             return None
         assert isinstance(found.rule, Test)
-        if len(found.rule.factors) < 2:
-            return found
-        return found if self._holds(leaf, found.rule) else None
+        # Scans ensure it for one column; the sides of a product are known only now.
+        if len(found.rule.factors) > 1 and not self._holds(problem, found.rule):
+            return None
+        return NodeSplit(found.rule, found.edge - alone, found.score_edges)
 
-    def _holds(self, leaf: "_Leaf", test: Test) -> bool:
-        """Return whether both sides of a split hold the least amounts."""
-        if not self.round.least or leaf.problem.constraints is None:
+    def _holds(self, problem: Problem, test: Test) -> bool:
+        """Return whether both sides of a split satisfy the constraints."""
+        if not self.round.least or problem.constraints is None:
             return True
-        sides = self.round.backend.split(leaf.problem.constraints, test)
+        sides = self.round.backend.split(problem.constraints, test)
         return all((side.signed_totals >= self.round.least).all() for side in sides)
 
-    def _split(self, leaf: _Leaf) -> None:
-        found, node = leaf.found, len(self.tests)
-        assert found is not None
-        assert isinstance(found.rule, Test)
-        self.tests.append(found.rule)
-        self.children.append({})
-        if leaf.place is not None:
-            above, side = leaf.place
-            self.children[above][side] = node
-        low, high = self.round.backend.split(leaf.problem, found.rule)
-        self.rests.append(leaf)
-        votes = None
-        if self.settings.leaf_votes == "inherit":
-            assert found.score_edges is not None
-            votes = sized(found.score_edges, leaf.problem.signed_masses, self.round)
-        whole, larger = low.size + high.size == leaf.problem.size, high.size < low.size
-        against = None if votes is None else -votes
-        self.leaves.append(_Leaf(low, against, (node, "low"), is_rest=whole and larger))
-        self.leaves.append(_Leaf(high, votes, (node, "high"), is_rest=whole and not larger))
 
-    def _settle_outputs(self) -> None:
-        """Set the remaining votes, of leaves and of nodes, to the best for their own rows."""
-        free = [leaf for leaf in [*self.leaves, *self.rests] if leaf.outputs is None]
-        if free:
-            totals = np.stack([leaf.problem.signed_totals for leaf in free])
-            masses = np.stack([leaf.problem.signed_masses for leaf in free])
-            votes = sized(totals, masses, self.round)
-            for leaf, outputs in zip(free, votes, strict=True):
-                leaf.outputs = outputs
-
-    def _finished(self) -> Found:
-        for number, leaf in enumerate(self.leaves):
-            assert leaf.place is not None
-            node, side = leaf.place
-            self.children[node][side] = -1 - number
-        self._settle_outputs()
-        nodes = []
-        for node, (test, ends) in enumerate(zip(self.tests, self.children, strict=True)):
-            nodes.append(Node(test, ends["low"], ends["high"], -1 - len(self.leaves) - node))
-        self.ends = self._ends()
-        return self._found(lambda: tuple(nodes), [leaf.problem for leaf in self.leaves])
-
-    def _found(
-        self, nodes: Callable[[], tuple[Node, ...]], leaves: list[Problem] | GrownTree
-    ) -> Found:
-        table, totals, _ = self.ends
-        rule = LazyTree(nodes, table if self.round.real_votes else table.astype(np.int8))
-        self.round.backend.learned(rule, leaves)
-        score_edges = (totals * np.sign(table).astype(np.int64)).sum(axis=0)
-        edge = int(score_edges.sum())
-        return Found(rule, edge, -float(edge), score_edges)
-
-    def _grow_at_once(self) -> GrownTree | None:
-        """Return the tree that the backend grows in one call, or None if it does not."""
-        round, parts = self.round, self.settings.parts_
-        if not self.keeps or not round.compare.splits:
-            return None
-        if round.pairs is not None and round.pairs.constrains:
-            return None
-        growth, pulled = self.settings.growth(round.least, round.damping)
-        if growth is None:
-            return None
-        self.columns = growth.columns
-        grown = round.backend.grow(round.problem, growth)
-        if grown is None:
-            return None
-        ends = np.cumsum([len(own) for own in pulled]).tolist()
-        for part, own, end in zip(parts, pulled, ends, strict=True):
-            part.count(len(own), grown.n_searches)
-            if part.search_.learns:
-                improvements, by_gain = (
-                    grown.improvements[end - len(own) : end],
-                    round.compare.by_gain,
-                )
-                part.search_.learn(own, improvements, grown.mass, by_gain)
-        return grown
-
-    def _taken(self, grown: GrownTree) -> Found:
-        """Return a tree that was grown in one call; it abstains on none of the rows."""
-        n_leaves = len(grown.nodes) + 1
-        # Copies: the next tree will have the memory.
-        given = (self.round.table, self.settings.parts_, self.columns)
-        nodes = partial(_grown_nodes, *given, grown.nodes.copy(), grown.sides.copy())
-        outputs = sized(grown.totals, grown.masses, self.round)
-        outputs[n_leaves] = 0.0
-        totals, masses = grown.totals.copy(), grown.masses.copy()
-        totals[n_leaves:], masses[n_leaves:] = 0, 0
-        self.ends = outputs, totals, masses
-        return self._found(nodes, grown)
-
-    def energy(self) -> float:
-        """Return the energy of the finished tree with real votes."""
-        outputs, totals, masses = self.ends
-        plus, minus = (masses + totals) / 2, (masses - totals) / 2
-        return float((plus * np.exp(-outputs) + minus * np.exp(outputs)).sum())
-
-    def _ends(self) -> tuple[Reals, Exacts, Exacts]:
-        """Return the outputs and the sums of S and of |S| where rows end, leaves first."""
-        known = [leaf.outputs for leaf in [*self.leaves, *self.rests]]
-        outputs = np.stack([one for one in known if one is not None])
-        sums = []
-        for name in ("signed_totals", "signed_masses"):
-            inside = np.stack([getattr(leaf.problem, name) for leaf in self.leaves])
-            # The rows that a node abstains on are its own without its children's.
-            nodes = np.stack([getattr(leaf.problem, name) for leaf in self.rests])
-            rest = nodes.copy()
-            for leaf, own in zip([*self.leaves, *self.rests], [*inside, *nodes], strict=True):
-                if leaf.place is not None:
-                    rest[leaf.place[0]] -= own
-            sums.append(np.concatenate([inside, rest]))
-        return outputs, sums[0], sums[1]
+def _make_nodes(
+    table: BinnedTable, parts: Sequence[ColumnLearner], grown: GrownTree
+) -> tuple[Node, ...]:
+    """Return the nodes of a grown tree."""
+    made: list[Node] = []
+    for number, (q, first, missing, low, high) in enumerate(grown.nodes.tolist()):
+        if grown.growth is None:
+            test: Test = grown.splits[number].test
+        else:
+            column = int(grown.growth.columns[q])
+            test = _make_test(table, parts, column, first, missing, grown.sides[number])
+        made.append(Node(test, low, high, -2 - len(grown.nodes) - number))
+    return tuple(made)
 
 
-def _grown_nodes(
+def _make_test(
     table: BinnedTable,
     parts: Sequence[ColumnLearner],
-    columns: Columns,
-    nodes: NDArray[np.intp],
+    column: int,
+    first: int,
+    missing: int,
     sides: Signs,
-) -> tuple[Node, ...]:
-    """Return the nodes of a tree that was grown in one call."""
-    stump, subsets = _stump(parts), _subsets(parts)
-    made: list[Node] = []
-    for q, first, missing, low, high in nodes.tolist():
-        column, own = int(columns[q]), sides[len(made)]
-        bins = table.bins[column]
-        if not isinstance(bins, Categories):
-            assert stump is not None
-            test: Test = stump.cut(table, column, first, missing)
-        else:
-            assert subsets is not None
-            if subsets.rare > 1:
-                test = subset_rule(table, column, own[subsets.groups_[column]])
-            else:
-                # The side of missing values follows those of the categories.
-                test = Subset(column, own[: bins.missing_code + 1].copy())
-        made.append(Node(test, low, high, -2 - len(nodes) - len(made)))
-    return tuple(made)
+) -> Test:
+    """Return the test of a node that a backend chose: see `GrownTree`."""
+    stump, subsets, bins = _stump(parts), _subsets(parts), table.bins[column]
+    if not isinstance(bins, Categories):
+        assert stump is not None
+        return stump.cut(table, column, first, missing)
+    assert subsets is not None
+    if subsets.rare > 1:
+        return subset_rule(table, column, sides[subsets.groups_[column]])
+    # The side of missing values follows those of the categories.
+    return Subset(column, sides[: bins.missing_code + 1].copy())
 
 
 def _stump(parts: Sequence[ColumnLearner]) -> Stump | None:
@@ -452,8 +370,8 @@ def _subsets(parts: Sequence[ColumnLearner]) -> Indicator | None:
     return parts[-1] if isinstance(parts[-1], Indicator) else None
 
 
-def sized(edges: Exacts, masses: Exacts, round: Round) -> Reals:
-    """Return votes: signs of the edges, or half the logarithm of the odds.
+def leaf_votes(edges: Exacts, masses: Exacts, round: Round) -> Reals:
+    """Return the votes of leaves: signs of the edges, or half the logarithm of the odds.
 
     Damped votes, estimates anyway, are rounded to half precision: a file holds them in two bytes.
     """

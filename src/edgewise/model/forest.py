@@ -184,7 +184,7 @@ class Forest:
         ):
             return lambda: False
         # A process that only predicts a few rows need not read this.
-        from edgewise.backend.choose import kernels_ready
+        from edgewise.backend.warmup import kernels_ready
 
         return kernels_ready(visits, self._form, lambda: (Forest.compile, replace(self)))
 

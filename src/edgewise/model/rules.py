@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ Source = RawRows | BinnedTable
 
 class Rule(ABC):
     """A base function phi."""
+
+    grown: ClassVar[Any] = None
+    """How a tree was grown, for the backend that has just grown it."""
 
     @abstractmethod
     def outputs(self, source: Source) -> Signs | Reals:
@@ -298,17 +301,26 @@ class TreeRule(Rule):
 
 
 class LazyTree(TreeRule):
-    """A tree whose nodes are made when they are asked for: in most rounds of folds, never."""
+    """A tree in training: nodes are made when they are needed, in most rounds of folds never.
 
-    def __init__(self, make: Callable[[], tuple[Node, ...]], leaves: Signs | Reals) -> None:
+    The backend that has `grown` the tree knows the leaf of each of its rows.
+    """
+
+    def __init__(
+        self, make: Callable[[], tuple[Node, ...]], leaves: Signs | Reals, grown: Any = None
+    ) -> None:
         object.__setattr__(self, "leaves", leaves)
+        object.__setattr__(self, "grown", grown)
         self._make = make
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes, root first."""
-        made: tuple[Node, ...] = self.__dict__.pop("_make")()
-        return made
+        return self._make()
+
+    def release(self) -> TreeRule:
+        """Return the tree without what it was made from."""
+        return TreeRule(self.nodes, self.leaves)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from edgewise.backend.base import Targets
+from edgewise.backend.base import Backend, Targets
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
 from edgewise.learners import Found, Learner
@@ -36,6 +36,12 @@ class Leapt(NamedTuple):
 
 class Objective(Protocol):
     """A loss that boosting minimizes round by round."""
+
+    backend: Backend
+
+    def hand_over(self, backend: Backend) -> None:
+        """Continue with another backend of the same rows."""
+        self.backend = backend
 
     @property
     def is_fitted(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import EXACT_SCALE, exact_sum, exp
+from edgewise.backend.base import PairSums
 from edgewise.common.dtypes import Exacts, Reals, Rows
 
 
@@ -71,6 +72,10 @@ class Feedback(ABC):
     def n_rows(self) -> int:
         """The number of rows that pairs may use."""
         return len(self.rows)
+
+    def use(self, pairs: PairSums) -> None:
+        """Sum over pairs with a backend's sums from now on, where they are needed."""
+        return
 
     @abstractmethod
     def weigh(self, scores: Reals) -> PairWeights:

@@ -19,13 +19,11 @@ from edgewise.backend.arithmetic import (
 )
 from edgewise.backend.base import (
     Backend,
-    BoostedRound,
-    Boosting,
-    Climb,
-    ClimbedRound,
     Growth,
     Problem,
     RealStep,
+    RoundResult,
+    RoundsRequest,
     Step,
     Tally,
     Targets,
@@ -132,9 +130,9 @@ class Hamming(Objective):
         # The weights to search: None searches all, or a uniform sample of the rows.
         self._selection: HeaviestWeights | SampledRows | None = None
         if settings.trim is not None:
-            self._selection = HeaviestWeights(backend, settings.trim)
+            self._selection = HeaviestWeights(settings.trim)
         elif settings.sampling == "weight":
-            self._selection = SampledRows(backend, settings.subsample, settings.seed)
+            self._selection = SampledRows(settings.subsample, settings.seed)
 
     @property
     def is_fitted(self) -> bool:
@@ -181,14 +179,21 @@ class Hamming(Objective):
         n_rounds = int(min(most, _SHORTEST_LEAP + t // 16, _LARGEST_LEAP // size, alike))
         if n_rounds < 2:
             return
-        boosting = Boosting(
-            growth, self._amounts, t, n_rounds, settings.subsample, settings.seed,
-            self._row_damping, settings.learning_rate, self._weight,
-        )  # fmt: skip
-        rounds, self._weight = self.backend.boost(self.state, boosting, watched)
-        for place, grown in enumerate(rounds):
-            self._scores = grown.scores
-            yield Leapt(grown.watched, partial(self._taken, learner, growth, t + place, grown))
+        request = RoundsRequest(
+            t,
+            n_rounds,
+            settings.learning_rate,
+            self._row_damping,
+            growth=growth,
+            constraints=self._amounts,
+            fraction=settings.subsample,
+            seed=settings.seed,
+            weight=self._weight,
+            watched=watched,
+        )
+        for s, result in enumerate(self.backend.train_ahead(self.state, request), t):
+            self._scores, self._weight = result.scores, result.next_weight
+            yield Leapt(result.watched, partial(self._taken, learner, growth, s, result))
         self._scores = None
 
     def _climb(self, learner: Learner, t: int, most: int) -> Iterator[Leapt]:
@@ -204,24 +209,25 @@ class Hamming(Objective):
         if len(targets.labels) == 1:
             return
         columns, n_terms = found
-        asked = Climb(columns, n_terms, n_rounds, self.floor, settings.learning_rate)
-        for place, climbed in enumerate(self.backend.climb(self.state, asked)):
-            taken = self._climbed(learner, t + place, climbed)
+        request = RoundsRequest(t, n_rounds, settings.learning_rate, self.floor, columns, n_terms)
+        for s, result in enumerate(self.backend.train_ahead(self.state, request), t):
+            taken = self._climbed(learner, s, result)
             yield Leapt(_NO_SCORES, lambda taken=taken: taken)  # type: ignore[misc]
 
-    def _climbed(self, learner: Learner, t: int, climbed: ClimbedRound) -> Taken:
+    def _climbed(self, learner: Learner, t: int, result: RoundResult) -> Taken:
         """Return what one of several rounds of products did."""
         learner.begin(t)
         (part,) = learner.column_learners()
         assert isinstance(part, Stump)
-        part.count(len(part.columns_), climbed.n_searches)
-        rule = multiplied([part.cut(self.backend.table, *cut) for cut in climbed.cuts])
-        vote = self.rule.vote(climbed.edges, self.floor)
+        assert result.edges is not None
+        part.count(len(part.columns_), result.n_searches)
+        rule = multiplied([part.cut(self.backend.table, *cut) for cut in result.cuts])
+        vote = self.rule.vote(result.edges, self.floor)
         if self.settings.learning_rate != 1.0:
             alpha = self.settings.learning_rate * vote.alpha
-            vote = self.rule.retake(climbed.edges, alpha, vote.votes)
+            vote = self.rule.retake(result.edges, alpha, vote.votes)
         self._shift -= math.log(vote.energy)
-        return Taken(rule, vote, self._progress(self._weight, climbed.tally))
+        return Taken(rule, vote, self._progress(self._weight, result.tally))
 
     def _whole_growth(self, learner: Learner, t: int) -> tuple[Growth | None, float]:
         """Return how trees grow from round `t` on, and for how many rounds.
@@ -236,12 +242,12 @@ class Hamming(Objective):
             return None, 0
         return learner.whole_growth(t, (settings.least_rows,) if settings.least_rows > 1 else ())
 
-    def _taken(self, learner: Tree, growth: Growth, t: int, grown: BoostedRound) -> Taken:
+    def _taken(self, learner: Tree, growth: Growth, t: int, result: RoundResult) -> Taken:
         """Return what one of several rounds did."""
         learner.begin(t)
-        rule, ones = learner.taken(grown, growth, self.backend.table), np.ones(self.state.n_scores)
-        vote = Vote(self.settings.learning_rate, ones, grown.edge / SEARCH_SCALE, grown.energy)
-        return Taken(rule, vote, self._progress(grown.weight, grown.tally))
+        rule, ones = learner.taken(result, growth, self.backend.table), np.ones(self.state.n_scores)
+        vote = Vote(self.settings.learning_rate, ones, result.edge / SEARCH_SCALE, result.energy)
+        return Taken(rule, vote, self._progress(result.weight, result.tally))
 
     def constant(self) -> Found | None:
         """Return the constant of least loss, by which models of the softmax loss begin.
@@ -306,7 +312,7 @@ class Hamming(Objective):
 
     def follow(self, t: int) -> None:
         if isinstance(self._selection, HeaviestWeights):
-            self._selection.follow(self._problem(), t)
+            self._selection.follow(self.backend, self._problem(), t)
 
     @property
     def searched(self) -> float:
@@ -316,7 +322,7 @@ class Hamming(Objective):
         """Return the backend and the problem that a round searches."""
         share = self.settings.subsample
         if self._selection is not None:
-            return self._selection.part(problem, t)
+            return self._selection.part(self.backend, problem, t)
         if share == 1.0:
             return self.backend, problem
         rows = self.backend.draw_rows(share, self.settings.seed, t)

@@ -9,13 +9,14 @@ grades). The product form holds query by query: the queries' shares of the weigh
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.base import Backend, PairSums
 from edgewise.backend.reference.ranking import (
-    PairSums,
+    NumpyPairs,
     by_query,
     group_sums,
     sums_above,
@@ -25,9 +26,6 @@ from edgewise.backend.reference.ranking import factors as factors_of
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.data.partition import Partition
 from edgewise.objective.feedback import SIDE_SCALE, Feedback, Lines, Moments, PairWeights, Sides
-
-if TYPE_CHECKING:
-    from edgewise.backend.base import Backend
 
 # With more grades than this in a query, NumPy takes too long.
 _MOST_LEVELS = 32
@@ -141,7 +139,7 @@ class GradedLists(Feedback):
     def __init__(
         self,
         layout: Layout,
-        backend: "Backend | None" = None,
+        backend: Backend | None = None,
         power: float = 0.0,
         factors: Reals | None = None,
         queries: Partition | None = None,
@@ -149,7 +147,7 @@ class GradedLists(Feedback):
         self.layout = layout
         self.queries = Partition(layout.n_queries) if queries is None else queries
         self.rows = layout.rows
-        self.backend = PairSums() if backend is None else backend
+        self.pairs = NumpyPairs() if backend is None else backend.pairs
         self.partition = Partition(len(layout.rows)) if backend is None else backend.table.partition
         sums = group_sums(layout.weights, layout.group_starts)
         # The weight of the pairs of each query at the beginning, without its own factor.
@@ -165,14 +163,17 @@ class GradedLists(Feedback):
         """The weights of the queries; all pairs together weigh 1."""
         return self.lists.query_weights
 
+    def use(self, pairs: PairSums) -> None:
+        self.pairs = pairs
+
     def weigh(self, scores: Reals) -> PairWeights:
-        energies, potentials = self.backend.weigh_pairs(self.lists, scores)
+        energies, potentials = self.pairs.weigh_pairs(self.lists, scores)
         return PairWeights(self._total(energies), potentials)
 
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
         # From the middle of each query, so that little cancels; only differences count.
         outputs = outputs - self.layout.middles(outputs)
-        products = self.backend.pair_moments(self.lists, scores + step * outputs, outputs)
+        products = self.pairs.pair_moments(self.lists, scores + step * outputs, outputs)
         sums = {(a, b): self._total(products[a, b]) for a in range(3) for b in range(3 - a)}
         # (A B)' = A' B + A B' and (A B)'' = A'' B + 2 A' B' + A B'', A of exp(H), B of exp(-H).
         slope = sums[1, 0] + sums[0, 1]
@@ -230,12 +231,12 @@ class GradedLists(Feedback):
 
     def cut_sides(self, weights: ListWeights, codes: Exacts, n_values: int) -> Sides:
         """Return W- and W+ of every cut in one pass over the codes: O(documents x grades)."""
-        crossed = self.backend.crossing_pairs(self.lists, weights, codes, n_values)
+        crossed = self.pairs.crossing_pairs(self.lists, weights, codes, n_values)
         # A document that has crossed stays on the high side of all lower cuts.
         return Sides(*(np.cumsum(part[::-1])[::-1][:n_values] for part in crossed))
 
     def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
-        wrong = self.backend.misordered_pairs(self.lists, scores, moved)
+        wrong = self.pairs.misordered_pairs(self.lists, scores, moved)
         return max(0.0, self._total(self.query_weights * wrong))
 
     def span(self, scores: Reals) -> float:

@@ -102,6 +102,10 @@ class Ranking(Objective):
         self.scores = np.zeros(feedback.n_rows) if start is None else start
         self._adopt(self.scores, feedback.weigh(self.scores))
 
+    def hand_over(self, backend: Backend) -> None:
+        self.backend = backend
+        self.feedback.use(backend.pairs)
+
     @property
     def is_fitted(self) -> bool:
         if self.weighed.energy < LEAST_ENERGY:
@@ -283,7 +287,7 @@ def best_cuts(
     the energy, 1 - Z, in fixed point. `weights` come from `Feedback.integers`.
     """
     table, bounds, absent = backend.table, question.bounds, question.missing
-    if question.criterion != "edge" or question.score_edges or question.masses is not None:
+    if question.criterion != "edge" or question.score_edges or question.constraints is not None:
         raise ValueError("criterion='energy' compares single cuts by their energy alone")
 
     def search(q: int) -> tuple[int, int, int]:

@@ -247,7 +247,7 @@ class Top(Objective, PairSearch):
     def _move(self, scores: Reals) -> None:
         """Take scores, weigh the pairs and quantize them for the search."""
         self.scores = scores
-        sums: TopSums = self.backend.weigh_top(self.lists, scores)
+        sums: TopSums = self.backend.pairs.weigh_top(self.lists, scores)
         fsum = self.lists.queries.fsum
         self._energy = fsum(sums.energies)
         self._progress = TopProgress(max(0.0, fsum(sums.losses)), fsum(sums.bounds))

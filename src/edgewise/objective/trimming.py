@@ -35,15 +35,14 @@ class HeaviestWeights:
     is the cost of searching the last part, as a share of searching everything.
     """
 
-    def __init__(self, backend: Backend, least: float) -> None:
-        self._backend = backend
+    def __init__(self, least: float) -> None:
         self._least = least
         self._target = (1.0 + least) / 2
         self._part: Part | None = None
         self._gathered: Problem | None = None
         self.share = 1.0
 
-    def follow(self, problem: Problem, t: int) -> None:
+    def follow(self, backend: Backend, problem: Problem, t: int) -> None:
         """Gather the part's weights at the start of a round, replayed rounds included.
 
         Choose again if they are too light or it is time.
@@ -54,27 +53,27 @@ class HeaviestWeights:
             self._gathered = self._part.gather(problem)
             due = self._gathered.mass < self._least * problem.mass or t % _RENEW_EVERY == 0
         if due:
-            self._choose(problem)
+            self._choose(backend, problem)
 
-    def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+    def part(self, backend: Backend, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the problem of the heaviest weights, or the whole one."""
         if self._part is None or self._gathered is None:
-            return self._backend, problem
+            return backend, problem
         return self._part.backend, self._gathered
 
-    def _choose(self, problem: Problem) -> None:
+    def _choose(self, backend: Backend, problem: Problem) -> None:
         self._part = self._gathered = None
         self.share = 1.0
         wanted = self._target * problem.mass
         chunks, lanes = lanes_for(problem.n_scores + problem.mass_column)
         row_cost = chunks * (_ROW_COST + _LANE_COST * lanes)
-        partition = self._backend.table.partition
-        masses = partition.allgather_rows(self._backend.row_weight_sums(problem))
+        partition = backend.table.partition
+        masses = partition.allgather_rows(backend.row_weight_sums(problem))
         rows = heaviest_rows(masses, wanted)
         costs = {"rows": len(rows) * row_cost}
         entries = None
         if chunks * lanes >= _ENTRIES_FROM:
-            entries = self._backend.select_heavy(problem, self._least_entry(problem, wanted))
+            entries = backend.select_heavy(problem, self._least_entry(backend, problem, wanted))
         if entries is not None:
             costs["entries"] = float(entries.size)
         cheapest = min(costs, key=lambda name: costs[name])
@@ -83,16 +82,16 @@ class HeaviestWeights:
             self.share = 1.0
             return
         own = partition.local_rows(rows)
-        self._part = entries if cheapest == "entries" else self._backend.part(own)
+        self._part = entries if cheapest == "entries" else backend.select(own)
         assert self._part is not None
         self._gathered = self._part.gather(problem)
 
-    def _least_entry(self, problem: Problem, wanted: float) -> int:
+    def _least_entry(self, backend: Backend, problem: Problem, wanted: float) -> int:
         """Return the largest threshold whose entries hold enough of the weight."""
         low, high = 1, 1 << 62
         while high > max(low + 1, int(low * _STEP)):
             middle = max(low + 1, int(np.sqrt(float(low) * float(high))))
-            if self._backend.sum_heavy(problem, middle) >= wanted:
+            if backend.sum_heavy(problem, middle) >= wanted:
                 low = middle
             else:
                 high = middle
@@ -105,15 +104,14 @@ class SampledRows:
     `share` is the number of draws as a share of the rows (Kégl and Busa-Fekete 2009b).
     """
 
-    def __init__(self, backend: Backend, share: float, seed: int) -> None:
-        self._backend = backend
+    def __init__(self, share: float, seed: int) -> None:
         self._seed = seed
         self.share = share
 
-    def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+    def part(self, backend: Backend, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the problem of the rows drawn this round."""
-        partition = self._backend.table.partition
-        masses = partition.allgather_rows(self._backend.row_weight_sums(problem))
+        partition = backend.table.partition
+        masses = partition.allgather_rows(backend.row_weight_sums(problem))
         ends = np.cumsum(masses)
         n_draws = max(1, round(self.share * len(masses)))
         rng = np.random.default_rng([self._seed, t, 1])
@@ -122,7 +120,7 @@ class SampledRows:
         rows = np.flatnonzero(counts).astype(ROW)
         factors = counts * (SEARCH_SCALE / n_draws) / np.maximum(masses, 1)
         own = partition.local_rows(rows)
-        part = self._backend.part(own)
+        part = backend.select(own)
         return part.backend, part.gather(problem, factors[partition.global_rows(own)])
 
 

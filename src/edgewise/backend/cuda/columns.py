@@ -183,10 +183,6 @@ class DeviceHistogram(Histogram):
         by_bin = host.transpose(1, 0, 2).reshape(n_bins, chunks * lanes)
         return by_bin[:, : len(self.totals) + self.mass_column].astype(np.int64)
 
-    def __add__(self, other: "DeviceHistogram") -> "DeviceHistogram":
-        totals, mass = self.totals + other.totals, self.mass + other.mass
-        return DeviceHistogram(self.plan, self.sums + other.sums, totals, mass, self.mass_column)
-
     def __sub__(self, other: "DeviceHistogram") -> "DeviceHistogram":
         totals, mass = self.totals - other.totals, self.mass - other.mass
         return DeviceHistogram(self.plan, self.sums - other.sums, totals, mass, self.mass_column)

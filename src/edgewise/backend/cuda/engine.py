@@ -1,9 +1,9 @@
 """The backend on a GPU. Weights, scores, codes and histograms stay there."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,30 +12,28 @@ from edgewise.backend.arithmetic import exact_sum, fixed
 from edgewise.backend.base import (
     Backend,
     Candidates,
-    Climb,
-    ClimbedRound,
     Edges,
-    GrownTree,
     Histogram,
     Part,
     RealStep,
+    RoundResult,
+    RoundsRequest,
+    Rule,
     ScanQuery,
     State,
     Step,
     Tally,
     Targets,
+    Test,
 )
 from edgewise.backend.cuda.columns import DeviceColumns, DeviceHistogram, DevicePlan, form_of
 from edgewise.backend.cuda.device import Device, gpu
-from edgewise.backend.cuda.rounds import ProductRounds, can_climb
+from edgewise.backend.cuda.rounds import ProductRounds, can_train
 from edgewise.backend.host import SignedProblem, lanes_for, search_type
-from edgewise.backend.reference.engine import TESTS_REMEMBERED, ReferenceBackend, RowsWithin
-from edgewise.backend.reference.ranking import PairSums
+from edgewise.backend.local import LocalBackend, PartInPlace
+from edgewise.backend.reference.ranking import NumpyPairs
 from edgewise.common.dtypes import ROW, Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
-
-if TYPE_CHECKING:
-    from edgewise.model.rules import Rule, Test, TreeRule
 
 _LOSSES = {"exponential": 0, "logistic": 1, "softmax": 2}
 
@@ -74,50 +72,56 @@ class DeviceState(State):
         return self.rows, self.by_label, self.matrix
 
 
-class CudaBackend(ReferenceBackend):
-    """The backend on a GPU; sums over pairs of documents, and image filters, stay on the CPU."""
+class CudaBackend(LocalBackend[DeviceState]):
+    """The backend on a GPU; sums over pairs of documents, and image filters, stay on the CPU.
 
-    name = "cuda"
+    A backend on the CPU sums the pairs, where there are any.
+    """
+
+    leaf_type = np.int32
 
     def __init__(
-        self, table: BinnedTable, device: Device | None = None, pairs: Backend | None = None
+        self, table: BinnedTable, device: Device | None = None, cpu: Backend | None = None
     ) -> None:
         super().__init__(table)
-        # The CPU's backend that sums pairs, where there are any.
-        self._pairs = pairs
+        self._cpu = cpu
+        self.pairs = NumpyPairs() if cpu is None else cpu.pairs
         self.device = gpu() if device is None else device
+        self.xp = self.device.xp
         self.columns = DeviceColumns(table, self.device)
         self._device_plans: dict[bytes, DevicePlan] = {}
-        self._on_device: tuple[Any, Any] | None = None
-        self._leaves: tuple[Any, Any] | None = None
         self._rounds: tuple[Any, ProductRounds | None] | None = None
+
+    def _upload(self, array: NDArray[Any]) -> Any:
+        return self.device.upload(array)
+
+    def upgraded(self) -> Backend:
+        if self._cpu is not None:
+            self._cpu = self._cpu.upgraded()
+            self.pairs = self._cpu.pairs
+        return self
 
     # The round's problem.
 
-    def state(  # type: ignore[override]
+    def state(
         self, targets: Targets, mass_column: bool = False, scale: float | None = None
     ) -> DeviceState:
         if scale is not None:
             return DeviceState(self.device, targets, scale, mass_column)
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         state = DeviceState(self.device, targets, 1.0 / exact_sum(weights), mass_column)
-        self.refresh(state)  # type: ignore[arg-type]
+        self.refresh(state)
         return state
 
-    def problem(  # type: ignore[override]
-        self, state: DeviceState, constraints: tuple[str, ...] = ()
-    ) -> SignedProblem:
+    def problem(self, state: DeviceState, constraints: tuple[str, ...] = ()) -> SignedProblem:
         if not constraints:
             return state.whole
         if constraints not in state.constraints:
-            state.constraints[constraints] = self._masses(state, constraints)
+            quanta = state.targets.leaf_constraints(constraints)
+            signed = self.device.upload(quanta[:, :, None], state.whole.signed.dtype)
+            totals = quanta.sum(axis=1)
+            state.constraints[constraints] = SignedProblem.of(signed, totals, totals)
         return replace(state.whole, constraints=state.constraints[constraints])
-
-    def _masses(self, state: DeviceState, names: tuple[str, ...]) -> SignedProblem:
-        quanta = state.targets.leaf_constraints(names)
-        signed = self.device.upload(quanta[:, :, None], state.whole.signed.dtype)
-        totals = quanta.sum(axis=1)
-        return SignedProblem.of(signed, totals, totals)
 
     def potentials(
         self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
@@ -132,7 +136,7 @@ class CudaBackend(ReferenceBackend):
         totals = quanta.sum(keepdims=True), sizes.sum(keepdims=True)
         return SignedProblem.of(self.device.upload(signed), *totals, some, mass_column)
 
-    def _flipped(self, problem: SignedProblem, signs: Any) -> SignedProblem:
+    def _flip(self, problem: SignedProblem, signs: Any) -> SignedProblem:
         chunks, n, lanes = problem.shape
         device, xp = self.device, self.device.xp
         out, sums = xp.empty_like(problem.signed), device.zeros(chunks * lanes + 1)
@@ -140,7 +144,7 @@ class CudaBackend(ReferenceBackend):
         arguments = (np.int64(n), chunks, problem.signed, signs, out, sums)
         device.launch("flip", blocks, arguments, form_of(problem), 8 * (lanes + 1))
         *totals, zeros = device.download(sums).tolist()
-        flipped = replace(problem, signed=out, kept=None, split_from=None)
+        flipped = replace(problem, signed=out, histograms=None)
         if problem.rows is None and zeros == 0:
             flipped.signed_totals = np.array(totals[: problem.n_scores], dtype=np.int64)
             return flipped
@@ -149,46 +153,15 @@ class CudaBackend(ReferenceBackend):
             rows = xp.flatnonzero(signs).astype(ROW)
         return self.within(flipped, rows)
 
-    def _product(self, tests: Sequence["Test"]) -> Any:
-        product = None
-        for test in tests:
-            if test.factors:
-                signs = self._signs_of(test)
-                product = signs if product is None else product * signs
-        return self.device.xp.ones(self.table.n_rows, dtype=np.int8) if product is None else product
-
-    def _signs_of(self, test: "Test") -> Any:
-        held = self._signs.pop(id(test), None)
-        if held is None:
-            held = (test, self._evaluate(test))
-            if len(self._signs) >= TESTS_REMEMBERED:
-                del self._signs[next(iter(self._signs))]
-        self._signs[id(test)] = held
-        return held[1]
-
-    def _evaluate(self, test: "Test") -> Any:
-        """Return a test's signs on the device."""
-        if len(test.factors) > 1:
-            return self._product(test.factors)
-        j, threshold = getattr(test, "column", -1), getattr(test, "threshold", None)
-        table = self.table
-        if 0 <= j < table.n_columns and threshold is not None:
-            first = table.first(j, threshold)
-            own = table.thresholds(j)
-            if threshold == -np.inf or (first > 0 and own[first - 1] == threshold):
-                return self.columns.cut(j, first, test.missing)  # type: ignore[attr-defined]
+    def _evaluate(self, test: Test) -> Any:
+        cut = self._cut_of(test)
+        if cut is not None:
+            return self.columns.cut(*cut)
         values = getattr(test, "values", None)
-        if values is not None and 0 <= j < table.n_columns:
-            return self.device.upload(values)[self.columns.categorical(j).astype(np.int64)]
-        return self.device.upload(test.signs(table))
-
-    def _sides(self, rows: Rows | None, test: "Test") -> tuple[Any, Any]:
-        signs = self._signs_of(test)
-        if rows is None:
-            xp = self.device.xp
-            return (xp.flatnonzero(signs < 0).astype(ROW), xp.flatnonzero(signs > 0).astype(ROW))
-        signs = signs[rows]
-        return rows[signs < 0], rows[signs > 0]
+        if values is not None and len(test.factors) == 1:
+            column = getattr(test, "column", -1)
+            return self.device.upload(values)[self.columns.categorical(column).astype(np.int64)]
+        return self.device.upload(test.signs(self.table))
 
     def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
         device = self.device
@@ -204,11 +177,11 @@ class CudaBackend(ReferenceBackend):
         totals, masses = found[:, : problem.n_scores]
         if problem.mass_column and problem.n_scores == 1:
             masses = found[0, 1:2]
-        return self._narrowed(problem, totals, masses, rows)
+        return self._narrow(problem, totals, masses, rows)
 
     # The search.
 
-    def _summed(self, columns: Columns, problem: SignedProblem) -> Any:
+    def _compute_histogram(self, columns: Columns, problem: SignedProblem) -> Any:
         plan = self._device_plan(columns)
         sums = plan.summed(problem, self._member(problem))
         return DeviceHistogram(plan, sums, problem.signed_totals, problem.mass, problem.mass_column)
@@ -232,34 +205,33 @@ class CudaBackend(ReferenceBackend):
             self._device_plans[key] = DevicePlan(columns, self.columns)
         return self._device_plans[key]
 
-    def scan(self, histogram: Histogram, question: ScanQuery) -> Candidates:
+    def scan(self, histogram: Histogram, query: ScanQuery) -> Candidates:
         if not isinstance(histogram, DeviceHistogram):
-            return super().scan(histogram, question)
+            return super().scan(histogram, query)
         device, plan, sums = self.device, histogram.plan, histogram.sums
         up, n_scores, n_columns = device.upload, len(histogram.totals), len(plan.columns)
-        like, by_score = (sums.shape[2], sums.dtype.itemsize == 8), question.criterion == "score"
-        wanted = question.score_edges and not by_score
+        like, by_score = (sums.shape[2], sums.dtype.itemsize == 8), query.criterion == "score"
+        wants_edges = query.score_edges and not by_score
         best = device.zeros(n_columns, n_scores if by_score else 1, 3)
-        edges = device.zeros(n_columns, n_scores) if wanted else None
+        edges = device.zeros(n_columns, n_scores) if wants_edges else None
         bounds: list[Any] = [None] * 5
-        if question.bounds is not None:
+        if query.bounds is not None:
             types = (np.int8, np.int64, np.int64, np.int8, np.int64)
             bounds = [
-                up(np.asarray(one), dtype)
-                for one, dtype in zip(question.bounds, types, strict=True)
+                up(np.asarray(one), dtype) for one, dtype in zip(query.bounds, types, strict=True)
             ]
-        amounts: list[Any] = [None] * 4
-        masses = question.masses
-        if masses is not None:
-            assert isinstance(masses, DeviceHistogram)
-            least = np.array(question.least, dtype=np.int64)
-            amounts = [masses.sums, self._below(masses), up(masses.totals), up(least)]
+        limits: list[Any] = [None] * 4
+        held = query.constraints
+        if held is not None:
+            assert isinstance(held, DeviceHistogram)
+            min_sums = np.array(query.min_sums, dtype=np.int64)
+            limits = [held.sums, self._below(held), up(held.totals), up(min_sums)]
         arguments = (
             plan.bases, plan.n_codes, plan.has_missing, np.int64(plan.n_bins), sums,
             self._below(histogram), up(histogram.column_totals), n_scores,
-            question.criterion == "gain", by_score, question.constant, question.missing,
-            float(question.damping), *bounds, *amounts,
-            0 if masses is None else len(question.least), best, edges,
+            query.criterion == "gain", by_score, query.constant, query.missing,
+            float(query.damping), *bounds, *limits,
+            len(query.min_sums), best, edges,
         )  # fmt: skip
         blocks = (n_columns, best.shape[1])
         device.launch("choose_cuts", blocks, arguments, like, 16 * device.threads)
@@ -285,83 +257,60 @@ class CudaBackend(ReferenceBackend):
         device.launch("sum_below", blocks, arguments, (lanes, wide), shared)
         return below
 
-    def climb(  # type: ignore[override]
-        self, state: DeviceState, climb: Climb
-    ) -> Iterator[ClimbedRound]:
+    def train_ahead(self, state: DeviceState, request: RoundsRequest) -> Iterator[RoundResult]:
         chunks, _, lanes = state.whole.shape
         narrow = chunks == 1 and lanes > 1 and not form_of(state.whole)[1]
-        if not (self.device.trains_rounds and narrow) or state.mass_column:
+        if request.growth is not None or not self.device.trains_rounds:
             return iter(())
-        key = (climb.columns.tobytes(), lanes)
+        if not narrow or state.mass_column:
+            return iter(())
+        key = (request.columns.tobytes(), lanes)
         if self._rounds is None or self._rounds[0] != key:
             rounds = None
-            if can_climb(self.table, climb.columns, climb):
-                rounds = ProductRounds(self.table, climb.columns, lanes, self.device)
+            if can_train(self.table, request):
+                rounds = ProductRounds(self.table, request.columns, lanes, self.device)
             self._rounds = (key, rounds)
         rounds = self._rounds[1]
-        # Signs of the last round's rules are not remembered.
-        self._on_device = None
-        return iter(()) if rounds is None else rounds.train(state, climb)
+        return iter(()) if rounds is None else rounds.train(state, request)
 
     def with_columns(self, table: BinnedTable) -> "CudaBackend":
         other = CudaBackend(table, self.device)
-        other._keeps = False
+        other.keeps_histograms = False
         return other
 
     # Parts of the weights.
 
     def row_weight_sums(self, problem: SignedProblem) -> Exacts:
-        xp = self.device.xp
-        sizes = xp.abs(problem.signed).sum(axis=(0, 2), dtype=np.int64)
-        if problem.mass_column:
-            chunk, lane = divmod(problem.n_scores, problem.shape[2])
-            sizes -= problem.signed[chunk, :, lane]
-        return self.device.download(sizes)
-
-    def sum_heavy(self, problem: SignedProblem, least: int) -> int:
-        heavy = problem.signed * self._heavy(problem, least)
-        return int(self.device.xp.abs(heavy).sum(dtype=np.int64))
-
-    def _heavy(self, problem: SignedProblem, least: int) -> Any:
-        """Return which entries of S are at least `least`; the mass column has none."""
-        # Compared as 64 bits: `least` may exceed the type of S.
-        heavy = self.device.xp.abs(problem.signed).astype(np.int64) >= least
-        if problem.mass_column:
-            chunk, lane = divmod(problem.n_scores, problem.shape[2])
-            heavy[chunk, :, lane] = False
-        return heavy
-
-    def part(self, rows: Rows) -> Part[SignedProblem]:
-        return DevicePart(self, rows)
+        return self.device.download(super().row_weight_sums(problem))
 
     def select_heavy(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
         if not self._can_copy:
             return None
         heavy = self._heavy(problem, least)
-        rows = self.device.download(self.device.xp.flatnonzero(heavy.any(axis=(0, 2))))
-        return DevicePart(self, rows.astype(ROW), heavy)
+        rows = self.device.download(self.xp.flatnonzero(heavy.any(axis=(0, 2))))
+        return PartInPlace(self, rows.astype(ROW), heavy)
 
     # The step.
 
-    def _outputs(self, rule: "Rule | None") -> tuple[Any, Any, int]:
+    def _outputs(self, rule: Rule | None) -> tuple[Any, Any, int]:
         """Return a rule's outputs as kernels take them: signs or reals, and how many rows."""
         if rule is None:
             return None, None, 1
-        if self._on_device is None or self._on_device[0] is not rule:
-            self._on_device = (rule, self._device_outputs(rule))
-        outputs = self._on_device[1]
+        if self._last_outputs is None or self._last_outputs[0] is not rule:
+            self._last_outputs = (rule, self._compute_outputs(rule))
+        outputs = self._last_outputs[1]
         is_real = outputs.dtype.kind == "f"
         return None if is_real else outputs, outputs if is_real else None, len(outputs)
 
-    def _device_outputs(self, rule: "Rule") -> Any:
+    def _compute_outputs(self, rule: Any) -> Any:
         device = self.device
-        if self._leaves is not None and self._leaves[0] is rule:
+        if rule.grown is not None:
             leaves: NDArray[Any] = rule.leaves
             n_ends, k = leaves.shape
             out = device.xp.empty((k, self.table.n_rows), dtype=leaves.dtype)
             is_real = leaves.dtype.kind == "f"
             arguments = (
-                np.int64(self.table.n_rows), k, n_ends, self._leaves[1],
+                np.int64(self.table.n_rows), k, n_ends, rule.grown.leaves,
                 device.upload(leaves.T, np.float64), out if is_real else None,
                 None if is_real else out,
             )  # fmt: skip
@@ -371,10 +320,10 @@ class CudaBackend(ReferenceBackend):
         if cuts is not None:
             return device.xp.stack([self._signs_of(cut) for cut in cuts])
         if hasattr(rule, "factors"):
-            return self._signs_of(rule)[None]  # type: ignore[arg-type]
+            return self._signs_of(rule)[None]
         return device.upload(rule.outputs(self.table))
 
-    def edges(self, state: DeviceState, rule: "Rule") -> Edges:  # type: ignore[override]
+    def edges(self, state: DeviceState, rule: Rule) -> Edges:
         k, device = state.n_scores, self.device
         sums, shared = device.zeros(3, k), 24 * k if 3 * k <= _MOST_SUMS else 0
         arguments = (
@@ -385,9 +334,7 @@ class CudaBackend(ReferenceBackend):
         edges, masses, every = device.download(sums)
         return Edges(edges, masses, sum(every.tolist()))
 
-    def energy(  # type: ignore[override]
-        self, state: DeviceState, rule: "Rule", coefficients: Reals
-    ) -> int:
+    def energy(self, state: DeviceState, rule: Rule, coefficients: Reals) -> int:
         device, total = self.device, self.device.zeros(1)
         arguments = (
             np.int64(state.n_rows), state.n_scores, state.labels, state.weights,
@@ -396,9 +343,7 @@ class CudaBackend(ReferenceBackend):
         device.launch("sum_energy", device.blocks(state.n_rows), arguments)
         return int(device.download(total)[0])
 
-    def advance(  # type: ignore[override]
-        self, state: DeviceState, rule: "Rule | None", step: Step
-    ) -> Tally:
+    def advance(self, state: DeviceState, rule: Rule | None, step: Step) -> Tally:
         k, device, whole = state.n_scores, self.device, state.whole
         outputs, count = self._outputs(rule), 4 * k + 2
         sums, shared = device.zeros(count), 8 * count if count <= _MOST_SUMS else 0
@@ -416,9 +361,7 @@ class CudaBackend(ReferenceBackend):
         by_label = found[2 * k : 4 * k].reshape(2, k)
         return Tally(pseudo if outputs[2] == 1 else -1, wrong_rows, by_label)
 
-    def reweigh(  # type: ignore[override]
-        self, state: DeviceState, rule: "Rule", step: RealStep
-    ) -> tuple[int, int]:
+    def reweigh(self, state: DeviceState, rule: Rule, step: RealStep) -> tuple[int, int]:
         device, sums, outputs = self.device, self.device.zeros(2), self._outputs(rule)
         moves = device.upload(np.stack([step.coefficients, step.votes]))
         arguments = (
@@ -430,14 +373,14 @@ class CudaBackend(ReferenceBackend):
         total, pseudo = device.download(sums).tolist()
         return total, pseudo if outputs[0] is not None and outputs[2] == 1 else -1
 
-    def least_margin(self, state: DeviceState) -> float:  # type: ignore[override]
+    def least_margin(self, state: DeviceState) -> float:
         xp, (rows, by_label, matrix) = self.device.xp, state.start
         factors = xp.where(state.labels > 0, by_label[1][:, None], by_label[0][:, None])
         initial = (rows if matrix is None else matrix) * factors
         margins = xp.where(initial > 0, state.labels * state.scores, np.inf)
         return float(margins.min())
 
-    def restore_weights(self, state: DeviceState, least: float) -> float:  # type: ignore[override]
+    def restore_weights(self, state: DeviceState, least: float) -> float:
         arguments = (
             np.int64(state.n_rows), state.n_scores, state.labels, *state.start, float(least),
             state.scores, state.weights,
@@ -445,73 +388,20 @@ class CudaBackend(ReferenceBackend):
         self.device.launch("restore_weights", self.device.blocks(state.n_rows), arguments)
         return float(state.weights.max())
 
-    def total_weight(self, state: DeviceState, shift: int) -> int:  # type: ignore[override]
+    def total_weight(self, state: DeviceState, shift: int) -> int:
         units = self.device.xp.rint(state.weights * math.ldexp(1.0, shift))
         return int(units.astype(np.int64).sum())
 
-    def scores(self, state: DeviceState) -> Reals:  # type: ignore[override]
+    def scores(self, state: DeviceState) -> Reals:
         return self.device.download(state.scores)
 
-    def outputs(self, rule: "Rule") -> Signs | Reals:
+    def outputs(self, rule: Rule) -> Signs | Reals:
         signs, reals, _ = self._outputs(rule)
         return self.device.download(reals if signs is None else signs)
 
-    def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem] | GrownTree) -> None:
-        n_rows = self.table.n_rows
-        assert not isinstance(leaves, GrownTree)
-        if sum(leaf.size for leaf in leaves) == n_rows:
-            leaf_of = self.device.xp.empty(n_rows, dtype=np.int32)
-            for number, leaf in enumerate(leaves):
-                leaf_of[leaf.rows] = number
-            self._leaves = (tree, leaf_of)
-
-    # Ranking.
-
-    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        return self._sums.weigh_pairs(lists, scores)
-
-    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        return self._sums.pair_moments(lists, scores, outputs)
-
-    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        return self._sums.misordered_pairs(lists, scores, moved)
-
-    def crossing_pairs(
-        self, lists: Any, weights: Any, codes: Exacts, n_values: int
-    ) -> tuple[Exacts, Exacts]:
-        return self._sums.crossing_pairs(lists, weights, codes, n_values)
-
     def spread(self, run: Any, parts: Any) -> list[Any]:
-        return super().spread(run, parts) if self._pairs is None else self._pairs.spread(run, parts)
+        return super().spread(run, parts) if self._cpu is None else self._cpu.spread(run, parts)
 
     def close(self) -> None:
-        if self._pairs is not None:
-            self._pairs.close()
-
-    @property
-    def _sums(self) -> "PairSums | Backend":
-        return PairSums() if self._pairs is None else self._pairs
-
-
-class DevicePart(RowsWithin):
-    """Some rows, or the `chosen` entries of them, within the table of all."""
-
-    def __init__(self, backend: CudaBackend, rows: Rows, chosen: Any = None) -> None:
-        size = None if chosen is None else int(chosen.sum())
-        super().__init__(backend, rows, size)
-        self._device, self._chosen = backend.device, chosen
-
-    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
-        signed, xp = problem.signed, self._device.xp
-        if self._chosen is not None:
-            signed = xp.where(self._chosen, signed, 0).astype(signed.dtype)
-        if factors is not None:
-            every = np.zeros(problem.n_rows)
-            every[self.rows] = factors
-            scaled = signed * self._device.upload(every)[None, :, None]
-            signed = xp.rint(scaled).astype(signed.dtype)
-        if problem.mass_column and signed is not problem.signed:
-            chunk, lane = divmod(problem.n_scores, signed.shape[2])
-            signed[chunk, :, lane] = 0
-            signed[chunk, :, lane] = xp.abs(signed).sum(axis=(0, 2))
-        return self.backend.within(replace(problem, signed=signed), self.rows)
+        if self._cpu is not None:
+            self._cpu.close()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import Climb, ClimbedRound, Edges, Tally
+from edgewise.backend.base import Edges, RoundResult, RoundsRequest, Tally
 from edgewise.backend.cuda.device import Device, typed
 from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
@@ -74,7 +74,7 @@ class ProductRounds:
         starts = np.searchsorted(work, work[-1] * np.arange(n_groups + 1) // n_groups)
         return np.stack([starts, np.searchsorted(ends, _BATCH * starts)])
 
-    def train(self, state: Any, climb: Climb) -> Iterator[ClimbedRound]:
+    def train(self, state: Any, request: RoundsRequest) -> Iterator[RoundResult]:
         """Train rounds until all are done, or one is beyond the device.
 
         While the caller looks at some rounds, the device trains the next.
@@ -82,9 +82,9 @@ class ProductRounds:
         k, before, whole = state.n_scores, None, state.whole
         totals = np.concatenate([whole.signed_totals, whole.signed_masses])
         self._current = self.device.upload(totals)
-        for start in range(0, climb.n_rounds, _ROUNDS_A_LAUNCH):
-            n_rounds = min(_ROUNDS_A_LAUNCH, climb.n_rounds - start)
-            launched = self._launch(state, climb._replace(n_rounds=n_rounds), before)
+        for start in range(0, request.n_rounds, _ROUNDS_A_LAUNCH):
+            n_rounds = min(_ROUNDS_A_LAUNCH, request.n_rounds - start)
+            launched = self._launch(state, request._replace(n_rounds=n_rounds), before)
             if before is not None:
                 yield from self._finished(before, k)
             before = launched
@@ -93,15 +93,17 @@ class ProductRounds:
         totals = self.device.download(self._current)
         whole.signed_totals, whole.signed_masses = totals[:k], totals[k:]
 
-    def _launch(self, state: Any, climb: Climb, before: "_Launched | None") -> "_Launched":
-        device, xp, k, n_terms = self.device, self.device.xp, state.n_scores, climb.n_terms
-        most = climb.n_rounds
+    def _launch(
+        self, state: Any, request: RoundsRequest, before: "_Launched | None"
+    ) -> "_Launched":
+        device, xp, k, n_terms = self.device, self.device.xp, state.n_scores, request.n_terms
+        most = request.n_rounds
         rules = xp.zeros((most, 3 * n_terms + 1), dtype=np.int32)
         sums, done = device.zeros(most, 7 * k + 2), xp.zeros(1, dtype=np.int32)
         arguments = (
             np.int64(state.n_rows), k, n_terms, len(self.columns), self._any_missing,
             *self._search, *self._columns, state.labels, state.target, state.row_mass,
-            float(climb.floor), float(climb.rate), most,
+            float(request.floor), float(request.rate), most,
             None if before is None else before.done, 0 if before is None else before.most,
             self._current, state.weights, state.scores, state.whole.signed, self._flipped,
             self._signs, self._histogram, xp.zeros(3, dtype=np.uint64),
@@ -114,13 +116,13 @@ class ProductRounds:
         later = device.download_later
         return _Launched(most, done, later(rules), later(sums), later(done))
 
-    def _finished(self, launched: "_Launched", k: int) -> Iterator[ClimbedRound]:
+    def _finished(self, launched: "_Launched", k: int) -> Iterator[RoundResult]:
         """Wait for a launch, and yield its rounds."""
         n_done = int(launched.n_done()[0])
         for one in zip(launched.rules()[:n_done], launched.sums()[:n_done], strict=True):
             yield self._round(*one, k)
 
-    def _round(self, rule: Any, sums: Any, k: int) -> ClimbedRound:
+    def _round(self, rule: Any, sums: Any, k: int) -> RoundResult:
         *places, n_searches = rule.tolist()
         cuts = [
             (int(self.columns[q]), first, missing)
@@ -131,14 +133,15 @@ class ProductRounds:
         step = sums[3 * k :]
         pseudo, wrong_rows = step[4 * k :].tolist()
         tally = Tally(pseudo, wrong_rows, step[2 * k : 4 * k].reshape(2, k))
-        return ClimbedRound(tuple(cuts), n_searches, edges, tally)
+        return RoundResult(n_searches, tally, edges, tuple(cuts))
 
 
-def can_climb(table: BinnedTable, columns: Columns, climb: Climb) -> bool:
-    """Return whether the kernel can search some columns of a table."""
+def can_train(table: BinnedTable, request: RoundsRequest) -> bool:
+    """Return whether the kernel can search the columns of a table."""
+    columns = request.columns
     widest = max((table.bins[j].n_codes for j in columns.tolist()), default=0)
     fits = table.n_rows * len(columns) <= _MOST_CODES
-    return fits and 0 < widest <= MOST_BINS and climb.n_terms <= MOST_TERMS
+    return fits and 0 < widest <= MOST_BINS and request.n_terms <= MOST_TERMS
 
 
 def sorted_entries(

@@ -18,11 +18,11 @@ from edgewise.backend.arithmetic import (
     SEARCH_SCALE,
     draw_limit,
 )
-from edgewise.backend.base import Growth, GrownTree, RoundResult, RoundsRequest, Tally
+from edgewise.backend.base import GrownTree, Growth, RoundResult, RoundsRequest, Tally
 from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.numba import step
 from edgewise.backend.numba.histogram import draw_rows, hashed
-from edgewise.backend.numba.trees import GrowthOptions, TreeGrower, grow, constraint_columns, walk
+from edgewise.backend.numba.trees import GrowthOptions, TreeGrower, constraint_columns, grow, walk
 from edgewise.backend.numba.vectors import inner, kernel
 from edgewise.common.dtypes import Columns, Exacts, Integers, Reals, Rows, Signs
 

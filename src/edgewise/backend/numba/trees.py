@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import MISSING_AUTO, Growth, GrownTree, split_directions
+from edgewise.backend.base import MISSING_AUTO, GrownTree, Growth, split_directions
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
 from edgewise.backend.numba.plans import Lease

@@ -8,14 +8,14 @@ import pytest
 from scipy import sparse
 
 from edgewise import AdaBoostMH, RankBoost, Tree
-from edgewise.backend import choose, switching
+from edgewise.backend import choose, warmup
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.backend.switching import KernelCompilation, SwitchingBackend
+from edgewise.backend.warmup import KernelCompilation
 from edgewise.common import compiled
 
 ROUNDS = 6
-CAN_START = switching.can_start  # before all tests are kept from it
+CAN_START = warmup.can_start  # before all tests are kept from it
 
 
 def rows(n=90, n_classes=2, seed=0):
@@ -32,11 +32,11 @@ def switching_after(count):
     def factory(table, n_jobs):
         left = [count]
 
-        def ready():
+        def successor():
             left[0] -= 1
-            return left[0] < 0
+            return NumbaBackend(table, n_jobs) if left[0] < 0 else None
 
-        return SwitchingBackend(ReferenceBackend(table), ready, lambda: NumbaBackend(table, n_jobs))
+        return ReferenceBackend(table, successor)
 
     return factory
 
@@ -85,7 +85,7 @@ def empty_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     monkeypatch.setattr(compiled, "_loaded", set())
-    monkeypatch.setattr(switching, "can_start", CAN_START)
+    monkeypatch.setattr(warmup, "can_start", CAN_START)
     compiled.forms_file.cache_clear()
     yield tmp_path
     compiled.forms_file.cache_clear()
@@ -108,16 +108,16 @@ def test_another_process_compiles_once(empty_cache):
     assert done(other)
     assert done(waiting)
     waiting._process.wait()
-    assert [path.suffix for path in empty_cache.iterdir()] == [".forms"]
+    assert {path.suffix for path in empty_cache.iterdir()} == {".forms", ".lock"}
     assert done(KernelCompilation("cubes", lambda: pytest.fail("compiled already")))
 
 
 def test_a_process_that_fails_is_given_up(empty_cache, monkeypatch):
     assert not done(KernelCompilation("cubes", lambda: (compiled.record_compiled,)))
     assert not done(KernelCompilation("cubes", lambda: (lambda: None,))), "cannot be pickled"
-    monkeypatch.setattr(switching.sys, "executable", "/usr/bin/spreadsheet")
+    monkeypatch.setattr(warmup.sys, "executable", "/usr/bin/spreadsheet")
     assert not done(KernelCompilation("cubes", lambda: (compiled.record_compiled, "cubes")))
-    assert list(empty_cache.iterdir()) == []
+    assert [path.suffix for path in empty_cache.iterdir()] == [".lock"]
 
 
 def test_modules_in_the_working_folder_are_not_imported(empty_cache, monkeypatch, tmp_path):
@@ -129,11 +129,30 @@ def test_modules_in_the_working_folder_are_not_imported(empty_cache, monkeypatch
     assert not (folder / "imported").exists()
 
 
-def test_the_lock_of_a_killed_process_expires(empty_cache, monkeypatch):
-    switching._lock_file().touch()
-    assert KernelCompilation("cubes", lambda: pytest.fail("locked"))._process is None
-    monkeypatch.setattr(switching, "_LOCK_EXPIRES", -1.0)
-    assert done(KernelCompilation("cubes", lambda: (compiled.record_compiled, "cubes")))
+def test_the_lock_ends_with_its_process(empty_cache):
+    with warmup.lock_file().open("a") as lock:
+        assert warmup.take_lock(lock.fileno())
+        waiting = KernelCompilation("cubes", lambda: (compiled.record_compiled, "cubes"))
+        assert waiting._process is None
+    assert done(waiting)
+
+
+def test_of_many_processes_one_has_the_lock(empty_cache):
+    files = [warmup.lock_file().open("a") for _ in range(5)]
+    try:
+        assert [warmup.take_lock(file.fileno()) for file in files] == [True, *[False] * 4]
+    finally:
+        for file in files:
+            file.close()
+
+
+def test_a_finished_process_is_waited_for(empty_cache):
+    compilation = KernelCompilation("cubes", lambda: (compiled.record_compiled, "cubes"))
+    assert done(compilation)
+    end = time.monotonic() + 60.0
+    while compilation._process.returncode is None and time.monotonic() < end:
+        time.sleep(0.02)  # nobody looks at it any more
+    assert compilation._process.returncode == 0
 
 
 def graded():
@@ -158,36 +177,36 @@ def labeled(kind):
 )
 def test_what_is_compiled_is_of_the_same_form(given, monkeypatch):
     model, *arguments = given
-    seen, rehearsals = [], []
-    monkeypatch.setattr(choose, "use_compiled", lambda visits, *, form, **_: seen.append(form))
-    monkeypatch.setattr(choose, "_COMPILE_APART_FROM", 0)
-    monkeypatch.setattr(choose, "_compilations", {})
+    seen, warmups = [], []
+    monkeypatch.setattr(warmup, "use_compiled", lambda visits, *, form, **_: seen.append(form))
+    monkeypatch.setattr(warmup, "_COMPILE_APART_FROM", 0)
+    monkeypatch.setattr(warmup, "_compilations", {})
     monkeypatch.setattr(
-        choose, "KernelCompilation", lambda form, rehearsal: rehearsals.append(rehearsal) or Never()
+        warmup, "KernelCompilation", lambda form, fit: warmups.append(fit) or Never()
     )
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     model.fit(*arguments)
     assert len(set(seen)) == 1
-    function, *small = pickle.loads(pickle.dumps(rehearsals[-1]()))
+    function, *small = pickle.loads(pickle.dumps(warmups[-1]()))
     function(*small)
     assert len(set(seen)) == 1
 
 
 def test_work_of_a_form_adds_up_until_one_process_compiles(empty_cache, monkeypatch):
     started = []
-    monkeypatch.setattr(choose, "_compilations", {})
+    monkeypatch.setattr(warmup, "_compilations", {})
     monkeypatch.setattr(
-        choose, "KernelCompilation", lambda *given: started.append(given) or Never()
+        warmup, "KernelCompilation", lambda *given: started.append(given) or Never()
     )
-    half = choose._COMPILE_APART_FROM / 2
-    assert choose.kernels_ready(half, "cubes", list) is choose.never
-    assert choose.kernels_ready(half, "cones", list) is choose.never
+    half = warmup._COMPILE_APART_FROM / 2
+    assert warmup.kernels_ready(half, "cubes", list) is warmup.never
+    assert warmup.kernels_ready(half, "cones", list) is warmup.never
     assert not started
     for _ in range(3):
-        assert not choose.kernels_ready(half, "cubes", list)()
+        assert not warmup.kernels_ready(half, "cubes", list)()
     assert started == [("cubes", list)]
     compiled.record_compiled("cubes")
-    assert choose.kernels_ready(1, "cubes", list)()
+    assert warmup.kernels_ready(1, "cubes", list)()
 
 
 class Never:
