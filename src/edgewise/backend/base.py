@@ -600,7 +600,7 @@ class ColumnSearch(ABC, Generic[ProblemT]):
 
     @abstractmethod
     def grow(self, problem: ProblemT, growth: Growth, search: NodeSearch) -> GrownTree | None:
-        """Return a tree, or None where nothing can be split: see `growth.grow_best_first`."""
+        """Return a tree, without nodes or None if there is no split: `growth.grow_best_first`."""
 
     @abstractmethod
     def assign_leaves(self, nodes: Columns, tests: Sequence[Test], leaves: list[ProblemT]) -> Any:

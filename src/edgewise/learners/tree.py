@@ -163,6 +163,8 @@ class Tree(Wrapper):
             return None
         if grown.growth is not None:
             self._count(grown, pulled, round)
+        if len(grown.nodes) == 0:
+            return None
         totals, masses = (rest_sums(grown.nodes, sums) for sums in (grown.totals, grown.masses))
         outputs = self._outputs(grown, round)
         if not round.real_votes:

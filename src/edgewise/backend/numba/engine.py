@@ -230,8 +230,7 @@ class NumbaBackend(HostBackend):
         grower = self._grower(problem, growth)
         if grower is None:
             return super().grow(problem, growth, search)
-        tree = grower.grow(problem, growth, partition)
-        return tree if len(tree.nodes) else None
+        return grower.grow(problem, growth, partition)
 
     def can_grow(self, problem: SignedProblem, growth: Growth, partition: Partition) -> bool:
         """Return whether this process can grow a tree in one call together with others."""
