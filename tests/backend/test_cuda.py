@@ -19,6 +19,9 @@ from edgewise import AdaBoostMH, Indicator, Product, RankBoost, Selector, Stump,
 from edgewise.backend.choose import use_backend
 from edgewise.backend.cuda.device import Device, gpu, why_no_gpu
 from edgewise.backend.cuda.engine import CudaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
+from edgewise.data import as_table, fit_encode
+from edgewise.model import TreeRule
 
 NO_GPU = why_no_gpu()
 
@@ -77,6 +80,8 @@ def assert_same_on(device, make):
         (X, np.arange(120) % 40, Stump(), {"trim": 0.9}),
         (X, Y % 3, Stump(), {"subsample": 0.5, "sampling": "weight"}),
         (X, Y % 3, Stump(), {"factorized": False}),
+        (HOLED, Y % 3, GAIN, {"votes": "real", "loss": "logistic", "subsample": 0.6}),
+        (HOLED, Y % 3, Tree(Product(Stump(), 2), 4), {"subsample": 0.6}),
     ],
 )
 def test_the_same_classifier(device, rows, y, learner, settings):
@@ -90,12 +95,29 @@ def test_the_same_classifier(device, rows, y, learner, settings):
         {"learner": "stump"},
         {"learner": "stump", "criterion": "energy", "monotonic_cst": "none"},
         {"learner": Tree(Stump(), 4, "free", "gain")},
+        {"learner": Tree(Stump(), 4, "free", "gain"), "objective": "ndcg@5"},
     ],
 )
 def test_the_same_ranker(device, settings):
     grades, queries = np.clip(X[:, 2] // 4, 0, 3), np.arange(120) // 12
     given = {"n_rounds": 6, "random_state": 1, **settings}
     assert_same_on(device, lambda: RankBoost(**given).fit(HOLED, grades, qid=queries))
+
+
+def test_leaves_of_samples_are_found_on_the_device(device, monkeypatch):
+    monkeypatch.setattr(TreeRule, "leaf_of", None)
+    given = {"learner": GAIN, "votes": "real", "loss": "logistic", "subsample": 0.6}
+    with use_backend(lambda table, n_jobs: CudaBackend(table, device)):
+        model = AdaBoostMH(n_rounds=3, random_state=0, **given).fit(HOLED, Y % 3)
+    assert model.n_rounds_ == 3
+
+
+def test_pairs_are_summed_by_the_backend_of_the_cpu(device):
+    table = fit_encode(as_table(X), None, 16)
+    later = ReferenceBackend(table)
+    backend = CudaBackend(table, device, ReferenceBackend(table, lambda: later))
+    assert backend.upgraded() is backend
+    assert backend.pairs is later.pairs
 
 
 @pytest.mark.skipif(NO_GPU is None, reason="there is a GPU")

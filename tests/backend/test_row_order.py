@@ -3,10 +3,12 @@
 from contextlib import closing
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise import AdaBoostMH, Product, Selector, Stump
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 
@@ -57,3 +59,21 @@ def test_permuted_rows_give_the_same_candidates_edges_and_tally(make_problem, n_
             assert np.array_equal(other.edges, edges.edges)
             assert np.array_equal(other.masses, edges.masses)
             assert other.total == edges.total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_energies_of_many_classes_are_summed_in_one_order(monkeypatch, seed):
+    # From 8 classes on, NumPy sums along rows in another order than along columns.
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.integers(2, size=(120, 4)) / 4).add_prefix("x")
+    X["k"] = np.array([f"v{q}" for q in rng.integers(3, size=120)], dtype=object)
+    y, models = np.arange(120) % 20, []
+    for name in ("numpy", "numba"):
+        monkeypatch.setenv("EDGEWISE_BACKEND", name)
+        learner = Product([Stump(), Selector()], 4, 2)
+        models.append(AdaBoostMH(learner, n_rounds=20, votes="real").fit(X, y))
+    gone = X.copy()
+    gone.loc[::2, "k"] = None
+    for rows in (X, gone):
+        scores = [model.decision_function(rows) for model in models]
+        assert np.array_equal(*scores)
