@@ -138,7 +138,8 @@ class BoostingCurveDisplay(Display):
             if curve.is_bound:
                 _draw_curve(axes, curve, GRAY, curve.name, linestyle="--")
             else:
-                _draw_curve(axes, curve, next(others if curve.rows else colors), curve.name)
+                color = next(others if curve.rows else colors)
+                _draw_curve(axes, curve, color, escape_label(curve.name))
         _scale_losses(axes, self.curves.losses)
         axes.set_ylabel("loss")
 
@@ -146,7 +147,7 @@ class BoostingCurveDisplay(Display):
         """Draw a metric of each set of validation rows, with a dot at its best round."""
         several = len(curves) > 1
         for curve, color in zip(curves, cycle(_VALIDATION_COLORS), strict=False):
-            _draw_curve(axes, curve, color, curve.rows if several else None)
+            _draw_curve(axes, curve, color, escape_label(curve.rows) if several else None)
         decides, best = self.curves.best
         if metric == decides:
             value = curve.after(best)
@@ -193,7 +194,7 @@ def _draw_curve(
     few = len(curve.values) <= 2
     axes.plot(
         curve.rounds, curve.values, color=color, linestyle=linestyle, linewidth=1.6,
-        label=None if label is None else escape_label(label), marker="o" if few else None,
+        label=label, marker="o" if few else None,
         markersize=5, clip_on=not few,
     )  # fmt: skip
 

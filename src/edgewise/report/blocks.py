@@ -176,7 +176,9 @@ def cumulative_chart(title: str, x: Block, values: ArrayLike, unit: str, **more:
     indices = evenly_spaced(len(points), _MAX_POINTS)
     shares = np.searchsorted(points, points[indices], side="right") / len(points)
     y = axis(f"share of {unit} with at most", percent=True, low=0, high=1)
-    line = series(f"share of {unit}", points[indices], shares, "steps")
+    # From 0, so that values that are all equal show as a step.
+    x_values, y_values = [points[0], *points[indices]], [0.0, *shares]
+    line = series(f"share of {unit}", x_values, y_values, "steps")
     return chart(title, x, y, [line], **more)
 
 

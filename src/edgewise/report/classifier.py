@@ -79,7 +79,7 @@ def classifier_report(
     results = None
     if codes is not None:
         scores = shared.outputs.score(shared.rows)
-        results = _Results(
+        results = _ClassifierResults(
             classes, multilabel, codes[shared.indices], scores, model._probabilities(scores)
         )
     lead = describe_sample(shared.rows.n_rows, rows.n_rows)
@@ -110,7 +110,7 @@ def _outputs(model: Any, classes: list[str]) -> Outputs:
 
 
 @dataclass(frozen=True)
-class _Results:
+class _ClassifierResults:
     """The predictions of a classifier on rows whose targets are known."""
 
     classes: list[str]
@@ -176,7 +176,7 @@ class _Results:
         return "" if n == total else f" The {n} most frequent of {total:,} {self.plural} are shown."
 
 
-def _overview(model: Any, n_rows: int, results: _Results | None) -> list[Block]:
+def _overview(model: Any, n_rows: int, results: _ClassifierResults | None) -> list[Block]:
     settings = model.settings_
     blocks = [note("No targets were given: errors are left out.")]
     if results is not None:
@@ -203,7 +203,7 @@ def _overview(model: Any, n_rows: int, results: _Results | None) -> list[Block]:
     return [*blocks, facts([*rows, ("Learner", settings.learner)])]
 
 
-def _metrics(results: _Results) -> list[tuple[str, str, str]]:
+def _metrics(results: _ClassifierResults) -> list[tuple[str, str, str]]:
     y, scores, n = results.codes, results.scores, results.n_rows
     wrong = error(y, scores)
     low, high = proportion_interval(1.0 - wrong, n)
@@ -233,7 +233,7 @@ def _metrics(results: _Results) -> list[tuple[str, str, str]]:
     return items
 
 
-def _frequencies(results: _Results) -> list[Block]:
+def _frequencies(results: _ClassifierResults) -> list[Block]:
     """Return the share of the rows of each class."""
     counts = results.counts
     order = np.argsort(-counts, kind="stable")[: 2 * _MAX_CLASSES].tolist()
@@ -251,7 +251,7 @@ def _frequencies(results: _Results) -> list[Block]:
     return [bars(title, items, percent=True, shown=15)]
 
 
-def _mistakes(results: _Results) -> tuple[str, list[Block]]:
+def _mistakes(results: _ClassifierResults) -> tuple[str, list[Block]]:
     """Return the confusion matrix, the most frequent confusions, and precision and recall."""
     per_class = _class_table(results)
     if results.multilabel:
@@ -284,7 +284,7 @@ def _mistakes(results: _Results) -> tuple[str, list[Block]]:
     return lead, [matrix, side_by_side(*worst, per_class)]
 
 
-def _class_table(results: _Results) -> Block:
+def _class_table(results: _ClassifierResults) -> Block:
     rows = []
     for k, name in enumerate(results.classes):
         truth, answer = results.is_class(k), results.is_predicted(k)
@@ -302,7 +302,7 @@ def _class_table(results: _Results) -> Block:
     return table(f"By {results.noun}", columns, rows, search=search, shown=12)
 
 
-def _thresholds(results: _Results) -> tuple[str, list[Block]]:
+def _thresholds(results: _ClassifierResults) -> tuple[str, list[Block]]:
     """Return how precision and recall of each class change with the threshold."""
     edges = np.linspace(0.0, 1.0, _THRESHOLDS + 1)
     options = []
@@ -317,7 +317,7 @@ def _thresholds(results: _Results) -> tuple[str, list[Block]]:
     return lead, [{"kind": "threshold", "classes": options, "name": results.noun.capitalize()}]
 
 
-def _margins(results: _Results, total_vote: float) -> tuple[str, list[Block]]:
+def _margins(results: _ClassifierResults, total_vote: float) -> tuple[str, list[Block]]:
     """Return the distribution of the margins."""
     from edgewise.theory import margins
 
@@ -343,7 +343,7 @@ def _margins(results: _Results, total_vote: float) -> tuple[str, list[Block]]:
     ]
 
 
-def _calibration(results: _Results) -> tuple[str, list[Block]]:
+def _calibration(results: _ClassifierResults) -> tuple[str, list[Block]]:
     """Return the observed frequency of each class against its predicted probability."""
     options: list[tuple[str, list[Block]]] = []
     if not results.is_binary and not results.multilabel:
@@ -379,7 +379,7 @@ def _reliability(p: Reals, truth: NDArray[np.bool_]) -> list[Block]:
     ]
 
 
-def _cases(shared: BoostedSections, results: _Results) -> tuple[str, list[Block]]:
+def _cases(shared: BoostedSections, results: _ClassifierResults) -> tuple[str, list[Block]]:
     """Return the rows whose true class got the lowest probability, and why."""
     p, rows = results.probabilities, np.arange(results.n_rows)
     if results.multilabel:
@@ -419,7 +419,9 @@ def _cases(shared: BoostedSections, results: _Results) -> tuple[str, list[Block]
     return lead, [cases(items, search="Find in these rows", tag=tag)]
 
 
-def _label_case(results: _Results, i: int, amounts: Reals) -> tuple[Reals, dict[str, Any]]:
+def _label_case(
+    results: _ClassifierResults, i: int, amounts: Reals
+) -> tuple[Reals, dict[str, Any]]:
     """Return the contributions to the worst label of a row, and what is shown of the row."""
     truth, p = results.codes[i], results.probabilities[i]
     k = int(np.where(truth > 0, p, 1.0 - p).argmin())
@@ -435,7 +437,9 @@ def _label_case(results: _Results, i: int, amounts: Reals) -> tuple[Reals, dict[
     }  # fmt: skip
 
 
-def _class_case(results: _Results, i: int, amounts: Reals) -> tuple[Reals, dict[str, Any]]:
+def _class_case(
+    results: _ClassifierResults, i: int, amounts: Reals
+) -> tuple[Reals, dict[str, Any]]:
     """Return the contributions to the strongest other class, and what is shown of the row."""
     names, p = results.classes, results.probabilities[i]
     truth, answer = int(results.codes[i]), int(results.predicted[i])

@@ -138,7 +138,7 @@ def _curve(name: str, values: Any, rows: str = "") -> LearningCurve:
 
 
 def _is_recorded(history: Mapping[str, Reals], name: str) -> bool:
-    return name in history and not np.isnan(history[name]).all()
+    return name in history and bool(np.isfinite(history[name]).mean() > 0.5)
 
 
 def log_floor(curves: Sequence[LearningCurve]) -> float:

@@ -87,7 +87,7 @@ def ranker_report(
     if lists is not None:
         if indices is not None:
             lists = Lists(lists.grades[indices], lists.queries[lists.row_query[indices]])
-        results = _Results(lists, model.predict(shared.rows))
+        results = _RankingResults(lists, model.predict(shared.rows))
     lead = describe_sample(shared.rows.n_rows, rows.n_rows, "documents, in whole queries")
     page.add("overview", "Overview", lead, _overview(model, shared.worded, results))
     page.add("data", "Data", "", [*(_data(results.lists) if results else []), *shared.columns()])
@@ -102,7 +102,7 @@ def ranker_report(
 
 
 @dataclass(frozen=True)
-class _Results:
+class _RankingResults:
     """The scores of documents whose grades are known."""
 
     lists: Lists
@@ -137,7 +137,7 @@ class _Results:
         return title, np.where(best > worst, values, np.nan)
 
 
-def _overview(model: Any, worded: Any, results: _Results | None) -> list[Block]:
+def _overview(model: Any, worded: Any, results: _RankingResults | None) -> list[Block]:
     blocks = [note("No grades were given: metrics are left out.")]
     if results is not None:
         items = []
@@ -176,7 +176,7 @@ def _data(lists: Lists) -> list[Block]:
     ]
 
 
-def _metrics(results: _Results) -> tuple[str, list[Block]]:
+def _metrics(results: _RankingResults) -> tuple[str, list[Block]]:
     """Return all metrics with intervals over queries, and their distribution."""
     items = [
         bar(capitalize(metric_title(name)), value, low=low, high=high, text=f"{value:.3f}")
@@ -197,7 +197,7 @@ def _metrics(results: _Results) -> tuple[str, list[Block]]:
     return lead, [bars("Metrics", items, min=0, max=1), side_by_side(distribution, grades)]
 
 
-def _mean_grades(results: _Results) -> Block:
+def _mean_grades(results: _RankingResults) -> Block:
     """Return the mean grade at each rank, by the model, the best order and a random one."""
     lists = results.lists
     max_rank = int(min(_MAX_RANK, lists.sizes.max()))
@@ -219,7 +219,7 @@ def _mean_grades(results: _Results) -> Block:
     )  # fmt: skip
 
 
-def _scores(results: _Results) -> tuple[str, list[Block]]:
+def _scores(results: _RankingResults) -> tuple[str, list[Block]]:
     """Return the mean grade by score, and the scores of each grade."""
     grades, scores = results.lists.grades, results.scores
     points = bin_means("mean grade", scores, grades, _SCORE_BINS)
@@ -245,7 +245,9 @@ def _scores(results: _Results) -> tuple[str, list[Block]]:
     ]
 
 
-def _cases(shared: BoostedSections, results: _Results, documents: Any) -> tuple[str, list[Block]]:
+def _cases(
+    shared: BoostedSections, results: _RankingResults, documents: Any
+) -> tuple[str, list[Block]]:
     """Return the queries that are ranked worst, and why."""
     name, quality = results.quality
     order = np.argsort(quality, kind="stable")[:_CASES]
@@ -265,7 +267,7 @@ def _cases(shared: BoostedSections, results: _Results, documents: Any) -> tuple[
 
 
 def _case(
-    shared: BoostedSections, results: _Results, documents: Any, q: int, ranked: NDArray[Any]
+    shared: BoostedSections, results: _RankingResults, documents: Any, q: int, ranked: NDArray[Any]
 ) -> Block:
     lists, (name, quality) = results.lists, results.quality
     rows = ranked[lists.starts[q] : lists.starts[q] + lists.sizes[q]]
