@@ -279,12 +279,13 @@ def _column(values: Any, name: str) -> Column:
 
 def _raw_column(values: Any, name: str) -> Any:
     """Return a column as a table has it: of numbers, words or dates."""
-    from edgewise.io.tables import GAPS, dates
+    from edgewise.io.tables import date_column
+    from edgewise.io.text import NA_VALUES
 
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return _column(values, name)
-    given = [None if isinstance(one, str) and one in GAPS else one for one in list(values)]
-    return dates(given) or _column(given, name)
+    given = [None if isinstance(one, str) and one in NA_VALUES else one for one in list(values)]
+    return date_column(given) or _column(given, name)
 
 
 def _check_lengths(columns: Iterable[Any]) -> None:

@@ -250,7 +250,7 @@ class TestErrors:
                 "named.edgewise short.csv --output s.txt",
                 "short.csv: the table lacks the column 'tf', which training had",
             ),
-            ("named.edgewise kinds.csv --output s.txt", "kinds.csv: the column 'tf' holds"),
+            ("named.edgewise kinds.csv --output s.txt", "kinds.csv: column 'tf' holds"),
             (
                 "fusion.edgewise test.txt",
                 "RankFusion, which does not predict rows: use `edgewise fuse fusion.edgewise",

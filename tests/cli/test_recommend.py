@@ -518,7 +518,7 @@ class TestErrors:
             ("bare.csv --user 1", "bare.csv: --rating-column 'rating' must be one of the columns"),
             ("bare.csv --user 1", "; use --columns if the file has no header, or --implicit if"),
             ("r.csv --user 1 --user-column u", "--user-column 'u' must be one of the columns"),
-            ("short.csv --user 1", "short.csv has 2 columns in row 1, not 3"),
+            ("short.csv --user 1", "short.csv is not a readable table"),
             ("r.csv --user 1 --columns user,item,rating", "must hold numbers"),
             ("r.csv --user 1 --columns a,b", "--user-column 'user' must be one of --columns a,b"),
             ("r.csv --user 1 --columns user,item,", "--columns must be comma-separated names"),

@@ -517,7 +517,7 @@ class TestHostileInput:
         ]
         write("p.csv", rows)
         message = failure(["train", "p.csv", "--target", "income"], capsys)
-        assert "'note' holds free text, 6 words in a cell on average" in message
+        assert "'note' holds free text" in message
         assert "--drop note" in message
         success(["train", "p.csv", "--target", "income", "--drop", "note", "--rounds", 2], capsys)
 

@@ -145,14 +145,8 @@ def test_kinds_divide_the_names():
         datasets.names("regression")
 
 
-def test_without_liac_arff_a_multi_label_set_says_how_to_go_on(monkeypatch):
-    monkeypatch.setitem(sys.modules, "arff", None)
-    with pytest.raises(ImportError, match=r"liac-arff.*edgewise\[data\]"):
-        formats.read_arff(b"@data\n", n_labels=1)
-
-
 def test_importing_stays_light():
-    heavy = "{'numba', 'pooch', 'pandas', 'sklearn', 'requests', 'arff', 'unlzw3'}"
+    heavy = "{'numba', 'pooch', 'pandas', 'sklearn', 'requests', 'unlzw3'}"
     code = f"import sys, edgewise.datasets; sys.exit(str({heavy} & set(sys.modules) or ''))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""

@@ -110,13 +110,13 @@ def test_numbers_come_back_as_they_were(tmp_path_factory, values, library, suffi
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is empty: it has no header"),
-        (b"a,b\n", "is empty: it has a header and no rows"),
+        (b"", "is empty"),
+        (b"a,b\n", "is empty"),
         (b"a,b,a\n1,2,3\n", "has several columns of the same name: 'a'"),
-        (b"a,b\n1,2,3\n4,5,6\n", "is not a readable CSV file"),
-        (b"a,b\n1,2\n4,5,6\n", "is not a readable CSV file"),
-        (b'a,b\n1,"x\n', "is not a readable CSV file"),
-        (b"a,b\n\xff,\xfe\n", "is not a readable CSV file"),
+        (b"a,b\n1,2,3\n4,5,6\n", "is not a readable table"),
+        (b"a,b\n1,2\n4,5,6\n", "is not a readable table"),
+        (b'a,b\n1,"x\n', "is not a readable table"),
+        (b"a,b\n\xff,\xfe\n", "is not a readable table"),
         (gzip.compress(CSV, mtime=0)[:-12], "is damaged or cut short"),
     ],
 )
@@ -170,10 +170,10 @@ def test_a_missing_file_is_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.txt", "t.csv.zip", "csv", "t.parquet.gz"])
 def test_other_kinds_of_files_are_refused(tmp_path, name):
-    path, message = tmp_path / name, r"path must end in \.csv, \.csv\.gz, \.parquet, got"
-    with pytest.raises(ValueError, match=message):
+    path = tmp_path / name
+    with pytest.raises(ValueError, match="path must end in"):
         read_table(path)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="path must end in"):
         write_table(path, pandas.DataFrame({"x": [1]}))
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise import Ratings
+from edgewise.io import text as reader
 
 EXPECTED = [(22, 377, 1.0), (196, 242, 3.0), (196, 377, 4.0)]
 ROWS = [(196, 242, 3), (22, 377, 1), (196, 377, 4)]
@@ -148,13 +149,13 @@ def test_parquet(tmp_path, engine):
         ("", "is empty"),
         ("\n \n", "is empty"),
         ("user,item,rating\n", "at least one rating"),
-        ("user\n1\n", "must have columns with one of"),
+        ("user\n1\n", "item='item' must be"),
         ("who,item,rating\n1,2,3\n", "user='user' must be .*'who', 'item', 'rating'"),
         ("user,item\n1,2\n", "rating='rating' must be"),
-        ("user,item,rating\n1,2,3\n1,2\n", r"has 2 columns in row 2, not 3"),
-        ("user,item,rating\n1,2,3\n1,2,3,4\n", r"has 4 columns in row 2, not 3"),
+        ("user,item,rating\n1,2,3\n1,2\n", "3 columns, got 2"),
+        ("user,item,rating\n1,2,3\n1,2,3,4\n", "3 columns, got 4"),
         ("user,item,rating\n1,2,good\n", "ratings.csv must hold numbers.*'good'"),
-        ("user,item,rating\n1,2,\n", "ratings.csv must hold numbers"),
+        ("user,item,rating\n1,2,\n", "ratings must be finite"),
         ("user,item,rating\n1,2,nan\n", "ratings must be finite"),
         ("user,item,rating\n1,2,3\n,2,4\n", "no user in row 2"),
         ("user,item,rating\n1,2,3\n1, ,4\n", "no item in row 2"),
@@ -190,6 +191,33 @@ def test_errors_name_the_argument(written, arguments, error, words):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         Ratings.from_file(tmp_path / "nothing.csv")
+
+
+@pytest.mark.parametrize("separator", [",", "::", " "])
+def test_files_are_read_a_few_rows_at_a_time(written, separator, monkeypatch):
+    monkeypatch.setattr(reader, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(reader, "_CHUNK_BYTES", 100)
+    users = [*range(99), "x9"]  # only the last row shows that they are strings
+    lines = [separator.join(["user", "item", "rating"])]
+    lines += [separator.join([str(user), str(row % 7), "2.5"]) for row, user in enumerate(users)]
+    ratings = Ratings.from_file(written("\n".join(lines), "ratings.dat"))
+    assert ratings.user_ids.values.tolist() == sorted(map(str, users))
+    assert ratings.item_ids.values.tolist() == list(range(7))
+    assert len(ratings) == 100
+    file = reader.DelimitedText.open(written("\n".join(lines), "ratings.dat"), separator)
+    assert max(len(chunk[0]) for chunk in file.chunks([0])) <= 20
+
+
+def test_an_item_may_have_the_name_of_a_missing_value(written):
+    content = "user,item,rating\nann,None,3\nann,NA,4\n"
+    assert Ratings.from_file(written(content)).item_ids.values.tolist() == ["NA", "None"]
+
+
+@pytest.mark.parametrize("name", ["r.feather", "r.arrow"])
+def test_other_tables(tmp_path, name):
+    frame = pd.DataFrame(ROWS, columns=["user", "item", "rating"])
+    frame.to_feather(tmp_path / name)
+    assert triples(Ratings.from_file(tmp_path / name)) == EXPECTED
 
 
 @given(

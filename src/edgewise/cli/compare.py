@@ -89,7 +89,7 @@ def compare(**options: Any) -> None:
             f"{args.data} is a model, and compare trains on ratings: to test a model, use "
             f"`edgewise recommend {args.data} --test FILE`"
         )
-    shared.check_libraries(args.output)
+    shared.check_output_table(args.output)
     names = shared.metric_names(args.metrics, implicit)
     usual = shared.shared_settings(args, implicit)
     algorithms = args.algorithms or (DEFAULT_IMPLICIT if implicit else DEFAULT)
@@ -104,7 +104,9 @@ def compare(**options: Any) -> None:
         # It names the model and the fold that failed.
         raise click.ClickException(f"{args.data}: {error}") from error
     if args.output is not None:
-        shared.write_columns(args.output, found.columns(args.intervals))
+        from edgewise.io import write_table
+
+        write_table(args.output, found.columns(args.intervals))
     if args.as_json:
         columns = found.columns(args.intervals)
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -8,7 +8,7 @@ import click
 from edgewise.cli import common, tables
 from edgewise.cli.common import RUN, TABLE
 from edgewise.cli.evaluate import evaluate_ranking, predict_classes, print_evaluation
-from edgewise.cli.ratings import check_libraries, csv_text, write_columns
+from edgewise.cli.ratings import check_output_table
 from edgewise.cli.tables import Rows
 from edgewise.common.text import pluralize
 
@@ -78,7 +78,9 @@ def predict(
         size = tables.describe_queries(rows)
         print_evaluation(metrics, f"{model} on {size} of {data}, expected over ties")
     elif output is None:
-        for text in csv_text(columns):
+        from edgewise.io import iter_csv
+
+        for text in iter_csv(columns):
             click.echo(text, nl=False)
     elif ranks:
         common.print_facts([("ranked", f"{tables.describe_queries(rows)}, {output}")])
@@ -129,7 +131,7 @@ def _check_output(path: str | None, rows: Rows) -> None:
     if path is None:
         return
     if not path.lower().endswith(RUN):
-        check_libraries(path)
+        check_output_table(path)
         if rows.n_dropped:
             raise click.UsageError(
                 f"--output {path}: {pluralize(rows.n_dropped, 'rows')} of {rows.path} without a "
@@ -152,10 +154,10 @@ def _check_output(path: str | None, rows: Rows) -> None:
 def _write(path: str, rows: Rows, columns: dict[str, Any]) -> None:
     """Write predictions as a table or a run, as the name says, or else the scores alone."""
     from edgewise.common.files import replace_file
-    from edgewise.io import write_run
+    from edgewise.io import write_run, write_table
 
     if path.lower().endswith(TABLE):
-        write_columns(path, columns)
+        write_table(path, columns)
     elif path.lower().endswith(RUN):
         write_run(path, rows.qid, rows.docs, columns["score"])
     else:

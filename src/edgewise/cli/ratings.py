@@ -1,9 +1,6 @@
 """Ratings on the command line: files, ids, metrics, algorithms, and tables of results."""
 
-import csv
-import io
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +32,6 @@ ROLES = {
 """The columns of ratings, and what they hold."""
 
 PARQUET = ".parquet"
-_WRITTEN_AT_ONCE = 50_000
 
 _DEFAULTS = ("user", "item", "rating")
 _TABS = {"tab": "\t", r"\t": "\t"}
@@ -182,11 +178,7 @@ def _features(option: str, path: str, key: str, ids: "Ids") -> tuple[Any, Any]:
         if key not in table.columns:
             listed = ", ".join(map(repr, table.columns))
             raise ValueError(f"there must be a column {key!r} with ids: there are {listed}")
-        try:
-            schema = Schema.fit(table, doc=key)
-        except ValueError as error:
-            # Here the table itself must lack the column.
-            raise ValueError(re.sub(r" \(--drop [^)]*\)", "", str(error))) from error
+        schema = Schema.fit(table, doc=key)
         found = schema.role(table, "doc")
         if ids.kind == "integers":
             odd = [word for word in found.tolist() if not word.lstrip("-").isdigit()]
@@ -229,41 +221,13 @@ def metric_names(text: str | None, implicit: bool) -> list[str]:
         return [one.name for one in recommender_metrics(default if text is None else text, 10)]
 
 
-def write_columns(path: str, columns: Mapping[str, Any]) -> None:
-    """Write a table of lists or arrays as CSV or Parquet, as the name says."""
-    from edgewise.common.files import replace_file
-    from edgewise.io import write_table
-    from edgewise.io.frames import frame_library
-
-    if path.lower().endswith(PARQUET):
-        write_table(path, frame_library(None).DataFrame(dict(columns)))
-        return
-    with replace_file(path) as stream:
-        for text in csv_text(columns):
-            stream.write(text.encode())
-
-
-def csv_text(columns: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a table as CSV, some rows at a time."""
-    n_rows = len(next(iter(columns.values())))
-    for start in range(0, max(n_rows, 1), _WRITTEN_AT_ONCE):
-        parts = [column[start : start + _WRITTEN_AT_ONCE] for column in columns.values()]
-        lists = [part.tolist() if hasattr(part, "tolist") else part for part in parts]
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        if start == 0:
-            writer.writerow(columns)
-        writer.writerows(zip(*lists, strict=True))
-        yield text.getvalue()
-
-
-def check_libraries(path: str | None) -> None:
+def check_output_table(path: str | None) -> None:
     """Raise, before any work starts, if a library is missing that Parquet needs."""
     if path is not None and path.lower().endswith(PARQUET):
-        from edgewise.io import require_parquet
+        from edgewise import io
 
         with one_line_errors("--output"):
-            require_parquet()
+            io.check_output_table(path)
 
 
 ABOUT_ALGORITHMS = "Algorithms:\n" + "\n".join(

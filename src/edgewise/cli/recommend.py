@@ -133,7 +133,7 @@ def recommend(**options: Any) -> None:
     _check(args, saved, wants_model)
     how = shared.reading_options(args)
     implicit = how["rating"] is None
-    shared.check_libraries(args.output)
+    shared.check_output_table(args.output)
     names = shared.metric_names(args.metrics, implicit)
     added = None
     if saved:
@@ -391,10 +391,12 @@ def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
 
 def _write(path: str, lists: "RecommendedLists", names: Names) -> None:
     """Write lists as a table, with the names of items where there are any."""
+    from edgewise.io import write_table
+
     table = {name: column.tolist() for name, column in lists.columns().items()}
     if names:
         table["name"] = [names.get(one, "") for one in table["item"]]
-    shared.write_columns(path, table)
+    write_table(path, table)
 
 
 def _as_dict(title: str, ranked: "RecommendedList", names: Names) -> dict[str, Any]:
@@ -416,10 +418,6 @@ def _print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
         for place, (one, score) in enumerate(zip(ids, ranked.scores.tolist(), strict=True), 1)
     ]
     click.echo(text_table(rows, left=(1, 2) if shown else (1,)))
-
-
-# Longest first; separators that hardly any title contains come before those that many do.
-_SEPARATORS = ("::", "\t", "|", ";", ",")
 
 
 def _read_names(args: SimpleNamespace, ids: "Ids") -> Names:
@@ -449,8 +447,7 @@ def _name_tables(path: str, given: str | None) -> Iterator[tuple[list[str], list
 
     The ids show which one is right: a list of genres may contain another separator.
     """
-    from edgewise.common.files import open_input
-    from edgewise.ratings.inputs import split_cells
+    from edgewise.io.text import rank_separators, read_lines, split_rows
 
     if path.lower().endswith(shared.PARQUET):
         import narwhals.stable.v1 as nw
@@ -461,20 +458,14 @@ def _name_tables(path: str, given: str | None) -> Iterator[tuple[list[str], list
             table = nw.from_native(read_table(path).X, eager_only=True)
         yield table.columns, table.rows()
         return
-    with one_line_errors(), open_input(path) as stream:
-        data = stream.read()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # Lists of films are old; any bytes are text in this encoding.
-        text = data.decode("latin-1")
-    text = text.lstrip("\r\n")
-    separators = [sign for sign in _SEPARATORS if sign in text.partition("\n")[0]]
+    with one_line_errors():
+        lines = read_lines(path, fallback="latin-1")
+    separators = rank_separators(next(filter(str.strip, lines), ""))
     if not separators:
         raise click.ClickException(f"--item-names {path} is empty or has only one column")
-    for sign in separators:
+    for separator in separators:
         # Only titles between commas need quotes; elsewhere a quote is part of the title.
-        with one_line_errors("--item-names"):
-            rows = split_cells(path, text, sign, quotes=sign in ",;")
+        with one_line_errors(f"--item-names {path}"):
+            rows = list(split_rows(lines, separator, quotes=separator in ",;"))
         header = given.split(",") if given else rows.pop(0)
         yield [name.strip() for name in header], rows

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from edgewise.common.dtypes import REAL
 from edgewise.datasets.files import numbers
+from edgewise.io.arff import parse_arff
 
 if TYPE_CHECKING:
     import pandas
@@ -115,23 +116,21 @@ def read_arff(content: bytes, *, n_labels: int) -> LabeledTable:
 
     Sparse rows give a CSR matrix; ``?`` becomes NaN.
     """
-    from edgewise.io.tables import parsed_arff
-
     try:
-        attributes, rows, rows_are_sparse = parsed_arff(content)
-        names = tuple(name for name, _ in attributes)
-        to_table: Any = _csr if rows_are_sparse else _dense
-        table = to_table(rows, len(names))
+        data = parse_arff(content)
+        names = tuple(data.names)
+        to_table: Any = _csr if data.is_sparse else _dense
+        table = to_table(data.rows, len(names))
     except (TypeError, ValueError) as error:
         raise ValueError(f"not an ARFF file of numbers: {error}") from error
     if not 0 < n_labels < len(names):
         raise ValueError(f"n_labels={n_labels} with {len(names)} attributes leaves no columns")
     labels = table[:, -n_labels:]
-    y = labels.toarray() if rows_are_sparse else labels
+    y = labels.toarray() if data.is_sparse else labels
     if not np.isin(y, (0, 1)).all():
         raise ValueError("ARFF labels must be 0 or 1")
     X = table[:, :-n_labels]
-    X = X if rows_are_sparse else np.ascontiguousarray(X)
+    X = X if data.is_sparse else np.ascontiguousarray(X)
     return LabeledTable(X, y.astype(np.int8), names[:-n_labels], names[-n_labels:])
 
 

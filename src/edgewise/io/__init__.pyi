@@ -2,7 +2,8 @@
 
 from edgewise.io.frames import (
     read_table as read_table,
-    require_parquet as require_parquet,
+    check_output_table as check_output_table,
+    iter_csv as iter_csv,
     write_table as write_table,
 )
 from edgewise.io.letor import (

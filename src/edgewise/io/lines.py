@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 _NUMBER: Final = re.compile(
-    rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE
+    rb"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE
 )
 _INTEGER: Final = re.compile(rb"[+-]?\d{1,18}")
 _SHOWN: Final = 40

@@ -1,22 +1,19 @@
-"""Files of tables as columns, read piece by piece: CSV, TSV, Parquet, Arrow and ARFF.
+"""Files of tables as columns, read some rows at a time: CSV, TSV, Parquet, Arrow and ARFF.
 
-Cells of text files are read as text. A column is one of numbers if all its cells are, one of dates
-if they are written as ISO 8601 says and hardly repeat, and otherwise one of words, of which each
-is kept once: a file needs little more memory than the numbers in it.
+Cells of text files are read as text. A column is numeric if all its cells are numbers, a column of
+dates if they are ISO 8601 and hardly any repeats, and categorical otherwise; each string is kept
+once, so a file needs little more memory than the numbers in it.
 """
 
-import codecs
-import csv
 import ctypes
-import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
+from functools import partial
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,33 +24,30 @@ from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.files import PathLike, open_input
 from edgewise.common.ids import is_missing
 from edgewise.common.lazy import import_optional
-from edgewise.data.columns import CategoricalColumn, NumericColumn, SparseColumn, column_from_series
+from edgewise.data.columns import (
+    CategoricalColumn,
+    NumericColumn,
+    SparseColumn,
+    column_from_series,
+)
 from edgewise.data.table import as_table, is_frame
+from edgewise.io import text
+from edgewise.io.arff import parse_arff
+from edgewise.io.text import NA_VALUES, DelimitedText, parse_number, with_decimal_point
 
-SEPARATED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-SUFFIXES: Final = (*SEPARATED, ".parquet", ".feather", ".arrow", ".arff")
+SEPARATED: Final = (".csv", ".tsv", ".tab")
+ARROW: Final = (".parquet", ".feather", ".arrow")
+SUFFIXES: Final = (*SEPARATED, *ARROW, ".arff")
 """Endings of table files; text files may add .gz."""
 
-GAPS: Final = frozenset({"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None"})
-"""What stands for a missing value."""
+MAX_CATEGORIES: Final = 100_000
+"""The number of distinct strings of a column beyond which they are not kept."""
 
-MOST_WORDS: Final = 100_000
-"""The most different words of a column to keep."""
-
-# Bytes of text, and rows, that are read at a time.
-_BLOCK: Final = 1 << 22
-_ROWS: Final = 20_000
-_MANY_BLOCKS: Final = 25
-# The share of the words of a column that must be numbers, where too many differ to keep all.
+# Files of more chunks than this leave memory behind that is worth giving back.
+_MANY_CHUNKS: Final = 25
+# The fraction of numbers from which a column with too many distinct strings is numeric.
 _MOSTLY: Final = 0.9
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|Infinity)")
-# An amount of money or a percentage, with or without commas between thousands.
-_AMOUNT: Final = re.compile(
-    r"([-+]?)[$€£]?\s?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s?[%$€£]?"
-)
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
-
-Cells = Sequence[str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,27 +61,25 @@ class DateColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class ManyWords:
-    """Words of which too many differ to number them: some of them, and counts."""
+class HighCardinalityColumn:
+    """A column of too many distinct strings to keep: some of them, and counts."""
 
-    some: tuple[str, ...]
+    examples: tuple[str, ...]
     n_rows: int
     n_missing: int
-    values: NDArray[Any] | None = None
-    """All of them, "" where one is missing; where they were asked for."""
 
     def __len__(self) -> int:
         return self.n_rows
 
 
-Raw = NumericColumn | CategoricalColumn | DateColumn | ManyWords
+RawColumn = NumericColumn | CategoricalColumn | DateColumn | HighCardinalityColumn
 
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """The columns of a file or a data frame, as they come."""
+    """The columns of a file or a data frame, before a schema is applied."""
 
-    columns: dict[str, Raw]
+    columns: dict[str, RawColumn]
     n_rows: int
     declared: frozenset[str] = frozenset()
     """Columns that a data frame declares categorical."""
@@ -97,24 +89,28 @@ class RawTable:
 
 
 def table_kind(path: PathLike) -> str | None:
-    """Return the ending of a table file's name, without .gz; None if it is no table."""
+    """Return the ending of a table file's name, without .gz; None if it is not a table."""
     name = Path(path).name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
-    if suffix not in SUFFIXES or (name.endswith(".gz") and suffix not in {*SEPARATED, ".arff"}):
+    if suffix not in SUFFIXES or (name.endswith(".gz") and suffix in ARROW):
         return None
     return suffix
 
 
 def read_columns(path: PathLike, words: Collection[str] = ()) -> RawTable:
-    r"""Read a table into columns of numbers, dates and words; see :class:`Schema` for their use.
+    r"""Read a table into columns of numbers, dates and strings; see :class:`Schema` for their use.
+
+    Empty cells, ``?``, ``NA``, ``N/A``, ``#N/A``, ``NaN``, ``nan``, ``NULL``, ``null`` and ``None``
+    are missing values. The separator of a .csv file is detected; between semicolons, numbers may
+    have a decimal comma.
 
     Parameters
     ----------
     path : str or path-like
         A file whose name ends in .csv, .tsv, .tab or .arff, plain or gzipped, or in .parquet,
-        .feather or .arrow. Semicolons and tabs between the cells of a .csv file are found out.
+        .feather or .arrow.
     words : collection of str, default ()
-        Columns that hold words even where all of them are numbers, such as 007.
+        Columns to read as strings even where all of them are numbers, such as 007.
 
     Examples
     --------
@@ -126,18 +122,33 @@ def read_columns(path: PathLike, words: Collection[str] = ()) -> RawTable:
     >>> table.columns["age"].values, table.columns["city"].categories
     (array([31., nan], dtype=float32), ('Oslo', 'Rome'))
     """
+    return read_raw_table(path, check_kind(path), words)
+
+
+def check_kind(path: PathLike) -> str:
+    """Return the ending of a table file's name, or raise."""
     kind = table_kind(path)
     if kind is None:
         listed = ", ".join(SUFFIXES)
         raise ValueError(
             f"path must end in {listed} (.csv, .tsv and .arff may be gzipped), got {str(path)!r}"
         )
+    return kind
+
+
+def read_raw_table(
+    path: PathLike, kind: str, words: Collection[str] = (), keep_all: bool = False
+) -> RawTable:
+    """Read a table of a kind; with `keep_all`, all strings of all columns."""
     if kind in SEPARATED:
-        table = _read_separated(path, SEPARATED[kind], words)
+        file = DelimitedText.open(path, None if kind == ".csv" else "\t")
+        check_names(path, file.names)
+        columns = read_delimited(file, file.names, words, keep_all=keep_all)
     elif kind == ".arff":
-        table = _read_arff(path, words)
+        columns = _read_arff(path, words)
     else:
-        table = _read_arrow(path, kind, words)
+        columns = _read_arrow(path, kind, words)
+    table = RawTable(columns, len(next(iter(columns.values()))))
     if not table.n_rows:
         raise ValueError(f"{path} is empty: it has column names and no rows")
     return table
@@ -149,7 +160,7 @@ def raw_table(X: Any) -> RawTable:
         return X
     if not is_frame(X):
         table = as_table(X, "value")
-        columns: dict[str, Raw] = {
+        columns: dict[str, RawColumn] = {
             table.name(j): _dense(column) for j, column in enumerate(table.columns())
         }
         return RawTable(columns, table.n_rows)
@@ -157,183 +168,123 @@ def raw_table(X: Any) -> RawTable:
 
     frame = nw.from_native(X, eager_only=True)
     check_names("X", [str(name) for name in frame.columns])
-    found: dict[str, Raw] = {}
+    raw: dict[str, RawColumn] = {}
     for name in frame.columns:
         series = frame.get_column(name)
         if series.dtype in (nw.Datetime, nw.Date):
             if getattr(series.dtype, "time_zone", None) is not None:
                 series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            column: Raw | None = DateColumn(_seconds(series.cast(nw.Datetime("us")).to_numpy()))
+            column: RawColumn | None = DateColumn(
+                _to_seconds(series.cast(nw.Datetime("us")).to_numpy())
+            )
         else:
-            column = dates(series.to_list()) if series.dtype == nw.Object else None
+            column = date_column(series.to_list()) if series.dtype == nw.Object else None
         if column is None:
-            column = _without_gaps(_dense(column_from_series(series, str(name))))
-        found[str(name)] = column
+            column = _without_na_values(_dense(column_from_series(series, str(name))))
+        raw[str(name)] = column
     kinds = (nw.Categorical, nw.Enum)
     declared = frozenset(str(name) for name, kind in frame.schema.items() if kind in kinds)
-    return RawTable(found, len(frame), declared)
+    return RawTable(raw, len(frame), declared)
 
 
-def dates(values: Sequence[Any]) -> DateColumn | None:
-    """Return dates of Python or NumPy as a column, in UTC; None if anything else is among them."""
+def date_column(values: Sequence[Any]) -> DateColumn | None:
+    """Return dates of Python or NumPy as a column, in UTC; None if any value is not a date."""
     present = [value for value in values if not is_missing(value)]
     if not present or not all(isinstance(value, (date, np.datetime64)) for value in present):
         return None
-    times = [None if is_missing(value) else naive(value) for value in values]
+    times = [None if is_missing(value) else to_utc(value) for value in values]
     return DateColumn(np.array(times, dtype="datetime64[s]"))
 
 
-def naive(time: Any) -> Any:
+def to_utc(time: Any) -> Any:
     """Return a time in UTC, without its time zone."""
     aware = getattr(time, "tzinfo", None) is not None
     return time.astimezone(UTC).replace(tzinfo=None) if aware else time
-
-
-def as_number(word: str) -> float | None:
-    """Return the number that a word stands for: 12, 1.5e3, $1,200.50, 45%; None for others."""
-    if _NUMBER.fullmatch(word):
-        return float(word)
-    amount = _AMOUNT.fullmatch(word)
-    if amount is None or (amount[1] and amount[2][0] in "+-"):
-        return None
-    return float((amount[1] + amount[2]).replace(",", ""))
 
 
 def check_names(owner: object, names: Sequence[str]) -> None:
     """Raise if there are no names of columns, or two are the same."""
     if not names:
         raise ValueError(f"{owner} is empty: it has no column names")
-    twice = [name for name, count in sorted(Counter(names).items()) if count > 1]
-    if twice:
-        raise ValueError(f"{owner} has several columns of the same name: {twice[0]!r}")
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise ValueError(f"{owner} has several columns of the same name: {repeated[0]!r}")
 
 
 def _dense(column: Any) -> NumericColumn | CategoricalColumn:
     return NumericColumn(column.reals()) if isinstance(column, SparseColumn) else column
 
 
-def _without_gaps(column: NumericColumn | CategoricalColumn) -> NumericColumn | CategoricalColumn:
-    """Return a column in which words such as NA are missing values."""
+def _without_na_values(
+    column: NumericColumn | CategoricalColumn,
+) -> NumericColumn | CategoricalColumn:
+    """Return a column in which strings such as NA are missing values."""
     if isinstance(column, NumericColumn):
         return column
     words = [str(word).strip() for word in column.categories]
-    kept = tuple(sorted({word for word in words if word not in GAPS}))
-    place = {word: code for code, word in enumerate(kept)}
-    codes = [place.get(word, len(kept)) for word in words]
+    kept = tuple(sorted({word for word in words if word not in NA_VALUES}))
+    code_of = {word: code for code, word in enumerate(kept)}
+    codes = [code_of.get(word, len(kept)) for word in words]
     table = np.array([*codes, len(kept)], dtype=CATEGORY_CODE)
     return CategoricalColumn(table[column.codes], kept)
 
 
-def _seconds(values: Any) -> NDArray[np.datetime64]:
+def _to_seconds(values: Any) -> NDArray[np.datetime64]:
     return np.asarray(values, dtype="datetime64[s]")
 
 
 # Text files
 
 
-def _read_separated(path: PathLike, separator: str, words: Collection[str]) -> RawTable:
-    names, separator = _header(path, separator)
-    n_blocks = Path(path).stat().st_size / _BLOCK
-    modes = dict.fromkeys(words, "words")
+def read_delimited(
+    file: DelimitedText,
+    columns: Sequence[str],
+    words: Collection[str] = (),
+    *,
+    keep_all: bool = False,
+    na_values: Collection[str] = NA_VALUES,
+) -> dict[str, RawColumn]:
+    """Read some columns of a text file.
+
+    Columns in `words` are strings, whose missing values are `na_values`; with `keep_all`, no other
+    column becomes a :class:`HighCardinalityColumn` either.
+    """
+    indices = [list(file.names).index(name) for name in columns]
+    n_chunks = Path(file.path).stat().st_size / text._CHUNK_BYTES
+    make = partial(_ColumnBuilder, decimal_comma=file.decimal_comma, keep_all=keep_all)
+    modes = dict[str, str]()
     while True:
-        columns = [
-            _Growing(name, modes.get(name, ""), separator == ";", name in words) for name in names
+        builders = [
+            make(name, as_words=True, na_values=na_values)
+            if name in words
+            else make(name, modes.get(name, ""))
+            for name in columns
         ]
         try:
-            for block in _blocks(path, names, separator):
-                for column, cells in zip(columns, block, strict=True):
-                    if not column.expected and not isinstance(cells, tuple):
-                        column.expected = int(1.05 * n_blocks * len(cells))
-                    column.add(cells)
-        except _OtherModeError as other:
-            # What the first rows showed is not all of it: read again, now knowing better.
-            modes[other.name] = other.mode
+            for chunk in file.chunks(indices):
+                for builder, cells in zip(builders, chunk, strict=True):
+                    if not builder.expected and not isinstance(cells, tuple):
+                        builder.expected = int(1.05 * n_chunks * len(cells))
+                    builder.add(cells)
+        except _WrongModeError as wrong:
+            # The first rows did not show all of the column: read the file again.
+            modes[wrong.name] = wrong.mode
             continue
-        found = {column.name: column.finished() for column in columns}
-        if n_blocks > _MANY_BLOCKS:
-            _give_back_memory()
-        return RawTable(found, len(next(iter(found.values()))))
+        built = {builder.name: builder.finish() for builder in builders}
+        if n_chunks > _MANY_CHUNKS:
+            _release_memory()
+        return built
 
 
-def _give_back_memory() -> None:
-    """Give freed memory back to the system, where the C library would keep it for later (glibc)."""
+def _release_memory() -> None:
+    """Give freed memory back to the system, which the C library would keep (glibc)."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
             trim(0)
 
 
-def _header(path: PathLike, separator: str) -> tuple[list[str], str]:
-    """Return the names of the columns and what separates them."""
-    with open_input(path) as stream:
-        start = stream.read(1 << 16)
-        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise ValueError(f"{path} is UTF-16 text; save it as UTF-8")
-        if b"\0" in start:
-            raise ValueError(f"{path} is not a text file")
-        text = io.TextIOWrapper(io.BytesIO(start + stream.readline()), "utf-8-sig", newline="")
-        try:
-            line = next(iter(text), "")
-            if separator == ",":
-                separator = max(",;\t", key=lambda sign: (line.count(sign), sign == ","))
-            names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise _unreadable(path, error) from error
-    named = [name or f"column {place}" for place, name in enumerate(names, 1)]
-    check_names(path, named)
-    return named, separator
-
-
-def _blocks(path: PathLike, names: list[str], separator: str) -> Iterator[Sequence[Any]]:
-    """Yield the cells of a run of rows at a time, by columns: Arrow's where there is Arrow."""
-    try:
-        arrow_csv = import_module("pyarrow.csv")
-    except ImportError:
-        yield from _plain_blocks(path, len(names), separator)
-        return
-    string = import_module("pyarrow").string()
-    with open_input(path) as stream:
-        try:
-            batches = arrow_csv.open_csv(
-                stream,
-                arrow_csv.ReadOptions(block_size=_BLOCK, column_names=names, skip_rows=1),
-                arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-                arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, string)),
-            )
-            for batch in batches:
-                yield batch.columns
-            import_module("pyarrow").default_memory_pool().release_unused()
-        except _OtherModeError:
-            raise
-        except Exception as error:
-            if "Empty CSV" in str(error):
-                return
-            raise _unreadable(path, error) from error
-
-
-def _plain_blocks(path: PathLike, width: int, separator: str) -> Iterator[list[Cells]]:
-    with open_input(path) as stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
-        rows = csv.reader(text, delimiter=separator)
-        try:
-            next(rows)
-            while block := [row for row in islice(rows, _ROWS) if row]:
-                wrong = next((row for row in block if len(row) != width), None)
-                if wrong is not None:
-                    raise ValueError(f"expected {width} columns, got {len(wrong)}: {wrong}")
-                yield list(zip(*block, strict=True))
-        except (ValueError, csv.Error) as error:
-            raise _unreadable(path, error) from error
-        finally:
-            text.detach()
-
-
-def _unreadable(path: PathLike, error: Exception) -> ValueError:
-    advice = "; save it as UTF-8" if "utf" in str(error).lower() else ""
-    return ValueError(f"{path} is not a readable table: {error}{advice}")
-
-
-class _OtherModeError(Exception):
+class _WrongModeError(Exception):
     """A column must be read in another mode from the start."""
 
     def __init__(self, name: str, mode: str) -> None:
@@ -341,38 +292,46 @@ class _OtherModeError(Exception):
         self.name, self.mode = name, mode
 
 
-class _Growing:
+class _ColumnBuilder:
     """A column of a text file that grows with each run of rows.
 
-    `mode` is "numbers", "words", "dates", "mostly" (numbers; other words are missing) or "many"
-    (too many words to number). An empty one is found out: numbers, or else words. Words that are
-    `wanted` are kept, however many there are.
+    `mode` is "numbers", "words", "dates", "mostly" (numbers; other cells are missing) or "many"
+    (too many distinct strings to keep). An empty mode is detected: numbers, or else words. With
+    `as_words` the column is read as strings, as they are written.
     """
 
     def __init__(
-        self, name: str, mode: str, decimal_comma: bool = False, wanted: bool = False
+        self,
+        name: str,
+        mode: str = "",
+        *,
+        as_words: bool = False,
+        decimal_comma: bool = False,
+        keep_all: bool = False,
+        na_values: Collection[str] = NA_VALUES,
     ) -> None:
-        self.name, self.mode = name, mode
-        self.decimal_comma, self.wanted = decimal_comma, wanted
+        self.name, self.mode = name, "words" if as_words else mode
+        self.decimal_comma = decimal_comma and not as_words
+        self.keep_all, self.na_values = keep_all or as_words, na_values
         self.values: NDArray[Any] | None = None
         self.expected = 0
         """How many rows there may be; memory that is not used costs nothing."""
-        self.place: dict[str, int] = {}
+        self.codes: dict[str, int] = {}
         self.n_rows = self.n_missing = self.n_kept = 0
 
     def add(self, cells: Any) -> None:
         """Add the cells of a run of rows."""
-        cells = _trimmed(cells)
+        cells = _trim(cells, self.na_values)
         self.n_rows += len(cells)
         if self.mode in ("", "numbers"):
-            numbers = self._numbers(cells)
+            numbers = self._parse_numbers(cells)
             if numbers is not None:
                 # A run of missing values decides nothing.
                 self.mode = self.mode or ("" if np.isnan(numbers).all() else "numbers")
-                self._keep(_compact(numbers))
+                self._append(_compact(numbers))
                 return
             if self.n_kept:
-                raise _OtherModeError(self.name, "words")
+                raise _WrongModeError(self.name, "words")
             self.mode = "words"
         if self.mode == "words":
             self._add_words(cells)
@@ -380,25 +339,23 @@ class _Growing:
         listed = cells if isinstance(cells, list) else cells.to_pylist()
         if self.mode == "dates":
             try:
-                values = np.array([cell or "NaT" for cell in listed], dtype="datetime64[s]")
+                self._append(np.array([cell or "NaT" for cell in listed], dtype="datetime64[s]"))
             except ValueError:
-                raise _OtherModeError(self.name, "many") from None
-            self._keep(values)
+                raise _WrongModeError(self.name, "many") from None
         elif self.mode == "mostly":
-            found = [None if cell is None else as_number(cell) for cell in listed]
-            self._keep(np.array([np.nan if x is None else x for x in found]))
+            parsed = [
+                None if cell is None else parse_number(self._pointed(cell)) for cell in listed
+            ]
+            self._append(np.array([np.nan if number is None else number for number in parsed]))
         else:
             self.n_missing += listed.count(None)
-            if self.wanted:
-                self._keep(np.array([cell or "" for cell in listed], dtype=object))
-            if not self.place:
-                self.place = {cell: 0 for cell in listed[:1000] if cell is not None}
+            if not self.codes:
+                self.codes = {cell: 0 for cell in listed[:1000] if cell is not None}
 
-    def finished(self) -> Raw:
+    def finish(self) -> RawColumn:
         """Return the column."""
         if self.mode == "many":
-            kept = self.values[: self.n_kept] if self.values is not None else None
-            return ManyWords(tuple(self.place), self.n_rows, self.n_missing, kept)
+            return HighCardinalityColumn(tuple(self.codes), self.n_rows, self.n_missing)
         if self.values is None:
             return NumericColumn(np.empty(0))  # of a file without rows
         values = self.values[: self.n_kept]
@@ -406,34 +363,35 @@ class _Growing:
             return DateColumn(values)
         if self.mode != "words":
             return NumericColumn(values)
-        categories = sorted(self.place)
+        categories = sorted(self.codes)
         table = np.empty(len(categories) + 1, dtype=CATEGORY_CODE)
         for code, word in enumerate(categories):
-            table[self.place[word]] = code
+            table[self.codes[word]] = code
         table[-1] = len(categories)
         return CategoricalColumn(table[values], tuple(categories))
 
-    def _keep(self, part: NDArray[Any]) -> None:
-        """Add values to those kept, in one array: many small ones would leave gaps in memory."""
-        size = self.n_kept + len(part)
-        kind = (
-            part.dtype if self.values is None else np.promote_types(self.values.dtype, part.dtype)
-        )
-        if self.values is None or size > len(self.values) or kind != self.values.dtype:
-            grown = np.empty(max(size, 2 * self.n_kept, self.expected), dtype=kind)
+    def _append(self, run: NDArray[Any]) -> None:
+        """Add values to one array: many small ones would fragment the memory."""
+        size = self.n_kept + len(run)
+        dtype = run.dtype if self.values is None else np.promote_types(self.values.dtype, run.dtype)
+        if self.values is None or size > len(self.values) or dtype != self.values.dtype:
+            grown = np.empty(max(size, 2 * self.n_kept, self.expected), dtype=dtype)
             if self.values is not None:
                 grown[: self.n_kept] = self.values[: self.n_kept]
             self.values = grown
-        self.values[self.n_kept : size] = part
+        self.values[self.n_kept : size] = run
         self.n_kept = size
 
-    def _numbers(self, cells: Any) -> NDArray[np.float64] | None:
-        """Return the numbers of cells, or None if one is no number."""
+    def _pointed(self, word: str) -> str:
+        return with_decimal_point(word) if self.decimal_comma else word
+
+    def _parse_numbers(self, cells: Any) -> NDArray[np.float64] | None:
+        """Return the numbers of cells, or None if any is not a number."""
         if isinstance(cells, list):
             if self.decimal_comma:
                 cells = [None if cell is None else cell.replace(",", ".") for cell in cells]
             words = {cell for cell in cells if cell is not None}
-            if not all(map(_NUMBER.fullmatch, words)):
+            if not all(map(text._NUMBER.fullmatch, words)):
                 return None
             return np.array([np.nan if cell is None else float(cell) for cell in cells])
         arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
@@ -447,41 +405,42 @@ class _Growing:
     def _add_words(self, cells: Any) -> None:
         if isinstance(cells, list):
             words = list(dict.fromkeys(cell for cell in cells if cell is not None))
-            own = {word: code for code, word in enumerate(words)}
-            codes = np.array([-1 if cell is None else own[cell] for cell in cells], dtype=np.intp)
+            code_of = {word: code for code, word in enumerate(words)}
+            run = (-1 if cell is None else code_of[cell] for cell in cells)
+            codes = np.fromiter(run, np.intp, len(cells))
         else:
             encoded = cells.dictionary_encode()
             words = encoded.dictionary.to_pylist()
             codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        places = [self.place.setdefault(word, len(self.place)) for word in words]
+        table = [self.codes.setdefault(self._pointed(word), len(self.codes)) for word in words]
         # The last entry is for missing values, whose code is -1.
-        self._keep(np.array([*places, -1], dtype=np.int32)[codes])
-        if len(self.place) > MOST_WORDS:
-            raise _OtherModeError(self.name, "many" if self.wanted else self._mode_of_many())
+        self._append(np.array([*table, -1], dtype=np.int32)[codes])
+        if len(self.codes) > MAX_CATEGORIES and not self.keep_all:
+            raise _WrongModeError(self.name, self._mode_of_many())
 
     def _mode_of_many(self) -> str:
-        if all(map(_ISO.fullmatch, self.place)):
+        if all(map(_ISO.fullmatch, self.codes)):
             return "dates"
-        n_numbers = sum(as_number(word) is not None for word in self.place)
-        return "mostly" if n_numbers >= _MOSTLY * len(self.place) else "many"
+        n_numbers = sum(parse_number(word) is not None for word in self.codes)
+        return "mostly" if n_numbers >= _MOSTLY * len(self.codes) else "many"
 
 
-def _trimmed(cells: Any) -> Any:
-    """Return cells without white space around them, and without what stands for missing values."""
+def _trim(cells: Any, na_values: Collection[str]) -> Any:
+    """Return cells without white space around them; missing ones are None, or null."""
     if isinstance(cells, (list, tuple)):
         words = (None if cell is None else cell.strip() for cell in cells)
-        return [None if word is None or word in GAPS else word for word in words]
+        return [None if word is None or word in na_values else word for word in words]
     arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     trimmed = compute.utf8_trim_whitespace(cells)
-    gaps = compute.is_in(trimmed, value_set=arrow.array(sorted(GAPS)))
-    return compute.if_else(gaps, arrow.scalar(None, arrow.string()), trimmed)
+    missing = compute.is_in(trimmed, value_set=arrow.array(sorted(na_values)))
+    return compute.if_else(missing, arrow.scalar(None, arrow.string()), trimmed)
 
 
 def _compact(numbers: NDArray[np.float64]) -> NDArray[Any]:
     """Return numbers in half the bytes where that loses nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
-        for kind in (np.int32, np.float32):
-            small = numbers.astype(kind)
+        for dtype in (np.int32, np.float32):
+            small = numbers.astype(dtype)
             if np.array_equal(small, numbers, equal_nan=True):
                 return small
     return numbers
@@ -490,7 +449,8 @@ def _compact(numbers: NDArray[np.float64]) -> NDArray[Any]:
 # Other files
 
 
-def _read_arrow(path: PathLike, kind: str, words: Collection[str]) -> RawTable:
+def read_arrow_table(path: PathLike, kind: str) -> Any:
+    """Return a Parquet, Feather or Arrow file as a table of pyarrow."""
     for module in ("pyarrow.parquet", "pyarrow.feather", "pyarrow"):
         arrow = import_optional(module, f"{kind} files need pyarrow", "frames")
     with Path(path).open("rb") as stream:
@@ -501,93 +461,84 @@ def _read_arrow(path: PathLike, kind: str, words: Collection[str]) -> RawTable:
                 table = arrow.ipc.open_stream(stream).read_all()
             else:
                 table = arrow.feather.read_table(stream)
-            # Arrow takes the places of strings from the file as they are: a damaged one would read
-            # and write beyond its memory.
+            # Arrow takes the offsets of strings from the file as they are: a damaged one would
+            # read and write beyond its memory.
             table.validate(full=True)
         except Exception as error:
             name = "Parquet" if kind == ".parquet" else "Arrow"
             raise ValueError(f"{path} is not a readable {name} file: {error}") from error
-    names = [name for name in table.column_names if not name.startswith("__index_level_")]
-    check_names(path, names)
-    found = {name: _arrow_column(path, name, table[name], arrow, name in words) for name in names}
-    return RawTable(found, table.num_rows)
+    # An index of pandas without a name only numbers the rows.
+    table = table.select(
+        [name for name in table.column_names if not name.startswith("__index_level_")]
+    )
+    check_names(path, table.column_names)
+    return table
 
 
-def _arrow_column(path: PathLike, name: str, column: Any, arrow: Any, words: bool) -> Raw:
+def _read_arrow(path: PathLike, kind: str, words: Collection[str]) -> dict[str, RawColumn]:
+    table = read_arrow_table(path, kind)
+    names = table.column_names
+    return {name: _from_arrow(path, name, table[name], name in words) for name in names}
+
+
+def _from_arrow(path: PathLike, name: str, column: Any, as_words: bool) -> RawColumn:
+    arrow = import_module("pyarrow")
     kind, types = column.type, arrow.types
     if types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
     if types.is_date(kind) or types.is_timestamp(kind):
         naive = column.cast(arrow.timestamp("s"), safe=False)
-        return DateColumn(_seconds(naive.to_numpy()))
+        return DateColumn(_to_seconds(naive.to_numpy()))
     if types.is_boolean(kind):
         column, kind = column.cast(arrow.int8()), arrow.int8()
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    if number and not words:
+    if number and not as_words:
         whole = types.is_integer(kind) and not column.null_count
         values = column if whole else column.cast(arrow.float64(), safe=False)
         return NumericColumn(np.asarray(values.to_numpy()))
     if types.is_null(kind):
         return NumericColumn(np.full(len(column), np.nan))
     try:
-        text = column.cast(arrow.string())
+        strings = column.cast(arrow.string())
     except arrow.ArrowException:
         raise ValueError(
-            f"{path} has the column {name!r} of type {kind}, which is no number, word or date"
+            f"{path} has the column {name!r} of type {kind}: columns must hold numbers, strings or "
+            "dates"
         ) from None
-    return _from_text(name, text.chunks, "words" if words else "", words)
+    return _from_runs(name, strings.chunks, as_words)
 
 
-def _from_text(name: str, runs: Sequence[Any], mode: str, wanted: bool = False) -> Raw:
+def _from_runs(name: str, runs: Sequence[Any], as_words: bool) -> RawColumn:
     """Return the column of some runs of cells."""
+    mode = ""
     while True:
-        column = _Growing(name, mode, wanted=wanted)
+        builder = _ColumnBuilder(name, mode, as_words=as_words)
         try:
             for cells in runs:
-                column.add(cells)
-            return column.finished()
-        except _OtherModeError as other:
-            mode = other.mode
+                builder.add(cells)
+            return builder.finish()
+        except _WrongModeError as wrong:
+            mode = wrong.mode
 
 
-def _read_arff(path: PathLike, words: Collection[str]) -> RawTable:
+def _read_arff(path: PathLike, words: Collection[str]) -> dict[str, RawColumn]:
     with open_input(path) as stream:
         content = stream.read()
     try:
-        attributes, rows, is_sparse = parsed_arff(content)
+        data = parse_arff(content)
     except ValueError as error:
         raise ValueError(f"{path} is not a readable ARFF file: {error}") from error
-    check_names(path, [name for name, _ in attributes])
-    columns: dict[str, Raw] = {}
-    for j, (name, kind) in enumerate(attributes):
-        absent = 0.0 if isinstance(kind, str) else kind[0]
-        cells = [row.get(j, absent) for row in rows] if is_sparse else [row[j] for row in rows]
-        if isinstance(kind, str) and kind.upper() in ("NUMERIC", "REAL", "INTEGER"):
-            numbers = np.array([np.nan if cell is None else float(cell) for cell in cells])
-            if name not in words:
-                columns[name] = NumericColumn(_compact(numbers))
-                continue
+    check_names(path, data.names)
+    columns: dict[str, RawColumn] = {}
+    for j, (name, kind) in enumerate(zip(data.names, data.kinds, strict=True)):
+        cells = data.column(j)
+        if kind == "numeric" and name not in words:
+            numbers = np.array([np.nan if cell is None else cell for cell in cells], dtype=float)
+            columns[name] = NumericColumn(_compact(numbers))
+            continue
+        if kind == "numeric":
             cells = [None if cell is None else f"{cell:g}" for cell in cells]
-        texts = [None if cell is None else str(cell) for cell in cells]
-        # The values of a nominal attribute are words even where they are numbers.
-        columns[name] = _from_text(name, [texts], "" if kind == "STRING" else "words")
-    return RawTable(columns, len(rows))
-
-
-def parsed_arff(content: bytes) -> tuple[list[tuple[str, Any]], list[Any], bool]:
-    """Return the attributes and rows of an ARFF file, and whether the rows are dicts by place."""
-    arff = import_optional("arff", ".arff files need liac-arff", "data")
-    _, _, body = content.lower().partition(b"@data")
-    is_sparse = body.lstrip().startswith(b"{")
-    try:
-        found = arff.loads(content.decode(), return_type=arff.LOD if is_sparse else arff.DENSE)
-    except (arff.ArffException, ValueError, TypeError, IndexError) as error:
-        try:
-            # An index out of range: of the values between empty braces.
-            nothing = "an attribute has no values"
-            said = nothing if isinstance(error, IndexError) else str(error)
-        except (TypeError, ValueError):  # its own words hold a per cent sign
-            said = type(error).__name__
-        raise ValueError(said) from error
-    return found["attributes"], found["data"], is_sparse
+        # The values of a nominal attribute are categories even where they are numbers.
+        columns[name] = _from_runs(name, [cells], name in words or kind != "string")
+    return columns

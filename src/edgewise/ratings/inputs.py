@@ -1,10 +1,8 @@
 """Ratings from arrays, frames, matrices, mappings and files, checked and put in order."""
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +11,14 @@ from scipy import sparse
 from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.choices import DUPLICATES
 from edgewise.common.dtypes import ROW, Reals, Rows
-from edgewise.common.files import PathLike, open_input
+from edgewise.common.files import PathLike
 from edgewise.common.ids import Ids, as_ids, factorize, text_array
 from edgewise.data import as_table
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, take_rows
 from edgewise.data.table import ColumnTable, Table, is_frame
+from edgewise.io.frames import read_frame
+from edgewise.io.tables import ARROW, check_kind, read_delimited, table_kind
+from edgewise.io.text import SEPARATORS, DelimitedText, parse_number
 from edgewise.ratings.ratings import Ratings
 from edgewise.ratings.rows import pair_order
 
@@ -25,9 +26,6 @@ _LARGEST: Final = 1e100
 
 _ROLES: Final = ("user", "item", "rating", "weight", "time")
 Names = tuple[str, str, str | None, str | None, str | None]
-
-# Longest first.
-_SEPARATORS: Final = ("::", "\t", ";", ",")
 _PARQUET: Final = b"PAR1"
 
 
@@ -269,91 +267,54 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     return array
 
 
-def file_columns(
+def read_ratings(
     path: PathLike, names: Names, columns: Any, separator: str | None
 ) -> RatingColumns:
     """Return the columns of a file of ratings."""
-    with Path(path).open("rb") as raw:
-        is_parquet = raw.read(4) == _PARQUET
-    if is_parquet:
-        from edgewise.io.frames import read_table
-
-        return frame_columns(read_table(path).X, names)
+    with Path(path).open("rb") as stream:
+        is_parquet = stream.read(4) == _PARQUET
+    if is_parquet or table_kind(path) in (*ARROW, ".arff"):
+        kind = ".parquet" if is_parquet else check_kind(path)
+        return frame_columns(read_frame(path, kind), names)
     if columns is not None and (
         isinstance(columns, str) or not all(isinstance(name, str) for name in columns)
     ):
         raise TypeError(f"columns must be a list of names, got {columns!r}")
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise TypeError(f"separator must be a string or None, got {separator!r}")
-    with open_input(path) as stream:
-        rows = _cells(path, stream.read(), separator)
-    header = [name.strip() for name in (rows.pop(0) if columns is None else columns)]
-    _check_names(names, header, f" of {path}")
-    width = len(header)
-    for number, row in enumerate(rows, 1):
-        # A header in the file fixes the length of all rows.
-        if len(row) < width or (columns is None and any(row[width:])):
-            raise ValueError(f"{path} has {len(row)} columns in row {number}, not {width}")
-    parsed = []
-    for role, name in zip(_ROLES, names, strict=True):
-        cells = None if name is None else [row[header.index(name)] for row in rows]
-        parse = _file_ids if role in ("user", "item") else _file_numbers
-        parsed.append(None if cells is None else parse(path, role, cells))
-    return RatingColumns(*parsed)
+    file = DelimitedText.open(path, separator, columns, (*SEPARATORS, " "))
+    _check_names(names, file.names, f" of {path}")
+    used = [name for name in names if name is not None]
+    # Only an empty cell is no id: an item may be called "None".
+    raw = read_delimited(file, used, names[:2], na_values=("",))
+    pairs = zip(_ROLES, names, strict=True)
+    return RatingColumns(
+        *(None if name is None else _from_raw(path, role, raw[name]) for role, name in pairs)
+    )
 
 
-def _cells(path: PathLike, data: bytes, separator: str | None) -> list[list[str]]:
-    """Return rows of cells, with quotes resolved."""
-    if not data.strip():
-        raise ValueError(f"{path} is empty")
-    try:
-        text = data.decode("utf-8-sig").lstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not a text file in UTF-8: {error}") from error
-    first = text[: text.find("\n")] if "\n" in text else text
-    if separator is None:
-        separator = next((sign for sign in _SEPARATORS if sign in first), None)
-        if separator is None:
-            signs = ", ".join(repr(sign) for sign in _SEPARATORS)
-            raise ValueError(f"{path} must have columns with one of {signs} between them")
-    return split_cells(path, text, separator)
-
-
-def split_cells(path: PathLike, text: str, separator: str, quotes: bool = True) -> list[list[str]]:
-    """Return rows of cells without the empty rows, with quotes resolved if they count."""
-    if len(separator) > 1:
-        # The csv module takes separators of one character only.
-        text, separator = text.replace(separator, "\x1f"), "\x1f"
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    stream = io.StringIO(text, newline="")
-    try:
-        rows = csv.reader(stream, delimiter=separator, quoting=quoting, strict=quotes)
-        return [row for row in rows if row]
-    except csv.Error as error:
-        raise ValueError(f"{path} is not a readable text file: {error}") from error
-
-
-def _file_ids(path: PathLike, role: str, cells: list[str]) -> NDArray[Any]:
-    """Return integers if every id is written as one, else strings."""
-    words = [cell.strip() for cell in cells]
-    if "" in words:
-        raise ValueError(f"{path} has no {role} in row {words.index('') + 1}")
-    if all(_is_integer(word) for word in set(words)):
-        return np.array(words, dtype=object).astype(np.int64)
-    return text_array(f"{path}: the ids of {role}s", words)
+def _from_raw(path: PathLike, role: str, column: Any) -> NDArray[Any]:
+    """Return the ids or the numbers of a column of a file."""
+    if role not in ("user", "item"):
+        if isinstance(column, NumericColumn):
+            return column.reals()
+        odd = next((word for word in column.categories if parse_number(word) is None), None)
+        raise ValueError(f"{path} must hold numbers in the column of {role}s, got {odd!r}")
+    if not len(column):
+        return np.empty(0, dtype=np.int64)
+    missing = column.codes == column.missing_code
+    if missing.any():
+        raise ValueError(f"{path} has no {role} in row {int(missing.argmax()) + 1}")
+    words = column.categories
+    if all(map(_is_integer, words)):
+        return np.array(words, dtype=object).astype(np.int64)[column.codes]
+    return text_array(f"{path}: the ids of {role}s", words)[column.codes]
 
 
 def _is_integer(word: str) -> bool:
     """Return whether a word is an integer in canonical form: not 007."""
-    plain = word.removeprefix("-")
-    return plain.isascii() and plain.isdigit() and len(plain) < 19 and str(int(word)) == word
-
-
-def _file_numbers(path: PathLike, role: str, cells: list[str]) -> NDArray[np.float64]:
-    try:
-        return np.array(cells, dtype=object).astype(np.float64)
-    except ValueError as error:
-        raise ValueError(f"{path} must hold numbers in the column of {role}s: {error}") from error
+    digits = word.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 19 and str(int(word)) == word
 
 
 def _finite(name: str, values: Any, size: int) -> Reals:

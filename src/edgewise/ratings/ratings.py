@@ -195,7 +195,7 @@ class Ratings:
         separator: str | None = None,
         duplicates: str = "raise",
     ) -> "Ratings":
-        """Read ratings from a text file or a Parquet file, gzipped or not.
+        """Read ratings from a text file, plain or gzipped, or from a Parquet or Arrow file.
 
         Ids are integers if all of them are written as integers, else strings.
 
@@ -208,12 +208,12 @@ class Ratings:
         columns : sequence of str, default None
             The names of the columns if the file has no header.
         separator : str, default None
-            What separates columns; None detects a tab, "::", ";" or ",".
+            What separates columns; None detects "::", tabs, ",", ";", "|" or blanks.
         """
-        from edgewise.ratings.inputs import build_ratings, file_columns
+        from edgewise.ratings.inputs import build_ratings, read_ratings
 
         names = (user, item, rating, weight, time)
-        return build_ratings(file_columns(path, names, columns, separator), duplicates=duplicates)
+        return build_ratings(read_ratings(path, names, columns, separator), duplicates=duplicates)
 
     def __len__(self) -> int:
         return len(self.values)
