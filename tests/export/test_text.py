@@ -171,6 +171,21 @@ def test_scores_far_from_zero_have_probabilities(tmp_path):
         np.testing.assert_allclose(shares, model.predict_proba(X), atol=1e-12)
 
 
+def test_scores_of_many_classes_are_computed_once(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    sizes = []
+    for n_classes in (5, 10):
+        model = AdaBoostMH("tree", n_rounds=10).fit(X, np.arange(120) % n_classes)
+        model.export(tmp_path / "m.sql", table="rows")
+        query = (tmp_path / "m.sql").read_text()
+        with sqlite3.connect(":memory:") as connection:
+            pandas.DataFrame(X, columns=["x0", "x1"]).to_sql("rows", connection, index=False)
+            sizes.append(len(connection.execute(f"EXPLAIN {query}").fetchall()))
+    # Twice the classes are twice the scores and four times the comparisons of scores.
+    assert sizes[1] < 3 * sizes[0]
+
+
 def test_a_model_of_too_many_columns(fruit, tmp_path, monkeypatch):
     monkeypatch.setattr("edgewise.export.formula._MOST_COLUMNS", 1)
     with pytest.raises(ValueError, match="models of up to 1 columns can be exported"):

@@ -84,10 +84,10 @@ class _Commands(PlainHelp, click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Return the command that the arguments name, with its own options."""
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, remaining = super().resolve_command(ctx, args)
         if name is not None:
             command = getattr(import_module(f"edgewise.cli.{name}"), name)
-        return name, command, rest
+        return name, command, remaining
 
 
 @click.group(cls=_Commands, context_settings=SETTINGS, epilog=_EXAMPLES)

@@ -106,10 +106,10 @@ class Command(PlainHelp):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments."""
-        rest = super().parse_args(ctx, self._repeat_options(args))
+        remaining = super().parse_args(ctx, self._repeat_options(args))
         if not ctx.resilient_parsing:
             self._check_files(ctx)
-        return rest
+        return remaining
 
     def _repeat_options(self, args: list[str]) -> list[str]:
         """Return ``--user 7 --user 8`` for ``--user 7 8``, but leave required arguments a word."""
@@ -117,29 +117,29 @@ class Command(PlainHelp):
         names = {name for option in options for name in option.opts}
         flags = {name for option in options if option.is_flag for name in option.opts}
         repeatable = {name for option in options if option.multiple for name in option.opts}
-        words: list[str] = []
+        expanded: list[str] = []
         extra_values: list[int] = []  # positions in words
         n_arguments, option = 0, ""
-        for word, following in zip_longest(args, args[1:]):
-            if word in names - flags and following in names:
-                raise click.BadOptionUsage(word, f"Option {word!r} requires an argument.")
-            is_value = bool(words) and words[-1] in names - flags
+        for arg, following in zip_longest(args, args[1:]):
+            if arg in names - flags and following in names:
+                raise click.BadOptionUsage(arg, f"Option {arg!r} requires an argument.")
+            is_value = bool(expanded) and expanded[-1] in names - flags
             if not is_value:
-                is_option = word.startswith("-") and not word[1:].isdigit()
+                is_option = arg.startswith("-") and not arg[1:].isdigit()
                 if option and not is_option:
-                    extra_values.append(len(words) + 1)
-                    words.append(option)
+                    extra_values.append(len(expanded) + 1)
+                    expanded.append(option)
                 else:
-                    option = word if word in repeatable else ""
+                    option = arg if arg in repeatable else ""
                     n_arguments += not is_option
-            words.append(word)
+            expanded.append(arg)
         arguments = [param for param in self.params if isinstance(param, click.Argument)]
         n_missing = max(sum(argument.required for argument in arguments) - n_arguments, 0)
         # Files first: in `--target income people.csv --drop age sex` the table is people.csv.
-        extra_values.sort(key=lambda i: (Path(words[i]).is_file(), i), reverse=True)
+        extra_values.sort(key=lambda i: (Path(expanded[i]).is_file(), i), reverse=True)
         for i in sorted(extra_values[:n_missing], reverse=True):
-            del words[i - 1]
-        return words
+            del expanded[i - 1]
+        return expanded
 
     def _check_files(self, ctx: click.Context) -> None:
         files = []
@@ -292,7 +292,7 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return parameters from texts of the form name=value; commas separate the values of a list."""
     settings: dict[str, Any] = {}
     for pair in pairs:
-        name, sign, text = (part.strip() for part in pair.partition("="))
+        name, sign, text = (text_part.strip() for text_part in pair.partition("="))
         if not sign or not name:
             raise click.UsageError(f"--set must have the form name=value, got {pair!r}")
         if name in settings:

@@ -95,10 +95,10 @@ def compare(**options: Any) -> None:
     algorithms = args.algorithms or (DEFAULT_IMPLICIT if implicit else DEFAULT)
     models = _models(algorithms, args.settings, usual)
     train = shared.with_features(shared.read_ratings(args.data, how), args, how)
-    parts = _parts(args, train, how)
+    splits = _parts(args, train, how)
     try:
         found = compare_models(
-            models, parts, names, relevant=args.relevant, verbose=common.verbosity()
+            models, splits, names, relevant=args.relevant, verbose=common.verbosity()
         )
     except RuntimeError as error:
         # It names the model and the fold that failed.
@@ -115,7 +115,7 @@ def compare(**options: Any) -> None:
     counts = pluralize(train.n_users, "users"), pluralize(train.n_items, "items")
     facts = [("ratings", ", ".join([shared.describe(train), *counts]))]
     if args.test is not None:
-        facts.append(("test", f"{pluralize(len(parts[0][1]), 'ratings')}, {args.test}"))
+        facts.append(("test", f"{pluralize(len(splits[0][1]), 'ratings')}, {args.test}"))
     common.print_facts(facts)
     click.echo()
     for line in found.text(args.intervals).split("\n"):
@@ -142,21 +142,21 @@ def _models(
     algorithms: str, pairs: Sequence[str], usual: dict[str, Any]
 ) -> dict[str, "Recommender"]:
     """Return the recommenders by name, with the parameters of --set."""
-    words: dict[str, list[str]] = {}
-    for name in (one.strip() for one in algorithms.split(",")):
+    settings: dict[str, list[str]] = {}
+    for name in (text.strip() for text in algorithms.split(",")):
         if name not in ALGORITHMS:
             raise click.UsageError(f"--algorithms: {name!r} is not one of {', '.join(ALGORITHMS)}")
-        if name in words:
+        if name in settings:
             raise click.UsageError(f"--algorithms names {name} twice")
-        words[name] = []
+        settings[name] = []
     for pair in pairs:
-        name, point, rest = pair.partition(".")
+        name, point, setting = pair.partition(".")
         if not point or "=" in name:
             raise click.UsageError(f"--set must have the form algorithm.key=value, got {pair!r}")
-        if name not in words:
-            raise click.UsageError(f"--set: {name!r} is not among {', '.join(words)}")
-        words[name].append(rest)
+        if name not in settings:
+            raise click.UsageError(f"--set: {name!r} is not among {', '.join(settings)}")
+        settings[name].append(setting)
     with common.one_line_errors("--set"):
         return {
-            name: build(name, common.parse_settings(some), usual) for name, some in words.items()
+            name: build(name, common.parse_settings(some), usual) for name, some in settings.items()
         }

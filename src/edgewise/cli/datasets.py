@@ -31,11 +31,11 @@ def datasets(as_json: bool) -> None:
     for kind, sizes in _SIZES.items():
         rows = [[kind, *sizes, "here", "license"]]
         for name in sets.names(kind):
-            one = sets.info(name)
+            dataset = sets.info(name)
             here = "yes" if sets.available(name) else "no"
             # What follows the name of a license says who states it.
-            license = one.license.replace(";", ",").split(",")[0]
-            counts = [getattr(one, size) for size in sizes.values()]
+            license = dataset.license.replace(";", ",").split(",")[0]
+            counts = [getattr(dataset, size) for size in sizes.values()]
             # Ranking sets count the rows and queries of each part.
             counts = [sum(count) if isinstance(count, tuple) else count for count in counts]
             named = dict(zip(sizes, counts, strict=True))

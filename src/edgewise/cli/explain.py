@@ -69,13 +69,13 @@ def explain(
             probabilities = loaded.predict_proba(X)[0]
             best = int(probabilities.argmax())
             title += f": {loaded.classes_[best]} (probability {probabilities[best]:.1%})"
-        score = sum(part.amount for part in contributions)
+        score = sum(contribution.amount for contribution in contributions)
         whose = f" for {explanation.explained}" if len(explanation.classes) > 1 else ""
         text = f"The score{whose} is {score:+.2f}, the sum of:"
     if as_json:
         listed = [
-            {"name": part.name, "value": part.detail, "amount": part.amount}
-            for part in contributions
+            {"name": contribution.name, "value": contribution.detail, "amount": contribution.amount}
+            for contribution in contributions
         ]
         common.print_json({**result, "contributions": listed})
         return
@@ -96,8 +96,8 @@ def _select_row(rows: tables.Rows, option: str, number: int) -> Any:
 def _print_contributions(parts: "Sequence[Contribution]", n: int) -> None:
     """Print the largest contributions, and the sum of the others."""
     lines = [["contribution", "from"]]
-    lines += [[f"{part.amount:+.2f}", str(part)] for part in parts[:n]]
-    if rest := parts[n:]:
-        total = sum(part.amount for part in rest)
-        lines.append([f"{total:+.2f}", pluralize(len(rest), "others")])
+    lines += [[f"{contribution.amount:+.2f}", str(contribution)] for contribution in parts[:n]]
+    if others := parts[n:]:
+        total = sum(contribution.amount for contribution in others)
+        lines.append([f"{total:+.2f}", pluralize(len(others), "others")])
     common.print_table(lines, left=(1,))

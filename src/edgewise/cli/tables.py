@@ -179,7 +179,7 @@ def read_svmlight(
             read.append(read_letor(path, sparse=True))
     width = max(data.X.shape[1] for data in read) if n_features is None else n_features
     task = task or ("classes" if read[0].qid is None else "grades")
-    parts = []
+    tables = []
     for path, data in zip(paths, read, strict=True):
         X = data.X
         if X.shape[1] > width:
@@ -187,13 +187,13 @@ def read_svmlight(
         X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
         X = X if X.nnz < _SPARSE * X.shape[0] * width else X.toarray()
         if task == "grades":
-            parts.append(Rows(path, X, data.y, data.qid, data.docs))
+            tables.append(Rows(path, X, data.y, data.qid, data.docs))
             continue
         classes, y = np.unique(data.y, return_inverse=True)
         if np.array_equal(classes, np.floor(classes)):
             classes = classes.astype(np.int64)
-        parts.append(Rows(path, X, y, docs=data.docs, classes=classes))
-    return parts
+        tables.append(Rows(path, X, y, docs=data.docs, classes=classes))
+    return tables
 
 
 def read_like(

@@ -32,10 +32,10 @@ def export(
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         raise ValueError(f"path must end in {', '.join(FORMATS)}, got {str(path)!r}")
-    given = {"table": table, "dtype": dtype, "max_size": max_size}
-    for name, value in given.items():
+    options = {"table": table, "dtype": dtype, "max_size": max_size}
+    for name, value in options.items():
         if value is not None and name not in FORMATS[ending]:
-            fitting = " and ".join(one for one, names in FORMATS.items() if name in names)
+            fitting = " and ".join(suffix for suffix, names in FORMATS.items() if name in names)
             raise ValueError(f"{name} is for {fitting} files, got {str(path)!r}")
     if table is not None and not (table and all(table)):
         raise ValueError(f"table must be a name, or names such as (schema, table), got {table!r}")

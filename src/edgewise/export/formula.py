@@ -119,9 +119,9 @@ class Formula:
     @property
     def used(self) -> list[int]:
         """The columns in use, ascending."""
-        single = [part.column for parts in (self.steps, self.levels, self.lines) for part in parts]
-        tests = [part.test for part in self.products]
-        tests += [node.test for part in self.trees for node in part.tree.nodes]
+        single = [term.column for terms in (self.steps, self.levels, self.lines) for term in terms]
+        tests = [term.test for term in self.products]
+        tests += [node.test for term in self.trees for node in term.tree.nodes]
         return sorted({*single, *(j for test in tests for j in test.columns)})
 
     @property
@@ -130,11 +130,11 @@ class Formula:
         if self.lines:
             return np.inf
         largest = [self.bias[None]]
-        largest += [np.vstack([part.values, part.missing]) for part in self.steps]
-        largest += [part.values for part in self.levels]
-        largest += [part.moves[None] for part in self.products]
-        largest += [part.leaves for part in self.trees]
-        return float(np.sum([np.abs(one).max(axis=0) for one in largest], axis=0).max())
+        largest += [np.vstack([term.values, term.missing]) for term in self.steps]
+        largest += [term.values for term in self.levels]
+        largest += [term.moves[None] for term in self.products]
+        largest += [term.leaves for term in self.trees]
+        return float(np.sum([np.abs(values).max(axis=0) for values in largest], axis=0).max())
 
     def is_text(self, j: int) -> bool:
         """Return whether a column holds categories that are strings."""

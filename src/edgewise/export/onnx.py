@@ -150,9 +150,9 @@ class _Graph:
         column = self.add("Reshape", self._numbers(name), self.constant([-1, 1], np.int64))
         same = self.add("Equal", column, self.constant([values]))
         # The first of the equal values; where there is none, the last column.
-        found = self.add("Cast", same, to=TensorProto.FLOAT)
-        found = self.add("Concat", found, self._filled(np.float32(0.5)), axis=1)
-        return self.add("ArgMax", found, axis=1, keepdims=0)
+        codes = self.add("Cast", same, to=TensorProto.FLOAT)
+        codes = self.add("Concat", codes, self._filled(np.float32(0.5)), axis=1)
+        return self.add("ArgMax", codes, axis=1, keepdims=0)
 
     def _gathered(self, columns: Sequence[int]) -> str:
         """Return some numeric columns side by side, in double precision."""
@@ -163,8 +163,8 @@ class _Graph:
         if len(set(columns)) == len(columns):
             return self._side_by_side([self._double_of[j] for j in columns])
         distinct = sorted(set(columns))
-        place = [distinct.index(j) for j in columns]
-        return self.add("Gather", self._gathered(distinct), self.constant(place, np.int64), axis=1)
+        indices = self.constant([distinct.index(j) for j in columns], np.int64)
+        return self.add("Gather", self._gathered(distinct), indices, axis=1)
 
     def _side_by_side(self, parts: list[str]) -> str:
         return self.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
@@ -176,35 +176,35 @@ class _Graph:
         factors: dict[tuple[object, ...], Cut | Subset] = {}
         for test in tests:
             factors.update((factor.factor_key, factor) for factor in test.factors)
-        parts: list[str] = []
-        place: dict[tuple[object, ...], int] = {}
+        blocks: list[str] = []
+        positions: dict[tuple[object, ...], int] = {}
         cuts = [(key, one) for key, one in factors.items() if isinstance(one, Cut)]
         if cuts:
-            place = {key: at for at, (key, _) in enumerate(cuts)}
-            parts.append(self._cut_signs([cut for _, cut in cuts]))
+            positions = {key: at for at, (key, _) in enumerate(cuts)}
+            blocks.append(self._cut_signs([cut for _, cut in cuts]))
         by_column: dict[int, list[tuple[tuple[object, ...], Subset]]] = {}
         for key, one in factors.items():
             if isinstance(one, Subset):
                 by_column.setdefault(one.column, []).append((key, one))
         for j, subsets in by_column.items():
-            first = len(place)
-            place.update((key, first + at) for at, (key, _) in enumerate(subsets))
+            first = len(positions)
+            positions.update((key, first + at) for at, (key, _) in enumerate(subsets))
             table = np.stack([subset.values for _, subset in subsets], axis=1)
-            parts.append(self._looked_up(j, table, np.float32))
-        each = self._side_by_side(parts)
-        most = max(len(test.factors) for test in tests)
-        numbers = [[place[factor.factor_key] for factor in test.factors] for test in tests]
-        if most == 1:
-            flat = [own for (own,) in numbers]
-            if flat == list(range(len(place))):
+            blocks.append(self._looked_up(j, table, np.float32))
+        each = self._side_by_side(blocks)
+        max_factors = max(len(test.factors) for test in tests)
+        numbers = [[positions[factor.factor_key] for factor in test.factors] for test in tests]
+        if max_factors == 1:
+            flat = [index for (index,) in numbers]
+            if flat == list(range(len(positions))):
                 return each
             return self.add("Gather", each, self.constant(flat, np.int64), axis=1)
         # A column of ones fills up the shorter products.
         padded = self.add("Concat", each, self._filled(np.float32(1.0)), axis=1)
-        filled = [own + [len(place)] * (most - len(own)) for own in numbers]
+        filled = [indices + [len(positions)] * (max_factors - len(indices)) for indices in numbers]
         product = ""
-        for places in zip(*filled, strict=True):
-            signs = self.add("Gather", padded, self.constant(places, np.int64), axis=1)
+        for column_indices in zip(*filled, strict=True):
+            signs = self.add("Gather", padded, self.constant(column_indices, np.int64), axis=1)
             product = self.add("Mul", product, signs) if product else signs
         return product
 
@@ -229,10 +229,10 @@ class _Graph:
     def scores(self) -> str:
         """Return the scores, of shape (N, K)."""
         formula = self.formula
-        parts = []
+        terms = []
         if formula.steps or formula.trees:
-            parts.append(self._tree_scores())
-        parts += [self._looked_up(levels.column, levels.values) for levels in formula.levels]
+            terms.append(self._tree_scores())
+        terms += [self._looked_up(levels.column, levels.values) for levels in formula.levels]
         if formula.lines:
             values = self._gathered([line.column for line in formula.lines])
             gone = self.add("IsNaN", values)
@@ -240,18 +240,18 @@ class _Graph:
             slopes = np.stack([line.slope for line in formula.lines])
             fills = np.stack([line.missing for line in formula.lines])
             absent = self.add("Cast", gone, to=TensorProto.DOUBLE)
-            parts.append(self.add("MatMul", present, self.constant(slopes)))
-            parts.append(self.add("MatMul", absent, self.constant(fills)))
+            terms.append(self.add("MatMul", present, self.constant(slopes)))
+            terms.append(self.add("MatMul", absent, self.constant(fills)))
         if formula.products:
             signs = self.signs([product.test for product in formula.products])
             moves = np.stack([product.moves for product in formula.products])
             exact = self.add("Cast", signs, to=TensorProto.DOUBLE)
-            parts.append(self.add("MatMul", exact, self.constant(moves)))
-        if not parts:
-            parts.append(self._filled(np.float64(0.0)))
-        total = parts[0]
-        for part in parts[1:]:
-            total = self.add("Add", total, part)
+            terms.append(self.add("MatMul", exact, self.constant(moves)))
+        if not terms:
+            terms.append(self._filled(np.float64(0.0)))
+        total = terms[0]
+        for term in terms[1:]:
+            total = self.add("Add", total, term)
         return self.add("Add", total, self.constant(formula.bias[None]))
 
     def _filled(self, value: np.floating) -> str:
@@ -265,17 +265,17 @@ class _Graph:
         """Return what steps and trees add, by one operator."""
         formula = self.formula
         trees = _Trees(formula)
-        parts = []
+        blocks = []
         if trees.numeric:
-            parts.append(self._gathered(trees.numeric))
+            blocks.append(self._gathered(trees.numeric))
         if trees.tests:
             signs = self.add("Cast", self.signs(trees.tests), to=TensorProto.DOUBLE)
             # A test that abstains is a missing value to the tree.
             abstains = self.add("Equal", signs, self.constant(0.0))
-            parts.append(self.add("Where", abstains, self.constant(np.nan), signs))
-        found = self.add(
+            blocks.append(self.add("Where", abstains, self.constant(np.nan), signs))
+        sums = self.add(
             "TreeEnsembleRegressor",
-            self._side_by_side(parts),
+            self._side_by_side(blocks),
             aggregate_function="SUM",
             post_transform="NONE",
             n_targets=2 * formula.n_scores,
@@ -284,7 +284,7 @@ class _Graph:
             ),
             **trees.attributes(),
         )
-        double = self.add("Cast", found, to=TensorProto.DOUBLE)
+        double = self.add("Cast", sums, to=TensorProto.DOUBLE)
         both = self.add("Reshape", double, self.constant([0, 2, formula.n_scores], np.int64))
         return self.add("ReduceSum", both, self.constant([1], np.int64), keepdims=0)
 
@@ -360,7 +360,7 @@ def _class_type(classes: list[Any]) -> tuple[int, Any]:
         (str, TensorProto.STRING, object),
     )
     for kind, tensor, dtype in kinds:
-        if all(type(one) is kind for one in classes):
+        if all(type(label) is kind for label in classes):
             return tensor, dtype
     raise ValueError(f"ONNX cannot hold classes of several types, such as {classes[:3]!r}")
 
@@ -372,7 +372,7 @@ class _Trees:
     """
 
     def __init__(self, formula: Formula) -> None:
-        trees = [part.tree for part in formula.trees]
+        trees = [voting.tree for voting in formula.trees]
         nodes = [node for tree in trees for node in tree.nodes]
         cuts = [node.test.column for node in nodes if isinstance(node.test, Cut)]
         self.numeric = sorted({*(steps.column for steps in formula.steps), *cuts} - {-1})
@@ -393,8 +393,8 @@ class _Trees:
         self._leaves: list[Reals] = []
         for steps in formula.steps:
             self._plant(self._add_steps, steps)
-        for part in formula.trees:
-            self._plant(self._add_tree, part)
+        for voting in formula.trees:
+            self._plant(self._add_tree, voting)
 
     def _plant(self, add: Any, part: Any) -> None:
         self._first = len(self.values)
@@ -412,12 +412,12 @@ class _Trees:
         return len(self.values) - 1
 
     def _leaf(self, votes: Reals) -> int:
-        place = self._node(0, 0.0, False)
+        node = self._node(0, 0.0, False)
         self._modes[-1] = "LEAF"
-        self._leaf_places.append(place - self._first)
+        self._leaf_places.append(node - self._first)
         self._leaf_trees.append(len(self._sizes))
         self._leaves.append(votes)
-        return place
+        return node
 
     def _lead(self, place: int, branch: str, child: int) -> None:
         """Let a branch of a node lead to another; nothing leads to a root."""
@@ -458,9 +458,9 @@ class _Trees:
                 self._lead(parent, branch, present)
                 open_ends.append((present, "false", node.rest))
                 parent, branch = present, "true"
-            place = self._node(column, threshold, missing > 0)
-            self._lead(parent, branch, place)
-            open_ends += [(place, "true", node.high), (place, "false", node.low)]
+            node_index = self._node(column, threshold, missing > 0)
+            self._lead(parent, branch, node_index)
+            open_ends += [(node_index, "true", node.high), (node_index, "false", node.low)]
 
     def _tested(self, test: Test) -> tuple[int, float, int]:
         """Return the column of a test, its threshold, and the sign of a missing value."""
@@ -502,8 +502,8 @@ def _halves(leaves: Reals, trees: list[int]) -> list[Reals]:
     """
     largest = np.zeros((trees[-1] + 1, leaves.shape[1]))
     np.maximum.at(largest, trees, np.abs(leaves))
-    most = float(largest.sum(axis=0).max())
+    size = float(largest.sum(axis=0).max())
     # One bit less than there are, since multiples may be rounded up.
-    unit = math.ldexp(1.0, math.frexp(most)[1] + 1 - _SINGLE_BITS) if most > 0 else 1.0
+    unit = math.ldexp(1.0, math.frexp(size)[1] + 1 - _SINGLE_BITS) if size > 0 else 1.0
     exact = np.rint(leaves / unit) * unit
     return [exact, leaves - exact]

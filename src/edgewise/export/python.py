@@ -50,7 +50,7 @@ def python_module(formula: Formula, max_size: int) -> str:
     calls = _CALLS_OF_RANKS if formula.classes is None else _CALLS_OF_CLASSES
     if formula.multilabel:
         calls = _CALLS_OF_LABELS
-    parts = [
+    lines = [
         _DOC.format(title=formula.title, calls=calls),
         *commented("#", "The strongest rules:", formula.rules),
         *commented("#", "How the columns are made:", formula.derivation),
@@ -65,7 +65,7 @@ def python_module(formula: Formula, max_size: int) -> str:
         "predict = scores" if formula.classes is None else classifier.rstrip(),
         "",
     ]
-    return within_limit("\n".join(parts), max_size, "the Python module", formula)
+    return within_limit("\n".join(lines), max_size, "the Python module", formula)
 
 
 def _values(formula: Formula) -> Iterator[str]:
@@ -150,14 +150,14 @@ def _products(formula: Formula) -> Iterator[str]:
 
 
 def _trees(formula: Formula) -> Iterator[str]:
-    for part in formula.trees:
-        yield from _comment(formula.words(part))
+    for voting in formula.trees:
+        yield from _comment(formula.words(voting))
         yield "    (("
-        for node in part.tree.nodes:
+        for node in voting.tree.nodes:
             ends = f"{node.high}, {node.low}, {node.rest}"
             yield f"        ({_tests(formula, node.test)}, {ends}),"
         yield "    ), ("
-        for leaf in part.leaves:
+        for leaf in voting.leaves:
             yield f"        {_votes(leaf)},"
         yield "    )),"
 

@@ -23,21 +23,29 @@ def sql_query(formula: Formula, table: str | Sequence[str], max_size: int) -> st
     """Return a query that adds scores and predictions to the rows of a table."""
     names = [table] if isinstance(table, str) else list(table)
     writer = _Writer(formula)
-    # What is computed comes first: where a table has a column of the same name, most databases take
+    # Computed columns come first: where a table has a column of the same name, most databases take
     # the first of the two, and others refuse the query.
-    parts = [
-        *commented("--", "", [f"{formula.title}, as SQL. Made by edgewise.", *_NOTES, ""]),
+    several = formula.classes is not None and len(formula.classes) > 2 and not formula.multilabel
+    # Each probability of several classes depends on all scores. A database that inlines the scores
+    # computes them for each probability again, in time and memory quadratic in the classes.
+    scored, notes = ("AS MATERIALIZED", _SEVERAL_NOTES) if several else ("AS", _NOTES)
+    lines = [
+        *commented("--", "", [f"{formula.title}, as SQL. Made by edgewise.", *notes, ""]),
         *commented("--", "The strongest rules:", formula.rules),
         *commented("--", "How the columns are made:", formula.derivation),
-        "WITH scored AS (\nSELECT\n" + ",\n".join([*writer.scores(), "  t.*"]),
+        f"WITH scored {scored} (\nSELECT\n" + ",\n".join([*writer.scores(), "  t.*"]),
         f"FROM {'.'.join(map(quoted, names))} AS t\n)",
         "SELECT\n" + ",\n".join([*writer.predictions(), "  s.*"]),
         "FROM scored AS s;\n",
     ]
-    return within_limit("\n".join(parts), max_size, "the query", formula)
+    return within_limit("\n".join(lines), max_size, "the query", formula)
 
 
-_NOTES = ("NULL is a missing value, and so is a category that training did not know.",)
+_NOTES = ("NULL is a missing value, and so is a category that is not in the training data.",)
+_SEVERAL_NOTES = (
+    *_NOTES,
+    "MATERIALIZED is for PostgreSQL, SQLite and DuckDB; remove it for other databases.",
+)
 
 
 class _Writer:
@@ -100,9 +108,9 @@ class _Writer:
         for product in formula.products:
             if product.moves[k]:
                 yield f"{_number(product.moves[k])} * {self._sign(product.test)}"
-        for part in formula.trees:
-            if part.leaves[:, k].any():
-                yield self._tree(part, part.leaves[:, k])
+        for voting in formula.trees:
+            if voting.leaves[:, k].any():
+                yield self._tree(voting, voting.leaves[:, k])
 
     def _steps(self, steps: Steps, k: int) -> str:
         x, values = self._column(steps.column), steps.values[:, k].tolist()
@@ -113,9 +121,12 @@ class _Writer:
         return _case("", [*cases, f"ELSE {_number(values[-1])}"])
 
     def _levels(self, j: int, values: Reals) -> str:
-        named = zip(self.formula.categories[j], values.tolist(), strict=False)
         last = float(values[-1])
-        cases = [f"WHEN {_literal(one)} THEN {_number(v)}" for one, v in named if v != last]
+        cases = [
+            f"WHEN {_literal(category)} THEN {_number(value)}"
+            for category, value in zip(self.formula.categories[j], values.tolist(), strict=False)
+            if value != last
+        ]
         if not cases:
             return _number(last)
         return _case(self._column(j), [*cases, f"ELSE {_number(last)}"])
@@ -132,8 +143,8 @@ class _Writer:
         """Return when a factor is +1 and when it is 0; else it is -1."""
         x = self._column(factor.column)
         if isinstance(factor, Subset):
-            found = [(sign, self._among(factor, sign)) for sign in (1, 0)]
-            return [(sign, condition) for sign, condition in found if condition]
+            conditions = [(sign, self._among(factor, sign)) for sign in (1, 0)]
+            return [(sign, condition) for sign, condition in conditions if condition]
         above = _from(x, factor.threshold) if factor.threshold > -np.inf else f"{x} IS NOT NULL"
         if factor.missing > 0:
             return [(1, f"({above} OR {x} IS NULL)")]
@@ -143,9 +154,10 @@ class _Writer:
         """Return the condition that a subset has a sign; empty where it never has."""
         x, categories = self._column(factor.column), self.formula.categories[factor.column]
         signs = factor.values.tolist()
-        pairs = list(zip(categories, signs, strict=False))
-        inside = ", ".join(_literal(one) for one, own in pairs if own == sign)
-        outside = ", ".join(_literal(one) for one, own in pairs if own != sign)
+        sides: dict[bool, list[str]] = {True: [], False: []}
+        for category, side in zip(categories, signs, strict=False):
+            sides[side == sign].append(_literal(category))
+        inside, outside = ", ".join(sides[True]), ", ".join(sides[False])
         if signs[-1] != sign:
             return f"{x} IN ({inside})" if inside else ""
         return f"({x} IS NULL OR {x} NOT IN ({outside}))" if outside else "1 = 1"
@@ -160,18 +172,18 @@ class _Writer:
         cases: list[tuple[tuple[str, ...], float]] = []
         open_ends: list[tuple[int, tuple[str, ...]]] = [(0, ())]
         while open_ends:
-            place, conditions = open_ends.pop()
-            place = part.tree.passed(place)
-            if place < 0:
-                cases.append((conditions, float(leaves[-1 - place])))
+            node_index, conditions = open_ends.pop()
+            node_index = part.tree.passed(node_index)
+            if node_index < 0:
+                cases.append((conditions, float(leaves[-1 - node_index])))
                 continue
-            node = nodes[place]
+            node = nodes[node_index]
             # The last to be pushed is the first to be written.
             open_ends.append((node.low, conditions))
             ends = {1: node.high, 0: node.rest}
             for sign, condition in reversed(self._when(node.test)):
                 open_ends.append((ends[sign], (*conditions, condition)))
-        last = next(place for place, (conditions, _) in enumerate(cases) if not conditions)
+        last = next(i for i, (conditions, _) in enumerate(cases) if not conditions)
         other = cases[last][1]
         while last and cases[last - 1][1] == other:
             last -= 1
@@ -202,20 +214,20 @@ class _Writer:
         classes, link = self.formula.classes, self.formula.link
         if classes is None or link is None:
             return []
-        given = [f"s.{name}" for name in self.score_names]
+        scores = [f"s.{name}" for name in self.score_names]
         z = [
             f"({_number(link.scale)} * {score}{f' + {_number(shift)}' if shift else ''})"
-            for score, shift in zip(given, link.shifts.tolist(), strict=True)
+            for score, shift in zip(scores, link.shifts.tolist(), strict=True)
         ]
         if self.formula.multilabel:
-            labels = [f"CASE WHEN {score} > 0 THEN 1 ELSE 0 END" for score in given]
-            shares = [self._logistic(one) for one in z]
+            labels = [f"CASE WHEN {score} > 0 THEN 1 ELSE 0 END" for score in scores]
+            shares = [self._logistic(logit) for logit in z]
         elif self.formula.is_binary:
             low, high = map(_literal, classes)
-            labels = [f"CASE WHEN {given[0]} > 0 THEN {high} ELSE {low} END"]
+            labels = [f"CASE WHEN {scores[0]} > 0 THEN {high} ELSE {low} END"]
             shares = [f"1.0E0 - {self._logistic(z[0])}", self._logistic(z[0])]
         else:
-            labels = [_argmax(given, [_literal(one) for one in classes])]
+            labels = [_argmax(scores, [_literal(logit) for logit in classes])]
             shares = [self._share(z, k) for k in range(len(z))]
         named = chain(zip(labels, self.labels, strict=True), zip(shares, self.shares, strict=True))
         return [f"  {expression} AS {name}" for expression, name in named]
@@ -223,7 +235,7 @@ class _Writer:
     def _share(self, z: list[str], k: int) -> str:
         assert self.formula.link is not None
         if self.formula.link.kind == "softmax":
-            others = [self._exponential(f"{one} - {z[k]}") for j, one in enumerate(z) if j != k]
+            others = [self._exponential(f"{logit} - {z[k]}") for j, logit in enumerate(z) if j != k]
             return f"1.0E0 / (1.0E0 + {' + '.join(others)})"
         return f"{self._logistic(z[k])} / ({' + '.join(map(self._logistic, z))})"
 
@@ -260,8 +272,8 @@ def _below(x: str, threshold: float) -> str:
 def _argmax(scores: list[str], names: list[str]) -> str:
     cases = []
     for k, score in enumerate(scores[:-1]):
-        least = " AND ".join(f"{score} >= {other}" for other in scores[k + 1 :])
-        cases.append(f"WHEN {least} THEN {names[k]}")
+        wins = " AND ".join(f"{score} >= {other}" for other in scores[k + 1 :])
+        cases.append(f"WHEN {wins} THEN {names[k]}")
     return f"CASE {' '.join(cases)} ELSE {names[-1]} END"
 
 

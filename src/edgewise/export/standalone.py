@@ -52,12 +52,12 @@ def scores(row: Any) -> Any:
     for tests, votes in PRODUCTS:
         add(votes, _sign(tests, x))
     for nodes, leaves in TREES:
-        place = 0
-        while place >= 0:
-            tests, high, low, rest = nodes[place]
+        node = 0
+        while node >= 0:
+            tests, high, low, rest = nodes[node]
             sign = _sign(tests, x)
-            place = high if sign > 0 else low if sign < 0 else rest
-        add(leaves[-1 - place])
+            node = high if sign > 0 else low if sign < 0 else rest
+        add(leaves[-1 - node])
     return total if len(total) > 1 or MULTILABEL else total[0]
 
 
@@ -86,9 +86,9 @@ def _values(row: Any) -> dict[int, Any]:
     values = {}
     for column in USED:
         name = COLUMNS[column]
-        place = name if hasattr(row, "keys") else column
+        key = name if hasattr(row, "keys") else column
         try:
-            value = row[place]
+            value = row[key]
         except KeyError:
             raise ValueError(f"row has no column {name!r}") from None
         values[column] = _value(name, value, CATEGORICAL.get(column))
@@ -99,8 +99,8 @@ def _value(name: str, value: Any, kind: str | None) -> Any:
     if value is None or value != value:
         return None
     if kind == "text":
-        whole = isinstance(value, float) and value.is_integer()
-        return str(int(value)) if whole else str(value)
+        is_whole = isinstance(value, float) and value.is_integer()
+        return str(int(value)) if is_whole else str(value)
     number = float(value)
     if number != number:
         return None
@@ -116,29 +116,29 @@ def _value(name: str, value: Any, kind: str | None) -> Any:
 
 def predict(row: Any) -> Any:
     """Return the class of a row; of several labels, 1 for those that it has and 0 for others."""
-    found = scores(row)
+    totals = scores(row)
     if MULTILABEL:
-        return [int(score > 0) for score in found]
-    if not isinstance(found, list):
-        return CLASSES[found > 0]
-    return CLASSES[found.index(max(found))]
+        return [int(score > 0) for score in totals]
+    if not isinstance(totals, list):
+        return CLASSES[totals > 0]
+    return CLASSES[totals.index(max(totals))]
 
 
 def predict_proba(row: Any) -> list[float]:
     """Return the probability of each class, or of each label."""
-    found = scores(row)
+    totals = scores(row)
     kind, scale, shifts = LINK
-    if not isinstance(found, list):
-        probability = _logistic(scale * found + shifts[0])
+    if not isinstance(totals, list):
+        probability = _logistic(scale * totals + shifts[0])
         return [1.0 - probability, probability]
-    z = [scale * score + shift for score, shift in zip(found, shifts, strict=True)]
+    z = [scale * score + shift for score, shift in zip(totals, shifts, strict=True)]
     if kind == "logistic":
-        return [_logistic(one) for one in z]
+        return [_logistic(logit) for logit in z]
     if kind == "share":
         # Logarithms of the logistic function: a row far from every class has probabilities too.
-        z = [min(one, 0.0) - math.log1p(math.exp(-abs(one))) for one in z]
+        z = [min(logit, 0.0) - math.log1p(math.exp(-abs(logit))) for logit in z]
     largest = max(z)
-    shares = [math.exp(one - largest) for one in z]
+    shares = [math.exp(logit - largest) for logit in z]
     return [share / sum(shares) for share in shares]
 
 
