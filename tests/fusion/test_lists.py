@@ -313,3 +313,12 @@ def frames(**columns):
 def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_judgments_come_in_any_form(tmp_path):
+    lists = RankedLists([[1], [2], [3]], qid=["q", "q", "r"], docs=["x", "y", "x"])
+    (tmp_path / "qrels").write_text("q 0 y 2\nq 0 x -1\nr 0 x 1\n")
+    by_query = {"q": {"y": 2, "x": -1}, "r": {"x": 1}}
+    frame = pd.DataFrame({"query": ["q", "r"], "doc": ["y", "x"], "grade": [2, 1]})
+    for judgments in (tmp_path / "qrels", by_query, frame, [0, 2, 1]):
+        assert grades_of(lists, judgments).tolist() == [0, 2, 1]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from edgewise.common import choices
 from edgewise.fusion import (
     FUSIONS,
     RankedLists,
@@ -210,3 +211,8 @@ class TestWeights:
     def test_that_are_wrong_are_refused(self, wrong):
         with pytest.raises(ValueError, match="weights"):
             fuse(self.LISTS, "rrf", weights=wrong)
+
+
+def test_names_on_the_command_line_are_those_of_the_library():
+    assert tuple(FUSIONS) == choices.FUSIONS
+    assert FUSIONS["rrf"] is reciprocal_rank_fusion

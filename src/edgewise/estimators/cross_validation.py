@@ -16,8 +16,8 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize
 from edgewise.data import Table
 from edgewise.estimators.judgments import query_ids
-from edgewise.estimators.rank_fusion import RankFusion, grades_in, ranked_lists
-from edgewise.fusion import RankedLists
+from edgewise.estimators.rank_fusion import RankFusion, ranked_lists
+from edgewise.fusion import RankedLists, grades_of
 from edgewise.metrics import Lists, ranking_metrics
 from edgewise.metrics.registry import first_metric
 from edgewise.metrics.significance import UnitSums
@@ -197,7 +197,7 @@ def cross_validate(
         if qid is not None or group is not None:
             raise ValueError("qid and group must be None: ranked lists have their queries")
         X = ranked_lists(X)
-        y, qid = grades_in(X, y), X.qid
+        y, qid = grades_of(X, y), X.qid
     grades = np.asarray(y)
     qid = query_ids(qid, group, len(grades))
     if qid is None:

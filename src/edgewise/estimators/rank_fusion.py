@@ -19,7 +19,7 @@ from edgewise.estimators.fitting import EvalSet, named_sets
 from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of, normalized_scores
-from edgewise.io import Run, read_qrels, read_run
+from edgewise.io import Run, read_run
 from edgewise.learners import resolve_learner
 from edgewise.metrics.registry import larger_is_better
 from edgewise.model import FusionWording
@@ -123,7 +123,7 @@ class RankFusion(RankingParameters, Ranker):
         """
         sets = named_sets(eval_set, eval_names)
         read = ranked_lists(lists)
-        grades = grades_in(read, judgments)
+        grades = grades_of(read, judgments)
         if self.warm_start and self.__sklearn_is_fitted__():
             read = _with_names(read, self.list_names_, "lists")
             learners = [self.fitted_.learner or self.learner]
@@ -230,7 +230,7 @@ class RankFusion(RankingParameters, Ranker):
     def score(self, lists: Any, judgments: Any) -> float:
         """Return `eval_metric` of the fused lists."""
         read = self._read(lists)
-        return self._measured(self.predict(read), grades_in(read, judgments), read.qid)
+        return self._measured(self.predict(read), grades_of(read, judgments), read.qid)
 
     def fuse(self, lists: Any, tag: str = "edgewise") -> Run:
         """Return the fused lists as a TREC run, the best document of each query first.
@@ -268,7 +268,7 @@ class RankFusion(RankingParameters, Ranker):
         from edgewise.report import build_report, ranker_report
 
         read = self._read(lists)
-        grades = None if judgments is None else grades_in(read, judgments)
+        grades = None if judgments is None else grades_of(read, judgments)
         features = _features(read, self._fitted_values)
         given = features, grades, read.qid, title or "Rank fusion report", self, read.docs
         return build_report(path, lambda: ranker_report(self.ranker_, *given))
@@ -355,14 +355,7 @@ def _documents(
     if not isinstance(given, tuple) or len(given) != 2:
         raise ValueError(f"{argument} must be a tuple (lists, judgments)")
     aside = _with_names(ranked_lists(given[0]), names, argument)
-    return _features(aside, values), grades_in(aside, given[1]), aside.qid
-
-
-def grades_in(lists: RankedLists, judgments: Any) -> Reals:
-    """Return the grades of the rows of lists; judgments may be the path of qrels."""
-    if isinstance(judgments, (str, PathLike)):
-        judgments = read_qrels(judgments)
-    return grades_of(lists, judgments)
+    return _features(aside, values), grades_of(aside, given[1]), aside.qid
 
 
 def _with_names(lists: RankedLists, names: tuple[str, ...], argument: str) -> RankedLists:

@@ -1,8 +1,9 @@
-"""Ranked lists of documents: what several searches return for the same queries."""
+"""Ranked lists of documents, from several searches for the same queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from edgewise.common.text import id_text
 from edgewise.data.table import is_frame
 from edgewise.fusion.queries import Queries
 from edgewise.io.trec import Run, positions_by, sorted_codes
+from edgewise.metrics.runs import query_document_values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,19 +62,19 @@ class RankedLists:
     def __post_init__(self) -> None:
         positions, columns = _matrix(self.positions, "positions")
         if (positions < 1).any():
-            least = positions[positions < 1].min()
-            raise ValueError(f"positions must be at least 1, the top of a list, got {least:g}")
+            smallest = positions[positions < 1].min()
+            raise ValueError(f"positions must be at least 1, the top of a list, got {smallest:g}")
         self._set("positions", positions)
         self._set("qid", as_ids("qid", self.qid, len(positions), floats=True))
         if self.scores is not None:
             self._set("scores", _matching_scores(self.scores, positions))
         if self.docs is not None:
             self._set("docs", as_ids("docs", self.docs, len(positions), floats=True))
-            again = _first_repeat(_pair_numbers(self.qid, self.docs))
-            if again is not None:
+            repeated = _find_repeat(_pair_numbers(self.qid, self.docs))
+            if repeated is not None:
                 raise ValueError(
-                    f"docs must be different within a query, got {self.docs[again]} twice for "
-                    f"query {self.qid[again]}"
+                    f"docs must be different within a query, got {self.docs[repeated]} twice for "
+                    f"query {self.qid[repeated]}"
                 )
         object.__setattr__(self, "names", _names(self.names, columns, positions.shape[1]))
 
@@ -163,7 +165,9 @@ class RankedLists:
             lists = as_ids(f"frames[{list!r}]", table[list].to_list(), floats=True)
             entries = _frame_entries(table, "frames", query, doc, rank, score, lists)
             names, places = np.unique(lists, return_inverse=True)
-            return cls(**_gathered(entries, [str(name) for name in names], places, "frames"))
+            return cls(
+                **_tabulate_entries(entries, [str(name) for name in names], places, "frames")
+            )
         if not frames:
             raise ValueError("frames must not be empty, got a mapping without lists")
         found = {}
@@ -177,7 +181,7 @@ class RankedLists:
                 f"frames must all have a column {score!r} or none of them, "
                 f"but frames[{without[0]!r}] has none"
             )
-        return cls(**_joined(found, "frames"))
+        return cls(**_join_entries(found, "frames"))
 
     @classmethod
     def from_runs(cls, runs: Mapping[str, Run], *, order: str = "score") -> "RankedLists":
@@ -210,7 +214,7 @@ class RankedLists:
             raise ValueError(f"runs must be a mapping of names to runs, got {runs!r}")
         one_of("order", order, ("score", "rank"))
         parts = {str(name): _run_entries(run, name, order) for name, run in runs.items()}
-        return cls(**_joined(parts, "runs"))
+        return cls(**_join_entries(parts, "runs"))
 
     @classmethod
     def from_scores(
@@ -332,7 +336,7 @@ def _frame_entries(
     return ListEntries(queries, docs, positions, scores)
 
 
-def _joined(parts: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
+def _join_entries(parts: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
     queries, docs, positions, scores = zip(*parts.values(), strict=True)
     for what, ids in (("queries", queries), ("documents", docs)):
         if len({part.dtype.kind for part in ids}) > 1:
@@ -347,20 +351,20 @@ def _joined(parts: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
         None if scores[0] is None else np.concatenate(scores),
     )
     places = np.repeat(np.arange(len(parts)), [len(part) for part in queries])
-    return _gathered(together, list(parts), places, argument)
+    return _tabulate_entries(together, list(parts), places, argument)
 
 
-def _gathered(
+def _tabulate_entries(
     entries: ListEntries, names: list[str], lists: NDArray[np.intp], argument: str
 ) -> dict[str, Any]:
     """Return one row for each query and document; `lists` has the index of each entry's list."""
     queries, docs, positions, scores = entries
     _, first, rows = np.unique(_pair_numbers(queries, docs), return_index=True, return_inverse=True)
-    again = _first_repeat(rows * len(names) + lists)
-    if again is not None:
+    repeated = _find_repeat(rows * len(names) + lists)
+    if repeated is not None:
         raise ValueError(
-            f"{argument}: list {names[lists[again]]!r} must have a document once, got "
-            f"{docs[again]} twice for query {queries[again]}"
+            f"{argument}: list {names[lists[repeated]]!r} must have a document once, got "
+            f"{docs[repeated]} twice for query {queries[repeated]}"
         )
 
     def table(values: Reals) -> Reals:
@@ -383,7 +387,7 @@ def _pair_numbers(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64
     return sorted_codes(first) * (int(right.max(initial=0)) + 1) + right
 
 
-def _first_repeat(keys: NDArray[Any]) -> int | None:
+def _find_repeat(keys: NDArray[Any]) -> int | None:
     """Return the index of a key that occurs before it, None if all are different."""
     order = np.argsort(keys, kind="stable")
     twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
@@ -464,26 +468,30 @@ def grades_of(lists: RankedLists, judgments: Any) -> Reals:
     ----------
     lists : RankedLists
         The lists.
-    judgments : array-like of shape (n_rows,), Qrels or data frame
-        A grade for each row; or an object with arrays queries, docs and grades
-        (``io.read_qrels``); or a data frame with the columns query, doc and grade. Documents
-        without a judgment get grade 0.
+    judgments : array-like of shape (n_rows,), Qrels, path, dict or data frame
+        A grade for each row; or judgments by query and document, in any form that
+        :func:`edgewise.metrics.evaluate` takes. Documents without a judgment, or with a grade below
+        0, have grade 0.
 
     Examples
     --------
-    >>> from types import SimpleNamespace
     >>> from edgewise.fusion import RankedLists, grades_of
     >>> lists = RankedLists([[1], [2]], qid=["q", "q"], docs=["x", "y"])
-    >>> grades_of(lists, SimpleNamespace(queries=["q", "q"], docs=["y", "z"], grades=[2, 1]))
+    >>> grades_of(lists, {"q": {"y": 2, "z": 1}})
     array([0., 2.])
     """
-    if is_frame(judgments):
-        table = _read_frame(judgments, "judgments", "query", "doc", "grade")
-        return _looked_up(lists, *(table[name].to_numpy() for name in ("query", "doc", "grade")))
-    if all(hasattr(judgments, name) for name in ("queries", "docs", "grades")):
-        # In qrels a grade below 0 means not judged.
-        grades = np.maximum(np.asarray(judgments.grades, dtype=np.float64), 0.0)
-        return _looked_up(lists, judgments.queries, judgments.docs, grades)
+    by_document = isinstance(judgments, (str, PathLike, Mapping)) or hasattr(judgments, "grades")
+    if by_document or is_frame(judgments):
+        if lists.docs is None:
+            raise ValueError("lists must have docs, to look up their judgments")
+        queries, docs, values = query_document_values(judgments, "judgments", "grade")
+        pairs = zip(queries.tolist(), docs.tolist(), strict=True)
+        by_pair = dict(zip(pairs, np.maximum(values, 0.0).tolist(), strict=True))
+        rows = zip(map(id_text, lists.qid.tolist()), map(id_text, lists.docs.tolist()), strict=True)
+        grades_or_none = [by_pair.get(pair) for pair in rows]
+        if all(grade is None for grade in grades_or_none):
+            raise ValueError("judgments name none of the documents of the lists")
+        return np.array([grade or 0.0 for grade in grades_or_none])
     try:
         grades = np.asarray(judgments, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -494,19 +502,3 @@ def grades_of(lists: RankedLists, judgments: Any) -> Reals:
             f"an array of shape {grades.shape}"
         )
     return grades
-
-
-def _looked_up(lists: RankedLists, queries: Any, docs: Any, grades: Any) -> Reals:
-    if lists.docs is None:
-        raise ValueError("lists must have docs, to look up their judgments")
-    known: dict[tuple[str, str], float] = {}
-    for query, doc, grade in zip(queries, docs, grades, strict=True):
-        key = (id_text(query), id_text(doc))
-        if key in known:
-            raise ValueError(f"judgments name the document {key[1]!r} of query {key[0]!r} twice")
-        known[key] = float(grade)
-    pairs = zip(lists.qid.tolist(), lists.docs.tolist(), strict=True)
-    keys = [(id_text(query), id_text(doc)) for query, doc in pairs]
-    if not any(key in known for key in keys):
-        raise ValueError("judgments name none of the documents of the lists")
-    return np.array([known.get(key, 0.0) for key in keys])

@@ -9,10 +9,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common import choices
 from edgewise.common.checks import finite_numbers, flag, integer, one_of, positive
 from edgewise.common.dtypes import REAL, Reals
 from edgewise.fusion.lists import RankedLists
+from edgewise.fusion.queries import scale_by_query
 
 Weights: TypeAlias = Sequence[float] | Mapping[str, float] | NDArray[Any] | None
 Unranked: TypeAlias = Literal["after", "ignore"] | float
@@ -137,7 +137,7 @@ def _weights(lists: RankedLists, weights: Weights) -> Reals:
     if isinstance(weights, Mapping):
         unknown = [name for name in weights if name not in lists.names]
         if unknown:
-            raise ValueError(f"weights names {unknown[0]!r}, which is none of {lists.names}")
+            raise ValueError(f"weights names {unknown[0]!r}, not one of {lists.names}")
         weights = [weights.get(name, 1.0) for name in lists.names]
     found = finite_numbers("weights", weights, lists.n_lists, "lists")
     if not found.any():
@@ -284,7 +284,7 @@ def comb_mnz(lists: RankedLists, norm: str | None = "min-max", weights: Weights 
 
 
 def normalized_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals:
-    """Bring the scores of each list to a common scale within each query, 0 where there is none.
+    """Bring the scores of each list to a common scale within each query, 0 where it has no score.
 
     Lists without scores start from the scores of norm "rank".
 
@@ -314,71 +314,23 @@ def normalized_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals
     array([[1.  , 0.67, 0.33, 0.  ]])
     """
     if norm is not None:
-        one_of("norm", norm, (*_SCALES, "rank"))
-    if lists.scores is None or norm == "rank":
+        one_of("norm", norm, ("min-max", "max", "sum", "zmuv", "rank"))
+    scores = lists.scores
+    if scores is None or norm == "rank":
         lengths = np.maximum(lists.lengths(), 1.0)[lists.queries.codes]
         scores = 1.0 - (lists.positions - 1.0) / lengths
-    else:
-        scores = lists.scores
-    if norm is not None and norm in _SCALES:
-        scores = _SCALES[norm](lists, scores)
+    if norm == "max":
+        low, high = lists.queries.extremes(scores)
+        invalid = np.argwhere(lists.returned & (high <= 0) & (low < 0))
+        if len(invalid):
+            row, j = invalid[0]
+            raise ValueError(
+                f"norm='max' needs a positive score, but list {lists.names[j]!r} has none above "
+                f"{high[row, j]:g} for query {lists.qid[row]}; norm='min-max' takes any scores"
+            )
+    if norm not in (None, "rank"):
+        scores = scale_by_query(lists.queries, scores, norm)
     return np.where(lists.returned, scores, 0.0)
-
-
-def _min_max(lists: RankedLists, scores: Reals) -> Reals:
-    low, high = _extremes(lists, scores)
-    return _ratio(scores - low, high - low, otherwise=1.0)
-
-
-def _max(lists: RankedLists, scores: Reals) -> Reals:
-    low, high = _extremes(lists, scores)
-    wrong = np.argwhere(lists.returned & (high <= 0) & (low < 0))
-    if len(wrong):
-        row, j = wrong[0]
-        raise ValueError(
-            f"norm='max' needs a positive score, but list {lists.names[j]!r} has none above "
-            f"{high[row, j]:g} for query {lists.qid[row]}; norm='min-max' takes any scores"
-        )
-    return _ratio(scores, high, otherwise=0.0)
-
-
-def _sum(lists: RankedLists, scores: Reals) -> Reals:
-    low, _ = _extremes(lists, scores)
-    codes = lists.queries.codes
-    totals = lists.queries.sums(scores - low)[codes]
-    return _ratio(scores - low, totals, otherwise=1.0 / np.maximum(lists.n_returned(), 1)[codes])
-
-
-def _zmuv(lists: RankedLists, scores: Reals) -> Reals:
-    codes = lists.queries.codes
-    low, high = _extremes(lists, scores)
-    counts = np.maximum(lists.n_returned(), 1)
-    centered = scores - (lists.queries.sums(scores) / counts)[codes]
-    deviation = np.sqrt(lists.queries.sums(centered**2) / counts)[codes]
-    # The mean of equal numbers may be off in the last digit, so compare the extremes.
-    return _ratio(centered, np.where(high > low, deviation, 0.0), otherwise=0.0)
-
-
-_SCALES: dict[str, Callable[[RankedLists, Reals], Reals]] = {
-    "min-max": _min_max,
-    "max": _max,
-    "sum": _sum,
-    "zmuv": _zmuv,
-}
-
-
-def _extremes(lists: RankedLists, scores: Reals) -> tuple[Reals, Reals]:
-    """Return the smallest and largest score of each list and query, one a row."""
-    codes = lists.queries.codes
-    low = lists.queries.reduce(np.fmin, scores)
-    high = lists.queries.reduce(np.fmax, scores)
-    return low[codes], high[codes]
-
-
-def _ratio(top: Reals, bottom: Reals, otherwise: float | Reals) -> Reals:
-    """Return top / bottom, or `otherwise` where bottom is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(bottom == 0, otherwise, top / bottom)
 
 
 def single_list(lists: RankedLists, j: int | str) -> Reals:
@@ -450,18 +402,17 @@ def best_list(
     return int(np.nanargmax(values))
 
 
-_METHODS = (
-    borda,
-    comb_mnz,
-    comb_sum,
-    condorcet,
-    maximum_rank,
-    median_rank,
-    minimum_rank,
-    rank_sum,
-    reciprocal_rank_fusion,
-)
-FUSIONS: dict[str, Callable[..., Reals]] = dict(zip(choices.FUSIONS, _METHODS, strict=True))
+FUSIONS: dict[str, Callable[..., Reals]] = {
+    "borda": borda,
+    "comb_mnz": comb_mnz,
+    "comb_sum": comb_sum,
+    "condorcet": condorcet,
+    "maximum_rank": maximum_rank,
+    "median_rank": median_rank,
+    "minimum_rank": minimum_rank,
+    "rank_sum": rank_sum,
+    "rrf": reciprocal_rank_fusion,
+}
 """The methods by name."""
 
 

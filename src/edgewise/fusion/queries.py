@@ -10,8 +10,6 @@ from edgewise.common.checks import one_of
 from edgewise.common.dtypes import REAL, Columns, Reals
 from edgewise.common.ids import as_ids
 
-NORMALIZATIONS = ("minmax", "standard", "rank")
-
 
 @dataclass(frozen=True, eq=False)
 class Queries:
@@ -42,6 +40,11 @@ class Queries:
         """Return a row for each query: its `values` reduced by a ufunc such as np.maximum."""
         return np.asarray(how.reduceat(values[self.order], self.starts, axis=0))
 
+    def extremes(self, values: Reals) -> tuple[Reals, Reals]:
+        """Return the smallest and the largest value of each row's query, without NaN."""
+        low, high = self.reduce(np.fmin, values), self.reduce(np.fmax, values)
+        return low[self.codes], high[self.codes]
+
     def sums(self, values: Reals) -> Reals:
         """Return the sums of each query without NaN, added in ascending order."""
         totals = np.zeros((len(self.ids), values.shape[1]), dtype=REAL)
@@ -68,7 +71,7 @@ class Queries:
         return np.where(np.isnan(values), np.nan, result)
 
 
-def normalize_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
+def normalize_by_query(X: Any, qid: Any, method: str = "min-max") -> Reals:
     """Bring the columns of documents to one scale within each query.
 
     Scores of different queries are rarely comparable; LETOR's data sets come in this form too.
@@ -79,10 +82,10 @@ def normalize_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
         Numbers; missing values (NaN) stay missing.
     qid : array of shape (n_samples,)
         The query of each document.
-    method : {"minmax", "standard", "rank"}, default "minmax"
-        From 0 for the least value of the query to 1 for the largest; mean 0 and standard deviation
-        1; or the place in ascending order, from 0 to 1, equal values at their mean place. A column
-        that does not vary in a query is 0 there.
+    method : {"min-max", "sum", "zmuv", "rank"}, default "min-max"
+        From 0 for the smallest value of the query to 1 for the largest; the same with a sum of 1;
+        zero mean and unit variance; or the rank in ascending order, from 0 to 1, equal values at
+        their mean rank. A column that does not vary in a query is 0 there.
 
     Examples
     --------
@@ -90,7 +93,7 @@ def normalize_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
     >>> normalize_by_query([[1.0], [5.0], [2.0], [30.0], [20.0]], [1, 1, 1, 2, 2]).ravel()
     array([0.  , 1.  , 0.25, 1.  , 0.  ])
     """
-    one_of("method", method, NORMALIZATIONS)
+    one_of("method", method, ("min-max", "sum", "zmuv", "rank"))
     values = np.asarray(X, dtype=REAL)
     if values.ndim != 2:
         raise ValueError(f"X must have rows and columns, got {values.ndim} dimension(s)")
@@ -98,18 +101,31 @@ def normalize_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
         raise ValueError("X must not hold infinities")
     queries = Queries.of(as_ids("qid", qid, len(values), floats=True))
     if method == "rank":
-        values = -queries.positions(values)
-    if method == "standard":
-        known = queries.reduce(np.add, (~np.isnan(values)).astype(REAL))
-        middle = queries.sums(values) / np.maximum(known, 1.0)
-        apart = (values - middle[queries.codes]) ** 2
-        spread = np.sqrt(queries.sums(apart) / np.maximum(known, 1.0))
-    else:
-        middle = queries.reduce(np.fmin, values)
-        spread = queries.reduce(np.fmax, values) - middle
-    # What rounding leaves of equal values is no spread.
-    large = np.abs(queries.reduce(np.fmax, np.abs(values)))
-    flat = ~(spread > 1e-12 * large)
-    spread = np.where(flat, 1.0, spread)
-    scaled = (values - middle[queries.codes]) / spread[queries.codes]
-    return np.where(flat[queries.codes] & ~np.isnan(values), 0.0, scaled)
+        values, method = -queries.positions(values), "min-max"
+    low, high = queries.extremes(values)
+    scaled = np.where(low == high, 0.0, scale_by_query(queries, values, method))
+    return np.where(np.isnan(values), np.nan, scaled)
+
+
+def scale_by_query(queries: Queries, values: Reals, method: str) -> Reals:
+    """Return the columns of values on one scale within each query, as `normalized_scores` does."""
+    codes = queries.codes
+    low, high = queries.extremes(values)
+    if method == "max":
+        return _divide(values, high, otherwise=0.0)
+    counts = np.maximum(queries.reduce(np.add, (~np.isnan(values)).astype(np.intp)), 1)
+    if method == "zmuv":
+        centered = values - (queries.sums(values) / counts)[codes]
+        deviation = np.sqrt(queries.sums(centered**2) / counts)[codes]
+        # The mean of equal numbers may be off in the last digit, so compare the extremes.
+        return _divide(centered, np.where(high > low, deviation, 0.0), otherwise=0.0)
+    if method == "sum":
+        totals = queries.sums(values - low)[codes]
+        return _divide(values - low, totals, otherwise=1.0 / counts[codes])
+    return _divide(values - low, high - low, otherwise=1.0)
+
+
+def _divide(top: Reals, bottom: Reals, otherwise: float | Reals) -> Reals:
+    """Return top / bottom, or `otherwise` where bottom is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(bottom == 0, otherwise, top / bottom)

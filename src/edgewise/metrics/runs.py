@@ -1,5 +1,6 @@
 """TREC runs against relevance judgments, by the conventions of trec_eval."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from edgewise.common.checks import finite_numbers, one_of
 from edgewise.common.choices import DEFAULT_RUN_METRICS, GAINS, TIES
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import pluralize, text_table
+from edgewise.common.text import id_text, pluralize, text_table
+from edgewise.data.table import is_frame
 from edgewise.metrics import registry
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
@@ -116,10 +118,10 @@ def evaluate_run(
         one_of("gain", gain, GAINS)
     one_of("ties", ties, TIES)
     queries = np.unique(qrels.queries)
-    known = np.isin(run.queries, queries)
-    if not known.any():
+    is_judged = np.isin(run.queries, queries)
+    if not is_judged.any():
         raise ValueError("run must have at least one of the judged queries, got none")
-    lists, scores = _joined(qrels, run, known, ties)
+    lists, scores = _join_run(qrels, run, is_judged, ties)
     relevant = np.bincount(lists.row_query, lists.grades > 0, minlength=len(queries))
     values = {}
     for metric in chosen:
@@ -127,7 +129,7 @@ def evaluate_run(
         if gain is not None and getattr(function, "func", function) is ndcg:
             function = partial(function, gain=gain)
         values[metric.name] = np.asarray(function(lists, scores, empty=0.0, per_query=True))
-    n_answered = len(np.unique(run.queries[known]))
+    n_answered = len(np.unique(run.queries[is_judged]))
     return RunEvaluation(
         queries,
         values,
@@ -285,88 +287,102 @@ def evaluate(
     return Evaluation.of(evaluations, baseline, random_state)
 
 
-def _is_nested(given: Mapping[Any, Any]) -> bool:
+def _is_nested(runs: Mapping[Any, Any]) -> bool:
     """Return whether a mapping is a single run: numbers by query and document."""
-    inner = next(iter(given.values()), None)
+    inner = next(iter(runs.values()), None)
     return isinstance(inner, Mapping) and not isinstance(next(iter(inner.values()), None), Mapping)
 
 
-def as_qrels(given: Any) -> "Qrels":
-    """Return judgments, in any form that users have them in, as `Qrels`."""
-    from edgewise.io import Qrels, read_qrels
+def as_qrels(judgments: Any) -> "Qrels":
+    """Return judgments in any form as `Qrels`."""
+    from edgewise.io import Qrels
 
-    if isinstance(given, (str, PathLike)):
-        return read_qrels(given)
-    if isinstance(given, Qrels):
-        return given
-    queries, docs, grades = _triples(given, "qrels", "grade")
-    whole = grades.astype(np.int64)
-    if (whole != grades).any():
-        raise ValueError("qrels must have grades that are whole numbers")
-    return Qrels(queries, docs, whole)
+    if isinstance(judgments, Qrels):
+        return judgments
+    queries, docs, grades = query_document_values(judgments, "qrels", "grade")
+    rounded = grades.astype(np.int64)
+    if (rounded != grades).any():
+        raise ValueError("qrels must have grades that are integers")
+    return Qrels(queries, docs, rounded)
 
 
-def as_run(given: Any) -> "Run":
-    """Return a run, in any form that users have it in, as `Run`."""
-    from edgewise.io import Run, read_run
+def as_run(run: Any) -> "Run":
+    """Return a run in any form as `Run`."""
+    from edgewise.io import Run
 
-    if isinstance(given, (str, PathLike)):
-        return read_run(given)
-    if isinstance(given, Run):
-        return given
-    queries, docs, scores = _triples(given, "run", "score")
+    if isinstance(run, Run):
+        return run
+    queries, docs, scores = query_document_values(run, "run", "score")
     n = len(queries)
     return Run(queries, docs, np.zeros(n, dtype=np.int64), scores, np.full(n, "run"))
 
 
-def _triples(given: Any, what: str, column: str) -> tuple[NDArray, NDArray, Reals]:
-    """Return queries, documents and numbers of a dict of dicts, a data frame or an object."""
+def query_document_values(
+    given: Any, argument: str, column: str
+) -> tuple[NDArray[np.str_], NDArray[np.str_], Reals]:
+    """Return queries, documents and numbers of judgments ("grade") or a run ("score").
+
+    They may be the path of a file, a dict of dicts, a data frame, or an object with arrays.
+    """
+    from edgewise.io import read_qrels, read_run
+
+    if isinstance(given, (str, PathLike)):
+        given = read_qrels(given) if column == "grade" else read_run(given)
     names = ("query", "doc", column)
     if isinstance(given, Mapping):
         rows = [(q, doc, value) for q, inner in given.items() for doc, value in inner.items()]
         columns: Any = list(zip(*rows, strict=True)) if rows else ()
     elif all(hasattr(given, name) for name in ("queries", "docs", f"{column}s")):
         columns = given.queries, given.docs, getattr(given, f"{column}s")
-    elif hasattr(given, "columns"):
+    elif is_frame(given):
         absent = [name for name in names if name not in list(given.columns)]
         if absent:
-            raise ValueError(f"{what} must have a column {absent[0]!r}, got {list(given.columns)}")
-        columns = tuple(list(given[name]) for name in names)
+            raise ValueError(
+                f"{argument} must have a column {absent[0]!r}, got {list(given.columns)}"
+            )
+        columns = tuple(np.asarray(given[name]).tolist() for name in names)
     else:
         kind = type(given).__name__
-        raise TypeError(f"{what} must be a path, a dict of dicts or a data frame, got {kind}")
+        raise TypeError(f"{argument} must be a path, a dict of dicts or a data frame, got {kind}")
     if not columns or not len(columns[0]):
-        raise ValueError(f"{what} must not be empty")
-    queries, docs = (np.array([str(one) for one in ids]) for ids in columns[:2])
-    if len(set(zip(queries.tolist(), docs.tolist(), strict=True))) < len(queries):
-        raise ValueError(f"{what} must have each document of a query once")
-    return queries, docs, finite_numbers(f"{what}: {column}", columns[2], len(queries))
+        raise ValueError(f"{argument} must not be empty")
+    queries, docs = (np.array([id_text(value) for value in ids]) for ids in columns[:2])
+    pairs = Counter(zip(queries.tolist(), docs.tolist(), strict=True))
+    (query, doc), count = pairs.most_common(1)[0]
+    if count > 1:
+        raise ValueError(
+            f"{argument} must have each document of a query once, got {doc!r} of query {query!r} "
+            f"{count} times"
+        )
+    return queries, docs, finite_numbers(f"{argument}: {column}", columns[2], len(queries))
 
 
-def _joined(qrels: "Qrels", run: "Run", known: NDArray[np.bool_], ties: str) -> tuple[Lists, Reals]:
+def _join_run(
+    qrels: "Qrels", run: "Run", is_judged: NDArray[np.bool_], ties: str
+) -> tuple[Lists, Reals]:
     """Return all judged and all returned documents of the judged queries, and their scores."""
-    queries, docs, scores = run.queries[known], run.docs[known], run.scores[known]
+    queries, docs, scores = run.queries[is_judged], run.docs[is_judged], run.scores[is_judged]
     if ties == "trec_eval":
         from edgewise.io.trec import positions_by, sorted_codes
 
         with np.errstate(over="ignore"):
             single = scores.astype(np.float32)
         scores = -positions_by(queries, -sorted_codes(docs), -single).astype(np.float64)
-    grades = dict(_pairs(qrels.queries, qrels.docs, qrels.grades))
-    returned = dict(_pairs(queries, docs, scores))
+    grades = dict(_by_pair(qrels.queries, qrels.docs, qrels.grades))
+    returned = dict(_by_pair(queries, docs, scores))
     missing = [pair for pair in grades if pair not in returned]
     pairs = [*returned, *missing]
     # A grade below 0 stands for a document that was not judged.
-    found = np.array([grades.get(pair, -1) for pair in pairs])
+    grade = np.array([grades.get(pair, -1) for pair in pairs])
     lists = Lists(
-        np.maximum(found, 0),
+        np.maximum(grade, 0),
         np.array([query for query, _ in pairs]),
         returned=np.arange(len(pairs)) < len(returned),
-        judged=found >= 0,
+        judged=grade >= 0,
     )
     return lists, np.array([*returned.values(), *([-np.inf] * len(missing))])
 
 
-def _pairs(queries: NDArray, docs: NDArray, values: NDArray) -> zip:
+def _by_pair(queries: NDArray, docs: NDArray, values: NDArray) -> zip:
     keys = zip(queries.tolist(), docs.tolist(), strict=True)
     return zip(keys, values.tolist(), strict=True)
