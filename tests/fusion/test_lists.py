@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.fusion import FUSIONS, RankedLists, fuse
+from edgewise.fusion import FUSIONS, RankedLists, fuse, grades_of
 from edgewise.io import Run
 
 NAN = math.nan

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from edgewise import metrics
-from edgewise.metrics.classification import predicted
+from edgewise.metrics.classification import predict_targets
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -24,7 +24,7 @@ def problem(seed, n_classes, n_rows=20):
 def test_error_is_one_minus_accuracy(seed, n_classes):
     y, scores = problem(seed, n_classes)
     guess = (scores[:, 0] > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
-    np.testing.assert_array_equal(predicted(scores), guess)
+    np.testing.assert_array_equal(predict_targets(scores), guess)
     expected = 1 - sklearn.metrics.accuracy_score(y, guess)
     assert metrics.error(y, scores) == pytest.approx(expected)
 
@@ -33,7 +33,7 @@ def test_error_is_one_minus_accuracy(seed, n_classes):
 def test_error_of_labels_is_one_minus_subset_accuracy(seed, n_labels):
     rng = np.random.default_rng(seed)
     Y, scores = rng.integers(0, 2, (15, n_labels)), rng.normal(size=(15, n_labels))
-    guess = predicted(scores, multilabel=True)
+    guess = predict_targets(scores, multilabel=True)
     assert metrics.error(Y, scores) == pytest.approx(1 - sklearn.metrics.accuracy_score(Y, guess))
     expected = sklearn.metrics.hamming_loss(Y, guess)
     assert metrics.hamming_loss(Y, scores) == pytest.approx(expected)
@@ -70,9 +70,9 @@ def test_log_loss_of_certain_mistakes_is_finite():
 
 
 def test_ties_go_to_the_first_class_and_zero_is_no():
-    assert predicted(np.zeros((1, 3))).tolist() == [0]
-    assert predicted(np.zeros((1, 1))).tolist() == [0]
-    assert predicted(np.zeros((1, 2)), multilabel=True).tolist() == [[0, 0]]
+    assert predict_targets(np.zeros((1, 3))).tolist() == [0]
+    assert predict_targets(np.zeros((1, 1))).tolist() == [0]
+    assert predict_targets(np.zeros((1, 2)), multilabel=True).tolist() == [[0, 0]]
     assert metrics.error(np.array([0, 1]), np.zeros((2, 1))) == 0.5
     assert metrics.hamming_loss(np.array([0, 1]), np.zeros((2, 1))) == 0.5
 
@@ -82,7 +82,7 @@ def test_balanced_accuracy_is_that_of_scikit_learn(seed, n_classes, weighted):
     y, scores = problem(seed, n_classes)
     y[:n_classes] = np.arange(n_classes)
     weights = np.random.default_rng(seed).random(len(y)) + 0.1 if weighted else None
-    guess = predicted(scores)
+    guess = predict_targets(scores)
     expected = sklearn.metrics.balanced_accuracy_score(y, guess, sample_weight=weights)
     assert metrics.balanced_accuracy(y, scores, weights) == pytest.approx(expected)
 

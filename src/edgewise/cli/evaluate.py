@@ -131,10 +131,10 @@ def evaluate_rows(model: Any, rows: Rows) -> dict[str, Any]:
 
 def predict_classes(model: Any, X: Any) -> tuple[Any, Any]:
     """Return a classifier's probabilities, and its predictions as class indices or 0/1 labels."""
-    from edgewise.metrics.classification import predicted
+    from edgewise.metrics.classification import predict_targets
 
     scores = model._scores(X)
-    return model._probabilities(scores), predicted(scores, model.fitted_.multilabel)
+    return model._probabilities(scores), predict_targets(scores, model.fitted_.multilabel)
 
 
 def _evaluate_classes(

@@ -164,24 +164,22 @@ class RankedLists:
             table = _read_frame(frames, "frames", list, query, doc)
             lists = as_ids(f"frames[{list!r}]", table[list].to_list(), floats=True)
             entries = _frame_entries(table, "frames", query, doc, rank, score, lists)
-            names, places = np.unique(lists, return_inverse=True)
-            return cls(
-                **_tabulate_entries(entries, [str(name) for name in names], places, "frames")
-            )
+            names, index = np.unique(lists, return_inverse=True)
+            return cls(**_tabulate_entries(entries, [str(name) for name in names], index, "frames"))
         if not frames:
             raise ValueError("frames must not be empty, got a mapping without lists")
-        found = {}
+        entries_by_list = {}
         for key, frame in frames.items():
             name = f"frames[{str(key)!r}]"
             table = _read_frame(frame, name, query, doc)
-            found[str(key)] = _frame_entries(table, name, query, doc, rank, score)
-        without = [name for name, entries in found.items() if entries.scores is None]
-        if without and len(without) < len(found):
+            entries_by_list[str(key)] = _frame_entries(table, name, query, doc, rank, score)
+        without = [name for name, entries in entries_by_list.items() if entries.scores is None]
+        if without and len(without) < len(entries_by_list):
             raise ValueError(
                 f"frames must all have a column {score!r} or none of them, "
                 f"but frames[{without[0]!r}] has none"
             )
-        return cls(**_join_entries(found, "frames"))
+        return cls(**_join_entries(entries_by_list, "frames"))
 
     @classmethod
     def from_runs(cls, runs: Mapping[str, Run], *, order: str = "score") -> "RankedLists":
@@ -213,8 +211,8 @@ class RankedLists:
         if not isinstance(runs, Mapping) or not runs:
             raise ValueError(f"runs must be a mapping of names to runs, got {runs!r}")
         one_of("order", order, ("score", "rank"))
-        parts = {str(name): _run_entries(run, name, order) for name, run in runs.items()}
-        return cls(**_join_entries(parts, "runs"))
+        entries = {str(name): _run_entries(run, name, order) for name, run in runs.items()}
+        return cls(**_join_entries(entries, "runs"))
 
     @classmethod
     def from_scores(
@@ -338,10 +336,10 @@ def _frame_entries(
 
 def _join_entries(parts: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
     queries, docs, positions, scores = zip(*parts.values(), strict=True)
-    for what, ids in (("queries", queries), ("documents", docs)):
-        if len({part.dtype.kind for part in ids}) > 1:
+    for kind, ids in (("queries", queries), ("documents", docs)):
+        if len({ids_of_list.dtype.kind for ids_of_list in ids}) > 1:
             raise ValueError(
-                f"{argument}: {what} must have ids of one kind, got numbers in one list, words in "
+                f"{argument}: {kind} must have ids of one kind, got numbers in one list, words in "
                 "another"
             )
     together = ListEntries(
@@ -350,8 +348,8 @@ def _join_entries(parts: Mapping[str, ListEntries], argument: str) -> dict[str, 
         np.concatenate(positions),
         None if scores[0] is None else np.concatenate(scores),
     )
-    places = np.repeat(np.arange(len(parts)), [len(part) for part in queries])
-    return _tabulate_entries(together, list(parts), places, argument)
+    index = np.repeat(np.arange(len(parts)), [len(ids_of_list) for ids_of_list in queries])
+    return _tabulate_entries(together, list(parts), index, argument)
 
 
 def _tabulate_entries(
@@ -368,9 +366,9 @@ def _tabulate_entries(
         )
 
     def table(values: Reals) -> Reals:
-        found = np.full((len(first), len(names)), np.nan, dtype=REAL)
-        found[rows, lists] = values
-        return found
+        matrix = np.full((len(first), len(names)), np.nan, dtype=REAL)
+        matrix[rows, lists] = values
+        return matrix
 
     return {
         "positions": table(positions),
@@ -451,14 +449,14 @@ def _names(names: Sequence[str] | None, columns: tuple[str, ...], n_lists: int) 
     """Return a name for each list, from a frame or made up where none are given, or raise."""
     if isinstance(names, str):
         raise TypeError(f"names must be a sequence of names, got the string {names!r}")
-    found = () if names is None else tuple(str(name) for name in names)
-    found = found or columns or tuple(f"list{j}" for j in range(n_lists))
-    if len(found) != n_lists:
-        raise ValueError(f"names must be one a list, {n_lists}, got {len(found)}")
-    if len(set(found)) < n_lists:
-        twice = next(name for name in found if found.count(name) > 1)
+    resolved = () if names is None else tuple(str(name) for name in names)
+    resolved = resolved or columns or tuple(f"list{j}" for j in range(n_lists))
+    if len(resolved) != n_lists:
+        raise ValueError(f"names must be one a list, {n_lists}, got {len(resolved)}")
+    if len(set(resolved)) < n_lists:
+        twice = next(name for name in resolved if resolved.count(name) > 1)
         raise ValueError(f"names must be different, got {twice!r} twice")
-    return found
+    return resolved
 
 
 def grades_of(lists: RankedLists, judgments: Any) -> Reals:

@@ -42,7 +42,7 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     >>> minimum_rank(lists)
     array([-1., -1., -2.])
     """
-    return _combined(lists, unranked, lambda ranks: np.fmin.reduce(ranks, axis=1))
+    return _combine_ranks(lists, unranked, lambda ranks: np.fmin.reduce(ranks, axis=1))
 
 
 def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
@@ -57,7 +57,7 @@ def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     >>> maximum_rank(lists)
     array([-3., -2., -3.])
     """
-    return _combined(lists, unranked, lambda ranks: np.fmax.reduce(ranks, axis=1))
+    return _combine_ranks(lists, unranked, lambda ranks: np.fmax.reduce(ranks, axis=1))
 
 
 def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
@@ -72,7 +72,7 @@ def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     >>> median_rank(lists)
     array([-2., -1., -2.])
     """
-    return _combined(lists, unranked, _median)
+    return _combine_ranks(lists, unranked, _median)
 
 
 def rank_sum(lists: RankedLists, unranked: Unranked = "after") -> Reals:
@@ -91,10 +91,10 @@ def rank_sum(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     >>> rank_sum(lists, unranked="ignore")
     array([-6. , -4. , -7.5])
     """
-    return _combined(lists, unranked, _mean_sum)
+    return _combine_ranks(lists, unranked, _mean_sum)
 
 
-def _combined(lists: RankedLists, unranked: Unranked, rule: Callable[[Reals], Reals]) -> Reals:
+def _combine_ranks(lists: RankedLists, unranked: Unranked, rule: Callable[[Reals], Reals]) -> Reals:
     """Return minus the ranks that a rule combines; NaN stands for an unknown rank."""
     codes = lists.queries.codes
     if isinstance(unranked, str):
@@ -139,10 +139,10 @@ def _weights(lists: RankedLists, weights: Weights) -> Reals:
         if unknown:
             raise ValueError(f"weights names {unknown[0]!r}, not one of {lists.names}")
         weights = [weights.get(name, 1.0) for name in lists.names]
-    found = finite_numbers("weights", weights, lists.n_lists, "lists")
-    if not found.any():
+    values = finite_numbers("weights", weights, lists.n_lists, "lists")
+    if not values.any():
         raise ValueError("weights must not all be 0")
-    return found
+    return values
 
 
 def borda(lists: RankedLists, weights: Weights = None) -> Reals:
@@ -162,8 +162,8 @@ def borda(lists: RankedLists, weights: Weights = None) -> Reals:
     queries = lists.queries
     candidates = queries.sizes()[:, None]
     left = (candidates - lists.n_returned() + 1) / 2.0
-    places = queries.positions(-lists.positions)
-    points = np.where(lists.returned, candidates[queries.codes] + 1 - places, left[queries.codes])
+    ranks = queries.positions(-lists.positions)
+    points = np.where(lists.returned, candidates[queries.codes] + 1 - ranks, left[queries.codes])
     return (points * _weights(lists, weights)).sum(axis=1)
 
 
@@ -191,10 +191,10 @@ def reciprocal_rank_fusion(lists: RankedLists, k: float = 60, weights: Weights =
     >>> reciprocal_rank_fusion(lists, k=1, weights={"list0": 3}).round(2)
     array([1.83, 1.5 , 0.75])
     """
-    flat = positive("k", k)
-    parts = np.where(lists.returned, 1.0 / (flat + lists.positions), 0.0) * _weights(lists, weights)
+    k = positive("k", k)
+    scores = np.where(lists.returned, 1.0 / (k + lists.positions), 0.0) * _weights(lists, weights)
     # Sorted, so that two documents with the same positions on different lists are exactly tied.
-    return np.sort(parts, axis=1).sum(axis=1)
+    return np.sort(scores, axis=1).sum(axis=1)
 
 
 # Pairs compared at a time: the matrices of a block take a few megabytes however long the lists are.
@@ -218,11 +218,11 @@ def condorcet(lists: RankedLists) -> Reals:
     """
     queries = lists.queries
     # One row a list, so that the positions of a block are contiguous.
-    places = np.where(lists.returned, lists.positions, np.inf)[queries.order].T
+    positions = np.where(lists.returned, lists.positions, np.inf)[queries.order].T
     scores = np.empty(len(lists), dtype=REAL)
     ends = np.append(queries.starts[1:], len(lists))
     for start, end in zip(queries.starts.tolist(), ends.tolist(), strict=True):
-        scores[queries.order[start:end]] = _copeland(np.ascontiguousarray(places[:, start:end]))
+        scores[queries.order[start:end]] = _copeland(np.ascontiguousarray(positions[:, start:end]))
     return scores
 
 

@@ -42,7 +42,7 @@ def expected_reciprocal_rank(
             f"y must have grades from 0 to max_grade={max_grade:g} for the expected reciprocal "
             f"rank, got {low if low < 0 else high:g}"
         )
-    stops = lists.prepared(
+    stops = lists.compute_once(
         ("stops", max_grade), lambda: (np.exp2(lists.grades) - 1) / np.exp2(max_grade)
     )
     passes = 1.0 - ranked.by_place(stops)
@@ -52,7 +52,7 @@ def expected_reciprocal_rank(
     first = ranked.group_starts
     reach = np.where(ranked.group_before > 0, np.exp(logs[first - 1]), 1.0)
     ends = np.repeat(reach, ranked.group_sizes) * _stopping(ranked, passes, k)
-    weights = lists.prepared(("inverse", k), lambda: lists.in_top(k) / lists.position)
+    weights = lists.compute_once(("inverse", k), lambda: lists.in_top(k) / lists.position)
     values = np.add.reduceat(ends * weights, lists.starts)
     return values, np.maximum.reduceat(lists.grades[lists.ideal().order], lists.starts) > 0
 
@@ -64,9 +64,9 @@ def _stopping(ranked: Ranked, passes: Reals, k: int | None) -> Reals:
     mixed = np.flatnonzero((sizes > 1) & (ranked.place_sums(ends) > 0))
     for size in np.unique(sizes[mixed]).tolist():
         groups = mixed[sizes[mixed] == size]
-        places = starts[groups][:, None] + np.arange(size)
+        positions = starts[groups][:, None] + np.arange(size)
         # Documents that everybody passes come first: they change nothing until others follow.
-        chances = -np.sort(-passes[places], axis=1)
+        chances = -np.sort(-passes[positions], axis=1)
         depth = size if k is None else min(size, max(0, k - int(ranked.group_before[groups].min())))
         drawn = np.arange(depth + 1)
         mean = np.ones((len(groups), depth + 1))
@@ -77,5 +77,5 @@ def _stopping(ranked: Ranked, passes: Reals, k: int | None) -> Reals:
                 mean[:, 1:] = (1 - share[1:]) * mean[:, 1:] + share[1:] * (
                     chance[:, None] * mean[:, :-1]
                 )
-        ends[places[:, :depth]] = mean[:, :-1] - mean[:, 1:]
+        ends[positions[:, :depth]] = mean[:, :-1] - mean[:, 1:]
     return ends

@@ -13,7 +13,7 @@ _LEAST_PROBABILITY = 1e-15
 # 0/1 of shape (n,) with one column, or a 0/1 matrix of shape (n, K).
 
 
-def predicted(scores: Reals, multilabel: bool = False) -> np.ndarray:
+def predict_targets(scores: Reals, multilabel: bool = False) -> np.ndarray:
     """Return the predicted targets for scores of shape (n, K)."""
     if multilabel:
         return (scores > 0).astype(np.int64)
@@ -34,7 +34,7 @@ def error(y: Any, scores: Reals, sample_weight: Any = None) -> float:
     0.5
     """
     y = np.asarray(y)
-    wrong = predicted(scores, y.ndim == 2) != y
+    wrong = predict_targets(scores, y.ndim == 2) != y
     return _mean(wrong.any(axis=1) if y.ndim == 2 else wrong, sample_weight)
 
 
@@ -94,7 +94,7 @@ def balanced_accuracy(y: Any, scores: Reals, sample_weight: Any = None) -> float
     0.333...
     """
     y = np.asarray(y)
-    guessed = predicted(scores, y.ndim == 2)
+    guessed = predict_targets(scores, y.ndim == 2)
     if y.ndim == 2:
         labels = range(y.shape[1])
         return float(np.mean([_mean_recall(y[:, k], guessed[:, k], sample_weight) for k in labels]))

@@ -60,7 +60,7 @@ def ndcg(
     k = cutoff(k)
     gain_name, rule_name = one_of("gain", gain, GAINS), one_of("rule", rule, _DISCOUNTS)
     lists = ranked.lists
-    gains, weights, best, defined = lists.prepared(
+    gains, weights, best, defined = lists.compute_once(
         ("ndcg", k, gain_name, rule_name), lambda: _parts(lists, k, gain_name, rule_name)
     )
     return ranked.weighted_sums(gains, weights) / best, defined
@@ -114,7 +114,7 @@ def _mean_weights(lists: Lists, ideal: Reals, discounts: Reals) -> Reals:
     sum of 1 / ideal DCG@n over those n, divided by their number.
     """
     running = running_sums(ideal, lists.position)
-    parts = np.divide(1.0, running, out=np.zeros(lists.n_rows), where=running > 0)
+    inverse = np.divide(1.0, running, out=np.zeros(lists.n_rows), where=running > 0)
     size = lists.sizes[lists.query]
     from_end = size + 1 - lists.position
-    return discounts * running_sums(parts[::-1], from_end[::-1])[::-1] / size
+    return discounts * running_sums(inverse[::-1], from_end[::-1])[::-1] / size

@@ -26,7 +26,7 @@ PerQuery: TypeAlias = tuple[Reals, NDArray[np.bool_]]
 """The value of each query, and which of them are defined."""
 
 # Each cached entry may hold a few numbers a row, so only the latest are kept.
-_MOST_PREPARED = 16
+_MAX_CACHED = 16
 
 
 class Lists:
@@ -81,7 +81,7 @@ class Lists:
     ) -> None:
         self.grades: Reals = finite_numbers("y", y)
         self.n_rows = len(self.grades)
-        self.queries, self.row_query = _coded(qid, self.n_rows)
+        self.queries, self.row_query = _encode_queries(qid, self.n_rows)
         self.returned = _flags("returned", returned, self.n_rows)
         self.judged = _flags("judged", judged, self.n_rows)
         self.n_queries = len(self.queries)
@@ -89,8 +89,8 @@ class Lists:
         self.starts: Exacts = np.cumsum(self.sizes) - self.sizes
         self.query: Exacts = np.repeat(np.arange(self.n_queries), self.sizes)
         self.position: Exacts = np.arange(1, self.n_rows + 1) - self.starts[self.query]
-        self._code_parts = _halves(self.row_query, self.n_queries)
-        self._prepared: dict[Hashable, Any] = {}
+        self._code_digits = _split_digits(self.row_query, self.n_queries)
+        self._cache: dict[Hashable, Any] = {}
 
     def __repr__(self) -> str:
         return f"Lists(n_rows={self.n_rows}, n_queries={self.n_queries})"
@@ -100,34 +100,34 @@ class Lists:
         values = numbers("scores", scores, self.n_rows)
         if np.isnan(values).any():
             raise ValueError("scores must not hold NaN: a document without a score has no rank")
-        return self._ranked(values, self.returned)
+        return self._sort(values, self.returned)
 
     def ideal(self) -> Ranked:
         """Sort the documents of every query by grade, whether they were returned or not."""
-        return self._ranked(self.grades, None)
+        return self._sort(self.grades, None)
 
-    def _ranked(self, values: Reals, returned: NDArray[np.bool_] | None) -> Ranked:
+    def _sort(self, values: Reals, returned: NDArray[np.bool_] | None) -> Ranked:
         if returned is not None:
             values = np.where(returned, values, -np.inf)
         order = np.argsort(-values)
         if returned is not None:
             order = order[np.argsort(~returned[order], kind="stable")]
-        for part in self._code_parts:
-            order = order[np.argsort(part[order], kind="stable")]
+        for code_digits in self._code_digits:
+            order = order[np.argsort(code_digits[order], kind="stable")]
         return Ranked(self, order, values[order], None if returned is None else returned[order])
 
     def in_top(self, k: int | None) -> Reals:
         """Return, by place, 1 down to position `k` and 0 below; None is the whole list."""
         return (self.position <= (self.n_rows if k is None else k)).astype(np.float64)
 
-    def prepared(self, key: Hashable, make: Callable[[], T]) -> T:
+    def compute_once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` derives from these lists, computed once for each `key`."""
-        if key not in self._prepared:
-            while len(self._prepared) >= _MOST_PREPARED:
-                self._prepared.pop(next(iter(self._prepared)), None)
-            self._prepared[key] = make()
-        found: T = self._prepared[key]
-        return found
+        if key not in self._cache:
+            while len(self._cache) >= _MAX_CACHED:
+                self._cache.pop(next(iter(self._cache)), None)
+            self._cache[key] = make()
+        value: T = self._cache[key]
+        return value
 
 
 @dataclass(eq=False, repr=False)
@@ -188,8 +188,8 @@ class Ranked:
 
     def by_place(self, values: Reals) -> Reals:
         """Return values given by row in the order of places, 0 for documents not returned."""
-        found = values[self.order]
-        return found if self.returned is None else np.where(self.returned, found, 0.0)
+        ordered = values[self.order]
+        return ordered if self.returned is None else np.where(self.returned, ordered, 0.0)
 
     def row_sums(self, values: Reals) -> Reals:
         """Sum values given by row over each tie group."""
@@ -264,7 +264,7 @@ def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]]
             if len(cuts) == 0:
                 raise ValueError("k must have at least one cut-off, got none")
             each = [function(ranked, **{**options, "k": k}) for k in cuts]
-            return np.stack([over_queries(*one, fill, per_query) for one in each], axis=-1)
+            return np.stack([over_queries(*result, fill, per_query) for result in each], axis=-1)
 
         shared = signature(metric, follow_wrapped=False)
         *common, own_empty, own_per_query, _ = shared.parameters.values()
@@ -313,10 +313,10 @@ def relevance(lists: Lists, relevant: Any) -> Relevance:
     if not named and not _is_number(relevant):
         raise ValueError(f"relevant must be None, 'top' or a least grade, got {relevant!r}")
     option = relevant if named else float(relevant)
-    return lists.prepared(("relevance", option), lambda: _relevance(lists, option))
+    return lists.compute_once(("relevance", option), lambda: _find_relevant(lists, option))
 
 
-def _relevance(lists: Lists, option: RelevantOption) -> Relevance:
+def _find_relevant(lists: Lists, option: RelevantOption) -> Relevance:
     if option is None:
         chosen = lists.grades > 0
     elif option == "top":
@@ -380,7 +380,7 @@ def running_sums(values: Reals, position: Exacts) -> Reals:
     return sums
 
 
-def _coded(qid: ArrayLike | None, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _encode_queries(qid: ArrayLike | None, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the sorted query ids and the index of each row's id among them."""
     if qid is None:
         return np.zeros(1, dtype=np.int64), np.zeros(n_rows, dtype=np.intp)
@@ -405,15 +405,17 @@ def _coded(qid: ArrayLike | None, n_rows: int) -> tuple[NDArray[Any], NDArray[np
     return np.array(ids), new_code[codes]
 
 
-def _halves(codes: NDArray[np.intp], n_queries: int) -> tuple[NDArray[np.unsignedinteger], ...]:
+def _split_digits(
+    codes: NDArray[np.intp], n_queries: int
+) -> tuple[NDArray[np.unsignedinteger], ...]:
     """Split query indices into 16-bit parts, lowest first: NumPy sorts those by radix, in O(n)."""
     if n_queries == 1:
         return ()
     if n_queries <= 1 << 8:
         return (codes.astype(np.uint8),)
-    parts = []
+    digits = []
     while True:
-        parts.append((codes & 0xFFFF).astype(np.uint16))
+        digits.append((codes & 0xFFFF).astype(np.uint16))
         codes, n_queries = codes >> 16, ((n_queries - 1) >> 16) + 1
         if n_queries == 1:
-            return tuple(parts)
+            return tuple(digits)

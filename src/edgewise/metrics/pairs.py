@@ -29,7 +29,7 @@ def disagreement(ranked: Ranked) -> PerQuery:
     >>> disagreement([2, 1, 0], [1.0, 3.0, 2.0])  # (2, 1) and (2, 0) of three pairs
     0.6666666666666666
     """
-    levels = ranked.lists.prepared("levels", lambda: _levels(ranked.lists))
+    levels = ranked.lists.compute_once("levels", lambda: _levels(ranked.lists))
     wrong = _misordered_twice(ranked, levels)
     values = wrong / np.maximum(2 * levels.pairs, 1)
     return values, levels.pairs > 0
@@ -93,7 +93,7 @@ def _misordered_twice(ranked: Ranked, grades: _Levels) -> Exacts:
     so a pair is misordered where the document with the bit set, the worse one, stands above.
     """
     lists = ranked.lists
-    places = np.arange(lists.n_rows)
+    positions = np.arange(lists.n_rows)
     level = grades.levels[ranked.order]
     group = np.repeat(np.arange(len(ranked.group_sizes)), ranked.group_sizes)
     start, size = lists.starts[lists.query], lists.sizes[lists.query]
@@ -101,9 +101,9 @@ def _misordered_twice(ranked: Ranked, grades: _Levels) -> Exacts:
     for shift in reversed(range(grades.bits)):
         bit = (level >> shift) & 1
         above = np.cumsum(bit) - bit
-        runs = _runs(group, start, places) if ranked.has_ties else places
+        runs = _runs(group, start, positions) if ranked.has_ties else positions
         worse = np.add.reduceat(bit, runs) if ranked.has_ties else bit
-        better = np.diff(runs, append=len(places)) - worse
+        better = np.diff(runs, append=len(positions)) - worse
         twice = better * (2 * (above[runs] - above[start[runs]]) + worse)
         total += np.add.reduceat(twice, np.searchsorted(runs, lists.starts))
         if shift == 0:
@@ -112,11 +112,11 @@ def _misordered_twice(ranked: Ranked, grades: _Levels) -> Exacts:
         ones_above = above - above[start]
         end = start + size - 1
         zeros = size - (ones_above[end] + bit[end])
-        target = start + np.where(bit == 1, zeros + ones_above, places - start - ones_above)
+        target = start + np.where(bit == 1, zeros + ones_above, positions - start - ones_above)
         new_start = np.where(bit == 1, start + zeros, start)
         new_size = np.where(bit == 1, size - zeros, zeros)
-        moved = np.empty_like(places)
-        moved[target] = places
+        moved = np.empty_like(positions)
+        moved[target] = positions
         level, group, start, size = level[moved], group[moved], new_start[moved], new_size[moved]
     return total
 

@@ -76,7 +76,7 @@ def mean_average_precision(
 def _precisions(ranked: Ranked, flags: Reals, k: int | None) -> Reals:
     """Return the expected sum of the precisions of each tie group's relevant documents."""
     lists = ranked.lists
-    inverse = lists.prepared(("inverse", k), lambda: lists.in_top(k) / lists.position)
+    inverse = lists.compute_once(("inverse", k), lambda: lists.in_top(k) / lists.position)
     inside = ranked.row_sums(flags)
     sums = ranked.sums_above(inside)
     sums += 1.0
@@ -133,7 +133,7 @@ def recall_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = Non
 def _in_top(ranked: Ranked, good: Relevance, k: int) -> Reals:
     """Return the expected number of relevant documents among the top k of each list."""
     lists = ranked.lists
-    return ranked.weighted_sums(good.flags, lists.prepared(("top", k), lambda: lists.in_top(k)))
+    return ranked.weighted_sums(good.flags, lists.compute_once(("top", k), lambda: lists.in_top(k)))
 
 
 @query_metric()
@@ -172,11 +172,11 @@ def bpref(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
     bad = 1.0 - good.flags if lists.judged is None else (1.0 - good.flags) * lists.judged
     n_bad = np.bincount(lists.row_query, bad, minlength=lists.n_queries)
     inside, others = ranked.row_sums(good.flags), ranked.row_sums(bad)
-    above, most = ranked.sums_above(others), good.counts[ranked.group_query]
+    above, max_above = ranked.sums_above(others), good.counts[ranked.group_query]
     # Of m others in its tie group, 0 to m stand above a document, each number equally likely.
-    below_most = np.clip(most - above, 0, others + 1)
+    below_most = np.clip(max_above - above, 0, others + 1)
     counted = below_most * above + below_most * (below_most - 1) / 2
-    counted += (others + 1 - below_most) * most
+    counted += (others + 1 - below_most) * max_above
     share = (
         counted / (others + 1) / np.maximum(np.minimum(n_bad, good.counts), 1)[ranked.group_query]
     )
@@ -201,7 +201,7 @@ def rank_biased_precision(
     """
     p, k = positive("p", p, below=1.0), cutoff(k)
     lists, good = ranked.lists, relevance(ranked.lists, relevant)
-    weights = lists.prepared(
+    weights = lists.compute_once(
         ("persistence", p, k), lambda: (1.0 - p) * p ** (lists.position - 1) * lists.in_top(k)
     )
     return ranked.weighted_sums(good.flags, weights), good.defined
@@ -267,8 +267,8 @@ def _of_first(ranked: Ranked, good: Relevance, worth: Callable[[Reals], Reals]) 
     """Return what the rank of each list's first relevant document is worth, in expectation."""
     values = np.zeros(ranked.lists.n_queries)
     if good.defined.any():
-        found = _groups(ranked, good)
-        values[found.query] = found.expected_value_at_first(worth)
+        groups = _groups(ranked, good)
+        values[groups.query] = groups.expected_value_at_first(worth)
     return values, good.defined
 
 
@@ -289,10 +289,10 @@ def precision_at_full_recall(ranked: Ranked, *, relevant: RelevantOption = "top"
     good = relevance(ranked.lists, relevant)
     values = np.zeros(ranked.lists.n_queries)
     if good.defined.any():
-        found = _groups(ranked, good, last=True)
-        from_end = _steps(found)
-        below = found.before + found.tied + 1
-        values[found.query] = from_end.mean(1.0 / (below[from_end.group] - from_end.step))
+        groups = _groups(ranked, good, last=True)
+        from_end = _steps(groups)
+        below = groups.before + groups.tied + 1
+        values[groups.query] = from_end.mean(1.0 / (below[from_end.group] - from_end.step))
         if ranked.returned is not None:
             # A relevant document that was not returned is the last one, infinitely far down.
             values[ranked.list_sums(ranked.row_sums(good.flags)) < good.counts] = 0.0
@@ -327,12 +327,12 @@ def average_rank(
     good = relevance(ranked.lists, relevant)
     values = np.full(ranked.lists.n_queries, np.inf if max_rank is None else float(max_rank))
     if good.defined.any():
-        found = _groups(ranked, good)
+        groups = _groups(ranked, good)
         if max_rank is None:
-            values[found.query] = found.before + (found.tied + 1) / (found.relevant + 1)
+            values[groups.query] = groups.before + (groups.tied + 1) / (groups.relevant + 1)
         else:
-            at = _steps(found)
-            values[found.query] = at.mean(np.minimum(found.before[at.group] + at.step, max_rank))
+            at = _steps(groups)
+            values[groups.query] = at.mean(np.minimum(groups.before[at.group] + at.step, max_rank))
     return values, good.defined
 
 
@@ -364,9 +364,9 @@ def top_counts(
     tops = [integer("ks", k, 1) for k in np.ravel(ks).tolist()]
     ranked = ranked_lists(y, scores, qid)
     good = relevance(ranked.lists, relevant)
-    found = _groups(ranked, good)
-    at = _steps(found)
-    rank = found.before[at.group] + at.step
+    groups = _groups(ranked, good)
+    at = _steps(groups)
+    rank = groups.before[at.group] + at.step
     return np.array([at.probability[rank <= k].sum() for k in tops])
 
 

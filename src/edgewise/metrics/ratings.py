@@ -27,7 +27,7 @@ def rmse(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | Non
     >>> rmse([5, 3, 4, 1], [4.0, 3.0, 4.0, 2.0])  # sqrt((1 + 0 + 0 + 1) / 4)
     0.7071067811865476
     """
-    truth, guess = _paired(y, predictions)
+    truth, guess = _check_pairs(y, predictions)
     return math.sqrt(_mean((guess - truth) ** 2, sample_weight))
 
 
@@ -41,7 +41,7 @@ def mae(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | None
     >>> mae([5, 3, 4, 1], [4.0, 3.0, 4.0, 2.0])
     0.5
     """
-    truth, guess = _paired(y, predictions)
+    truth, guess = _check_pairs(y, predictions)
     return _mean(np.abs(guess - truth), sample_weight)
 
 
@@ -134,7 +134,7 @@ def _scale(levels: Any) -> Reals:
 
 def _on_scale(y: Any, predictions: Any, levels: Any) -> tuple[Reals, Reals, Reals]:
     """Return true and predicted ratings and the levels."""
-    truth, guess = _paired(y, predictions)
+    truth, guess = _check_pairs(y, predictions)
     scale = _scale(levels)
     outside = ~np.isin(truth, scale)
     if outside.any():
@@ -144,7 +144,7 @@ def _on_scale(y: Any, predictions: Any, levels: Any) -> tuple[Reals, Reals, Real
     return truth, guess, scale
 
 
-def _paired(y: Any, predictions: Any) -> tuple[Reals, Reals]:
+def _check_pairs(y: Any, predictions: Any) -> tuple[Reals, Reals]:
     """Return true and predicted ratings of equal length."""
     truth = finite_numbers("y", y)
     return truth, finite_numbers("predictions", predictions, len(truth), "ratings")

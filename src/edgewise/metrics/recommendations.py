@@ -47,7 +47,7 @@ def catalog_coverage(lists: ItemLists, n_items: int) -> float:
     0.75
     """
     n_items = integer("n_items", n_items, 1)
-    return len(np.unique(_flattened(lists, n_items).items)) / n_items
+    return len(np.unique(_flatten_lists(lists, n_items).items)) / n_items
 
 
 def gini(lists: ItemLists, n_items: int) -> float:
@@ -65,7 +65,7 @@ def gini(lists: ItemLists, n_items: int) -> float:
     0.75
     """
     n_items = integer("n_items", n_items, 1)
-    counts = np.sort(np.bincount(_flattened(lists, n_items).items, minlength=n_items))
+    counts = np.sort(np.bincount(_flatten_lists(lists, n_items).items, minlength=n_items))
     ranks = 2.0 * np.arange(1, n_items + 1) - n_items - 1
     return float(ranks @ counts / (n_items * counts.sum()))
 
@@ -126,9 +126,9 @@ def _counts(counts: ArrayLike, n_users: int) -> tuple[Reals, int]:
 
 def _item_means(lists: ItemLists, values: Reals, per_list: bool) -> float | Reals:
     """Return the mean over lists, or each list's, of the mean of values given by item."""
-    found = _flattened(lists, len(values))
-    means = found.sums(values) / np.maximum(found.sizes, 1)
-    return over_queries(means, found.sizes > 0, math.nan, flag("per_list", per_list))
+    flat = _flatten_lists(lists, len(values))
+    means = flat.sums(values) / np.maximum(flat.sizes, 1)
+    return over_queries(means, flat.sizes > 0, math.nan, flag("per_list", per_list))
 
 
 def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> float | Reals:
@@ -154,15 +154,15 @@ def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> floa
     0.5
     """
     units, lengths = _units(vectors)
-    found = _flattened(lists, units.shape[0])
-    defined = found.sizes > 1
+    flat = _flatten_lists(lists, units.shape[0])
+    defined = flat.sizes > 1
     if not defined.any():
         raise ValueError(
             "lists must include one with at least two items: shorter ones have no pairs"
         )
-    pairs = np.maximum(found.sizes * (found.sizes - 1), 1)
+    pairs = np.maximum(flat.sizes * (flat.sizes - 1), 1)
     # The cosines of all pairs of n unit vectors add up to (|sum of the vectors|^2 - n) / 2.
-    cosine = (_squared_sums(found, units) - found.sums(lengths)) / pairs
+    cosine = (_squared_sums(flat, units) - flat.sums(lengths)) / pairs
     means = np.clip(1.0 - cosine, 0.0, 2.0)
     return over_queries(means, defined, math.nan, flag("per_list", per_list))
 
@@ -171,9 +171,9 @@ def _units(vectors: Any) -> tuple[Any, Reals]:
     """Return the vectors divided by their lengths, and the new lengths (1 or 0)."""
     table = _table(vectors)
     # By the largest entry first: squares of very large or small entries would not be finite.
-    table = _divided(table, _largest(table))
+    table = _divide_rows(table, _largest(table))
     squares = _squares(table)
-    return _divided(table, np.sqrt(squares)), (squares > 0).astype(REAL)
+    return _divide_rows(table, np.sqrt(squares)), (squares > 0).astype(REAL)
 
 
 def _table(vectors: Any) -> Any:
@@ -200,7 +200,7 @@ def _table(vectors: Any) -> Any:
     return table
 
 
-def _divided(table: Any, by: Reals) -> Any:
+def _divide_rows(table: Any, by: Reals) -> Any:
     """Divide each row by its number; 0 leaves a row as it is."""
     from scipy import sparse
 
@@ -212,8 +212,10 @@ def _divided(table: Any, by: Reals) -> Any:
 
 
 def _largest(table: Any) -> Reals:
-    most = abs(table).max(axis=1)
-    return np.asarray(most.todense() if hasattr(most, "todense") else most, dtype=REAL).ravel()
+    largest = abs(table).max(axis=1)
+    return np.asarray(
+        largest.todense() if hasattr(largest, "todense") else largest, dtype=REAL
+    ).ravel()
 
 
 def _squares(table: Any) -> Reals:
@@ -238,18 +240,18 @@ def _squared_sums(found: _FlatLists, units: Any) -> Reals:
     return squares
 
 
-def _flattened(lists: ItemLists, n_items: int) -> _FlatLists:
+def _flatten_lists(lists: ItemLists, n_items: int) -> _FlatLists:
     """Return lists of indices below `n_items`, one after another."""
     if isinstance(lists, np.ndarray) and lists.ndim == 2:
         sizes = np.full(len(lists), lists.shape[1], dtype=np.int64)
         items = _indices(lists.ravel())
     else:
         try:
-            parts = [_indices(part) for part in lists]
+            lists_of_items = [_indices(items_of_list) for items_of_list in lists]
         except TypeError as error:
             raise TypeError(f"lists must be lists of item indices: {error}") from None
-        sizes = np.array([len(part) for part in parts], dtype=np.int64)
-        items = np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+        sizes = np.array([len(items_of_list) for items_of_list in lists_of_items], dtype=np.int64)
+        items = np.concatenate(lists_of_items) if lists_of_items else np.empty(0, dtype=np.intp)
     if len(items) == 0:
         raise ValueError("lists must recommend at least one item, got none")
     wrong = (items < 0) | (items >= n_items)

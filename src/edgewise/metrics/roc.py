@@ -37,19 +37,19 @@ def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    y, scores = _fitting(np.asarray(y), np.asarray(scores, dtype=np.float64))
-    mass = None if sample_weight is None else _mass(sample_weight, len(y))
+    y, scores = _check_shapes(np.asarray(y), np.asarray(scores, dtype=np.float64))
+    mass = None if sample_weight is None else _check_weights(sample_weight, len(y))
     n_scores = scores.shape[1]
     if n_scores == 1:
-        return _area(_labeled(y.reshape(len(y))), scores[:, 0], mass, 0)
+        return _area(_has_label(y.reshape(len(y))), scores[:, 0], mass, 0)
     areas = []
     for k in range(n_scores):
-        positive = _labeled(y[:, k]) if y.ndim == 2 else y == k
+        positive = _has_label(y[:, k]) if y.ndim == 2 else y == k
         areas.append(_area(positive, scores[:, k], mass, k))
     return float(np.mean(areas))
 
 
-def _fitting(y: NDArray, scores: Reals) -> tuple[NDArray, Reals]:
+def _check_shapes(y: NDArray, scores: Reals) -> tuple[NDArray, Reals]:
     """Return matching targets and scores, the scores of shape (n, K)."""
     if scores.ndim == 1:
         scores = scores[:, None]
@@ -68,7 +68,7 @@ def _fitting(y: NDArray, scores: Reals) -> tuple[NDArray, Reals]:
     return y, scores
 
 
-def _labeled(y: NDArray) -> NDArray[np.bool_]:
+def _has_label(y: NDArray) -> NDArray[np.bool_]:
     """Return which rows have the label."""
     if y.dtype == bool:
         return y
@@ -78,7 +78,7 @@ def _labeled(y: NDArray) -> NDArray[np.bool_]:
     return positive
 
 
-def _mass(sample_weight: Any, n_rows: int) -> NDArray:
+def _check_weights(sample_weight: Any, n_rows: int) -> NDArray:
     mass = np.asarray(sample_weight)
     # Integers stay integers: their sums are exact.
     mass = mass if mass.dtype == np.int64 else mass.astype(np.float64)
@@ -127,8 +127,8 @@ def _area_of_rows(positive: NDArray[np.bool_], scores: Reals, largest: float) ->
     below = np.cumsum(spare, out=spare)
     n_rows, n_positive = len(keys), int(below[-1])
     # Ordered pairs, ties included: labeled rows come last among equal scores.
-    places = n_rows * n_positive - int(below.sum())
-    twice = 2 * (places - n_positive * (n_positive - 1) // 2) - _tied_pairs(keys, spare)
+    n_ordered = n_rows * n_positive - int(below.sum())
+    twice = 2 * (n_ordered - n_positive * (n_positive - 1) // 2) - _tied_pairs(keys, spare)
     return twice / (2 * n_positive * (n_rows - n_positive))
 
 

@@ -194,7 +194,7 @@ def randomization_test(
         rng = np.random.default_rng(seed(random_state))
     # A difference of zero has no sign to change.
     sizes = np.abs(differences[differences != 0])
-    least = abs(differences.sum()) - _ROUNDING * sizes.sum()
+    observed = abs(differences.sum()) - _ROUNDING * sizes.sum()
     exact = len(sizes) < n_draws.bit_length() and 1 << len(sizes) <= n_draws
     count, total = 0, 1 << len(sizes) if exact else n_draws
     block = max(1, _BLOCK // max(1, len(sizes)))
@@ -205,7 +205,7 @@ def randomization_test(
         else:
             flips = rng.integers(0, 2, size=(n, len(sizes)), dtype=np.int8)
         sums = sizes.sum() - 2.0 * (flips @ sizes)
-        count += int((np.abs(sums) >= least).sum())
+        count += int((np.abs(sums) >= observed).sum())
     p_value = count / total if exact else (1 + count) / (1 + total)
     return RandomizationResult(float(differences.mean()), p_value, len(differences), exact)
 

@@ -33,7 +33,7 @@ from edgewise.common.fields import (
 from edgewise.common.ids import text_array
 from edgewise.data import RawRows, Table
 from edgewise.data.filters import Filters
-from edgewise.metrics.classification import predicted
+from edgewise.metrics.classification import predict_targets
 from edgewise.model.forest import Forest
 from edgewise.model.rules import Categories, Cut, Linear, Rule
 from edgewise.model.tables import ScoreTables, collapse
@@ -185,7 +185,7 @@ class ClassScorer(Scorer):
 
     def predictions(self, scores: Reals) -> NDArray:
         """Return the classes of scores, or the 0/1 matrix of labels."""
-        codes = predicted(scores, self.multilabel)
+        codes = predict_targets(scores, self.multilabel)
         return codes if self.multilabel else self.classes[codes]
 
     def probabilities(self, scores: Reals) -> Reals:

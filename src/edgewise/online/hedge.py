@@ -173,14 +173,16 @@ class Hedge(Pool):
     def _rate(self, spread: float) -> float:
         """Return eta = ln(1 / beta) from the given parameter."""
         beta: Any = self.beta
-        given = [name for name in ("learning_rate", "horizon") if getattr(self, name) is not None]
+        settings = [
+            name for name in ("learning_rate", "horizon") if getattr(self, name) is not None
+        ]
         if not isinstance(beta, str):
-            given.insert(0, "beta")
+            settings.insert(0, "beta")
         elif beta != "auto":
             raise ValueError(f"beta must be 'auto' or a number above 0 and below 1, got {beta!r}")
-        if len(given) > 1:
-            raise ValueError(f"give one of beta, learning_rate and horizon, got {given}")
-        if given == ["beta"]:
+        if len(settings) > 1:
+            raise ValueError(f"give one of beta, learning_rate and horizon, got {settings}")
+        if settings == ["beta"]:
             return -math.log(positive("beta", beta, below=1.0))
         if self.learning_rate is not None:
             # Beyond this, beta would round to 0.
@@ -205,9 +207,9 @@ class Hedge(Pool):
         mixed = np.empty(len(losses))
         block = max(1, _BLOCK // self.n_experts_)
         for first in range(0, len(losses), block):
-            part = losses[first : first + block]
-            totals = np.cumsum(np.vstack([self.expert_losses_, part]), axis=0)
-            mixed[first : first + block] = (self._weights(totals[:-1]) * part).sum(axis=1)
+            rows = losses[first : first + block]
+            totals = np.cumsum(np.vstack([self.expert_losses_, rows]), axis=0)
+            mixed[first : first + block] = (self._weights(totals[:-1]) * rows).sum(axis=1)
             self.expert_losses_ = totals[-1].copy()
         self.loss_ += float(mixed.sum())
         self.n_rounds_ += len(losses)

@@ -80,7 +80,7 @@ class WeightedMajority(Pool):
         """Start over with `n_experts` equal experts; the first round does so by itself."""
         n_experts = integer("n_experts", n_experts, 1)
         beta = positive("beta", self.beta, below=1.0)
-        labels = _checked_labels(self.labels)
+        labels = _check_labels(self.labels)
         always = one_of("penalize", self.penalize, _PENALIZE) == "always"
         self._rng = generator(self.random_state)
         self._draw, self._always = self._rng.random(), always
@@ -101,7 +101,7 @@ class WeightedMajority(Pool):
     def update(self, advice: ArrayLike, outcome: Any) -> Self:
         """Learn from one round: the label that each expert advised, and the true label."""
         codes = self._advice(advice, ndim=1)
-        right = int(_coded("outcome", [outcome], self._allowed(), ndim=1)[0])
+        right = int(_encode("outcome", [outcome], self._valid_labels(), ndim=1)[0])
         self._begin(len(codes))
         self._round(codes, right)
         return self
@@ -117,7 +117,7 @@ class WeightedMajority(Pool):
             The true label of each round. Each prediction is made before its outcome is known.
         """
         codes = self._advice(advice, ndim=2)
-        right = _coded("outcomes", outcomes, self._allowed(), ndim=1)
+        right = _encode("outcomes", outcomes, self._valid_labels(), ndim=1)
         if len(right) != len(codes):
             raise ValueError(
                 f"outcomes must have a label for each of the {len(codes)} rounds, got {len(right)}"
@@ -166,15 +166,15 @@ class WeightedMajority(Pool):
         if kind == "total":
             made = np.cumsum(made) / sizes
         bounds = np.log(self.n_experts_ / sizes) - made * math.log(self.beta_)
-        least = bounds.min() if k is None else bounds[integer("k", k, 1, self.n_experts_) - 1]
-        return float(least) / halving(self.beta_)
+        smallest = bounds.min() if k is None else bounds[integer("k", k, 1, self.n_experts_) - 1]
+        return float(smallest) / halving(self.beta_)
 
-    def _allowed(self) -> NDArray[Any]:
-        return self.labels_ if self._started else _checked_labels(self.labels)
+    def _valid_labels(self) -> NDArray[Any]:
+        return self.labels_ if self._started else _check_labels(self.labels)
 
     def _advice(self, advice: ArrayLike, ndim: int) -> Codes:
         """Return the codes of advice, checked against the labels and the pool."""
-        codes = _coded("advice", advice, self._allowed(), ndim)
+        codes = _encode("advice", advice, self._valid_labels(), ndim)
         self._check_width("advice", codes.shape[-1])
         return codes
 
@@ -183,8 +183,8 @@ class WeightedMajority(Pool):
         sums = [
             math.fsum(self._scaled[codes == code].tolist()) for code in range(len(self.labels_))
         ]
-        most = max(sums)
-        tied = [code for code, value in enumerate(sums) if value == most]
+        largest = max(sums)
+        tied = [code for code, value in enumerate(sums) if value == largest]
         return tied[int(self._draw * len(tied))]
 
     def _round(self, codes: Codes, right: int) -> int:
@@ -203,14 +203,14 @@ class WeightedMajority(Pool):
 
     def _powers_of(self, behind: Exacts) -> Reals:
         """Return weights relative to the largest, which is 1."""
-        most = int(behind.max())
+        max_behind = int(behind.max())
         # From a table, as the same power may round differently elsewhere in an array.
-        if most >= len(self._powers):
-            self._powers = np.power(self.beta_, np.arange(2 * most + 1))
+        if max_behind >= len(self._powers):
+            self._powers = np.power(self.beta_, np.arange(2 * max_behind + 1))
         return self._powers[behind]
 
 
-def _checked_labels(labels: Any) -> NDArray[Any]:
+def _check_labels(labels: Any) -> NDArray[Any]:
     """Return two or more different labels, all numbers or all strings, as an array."""
     wanted = "labels must be two or more different numbers, or strings"
     if isinstance(labels, str):
@@ -227,7 +227,7 @@ def _checked_labels(labels: Any) -> NDArray[Any]:
     return array
 
 
-def _coded(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
+def _encode(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
     """Return the index of each value among `labels`."""
     array = np.asarray(values)
     if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.flat):
@@ -235,8 +235,8 @@ def _coded(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
     listed = ", ".join(map(repr, labels.tolist()))
     if array.ndim != ndim:
         raise ValueError(f"{name} must be {ndim}-D, got an array of shape {array.shape}")
-    words = labels.dtype.kind == "U"
-    if array.size and (array.dtype.kind not in ("U" if words else "biuf")):
+    is_text = labels.dtype.kind == "U"
+    if array.size and (array.dtype.kind not in ("U" if is_text else "biuf")):
         raise TypeError(f"{name} must hold only {listed}, got an array of {array.dtype}")
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.intp)

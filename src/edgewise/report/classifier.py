@@ -15,7 +15,7 @@ from edgewise.metrics.classification import (
     error,
     hamming_loss,
     log_loss,
-    predicted,
+    predict_targets,
     reliability,
 )
 from edgewise.metrics.roc import roc_auc
@@ -121,7 +121,7 @@ class _ClassifierResults:
 
     @cached_property
     def predicted(self) -> NDArray[Any]:
-        return predicted(self.scores, self.multilabel)
+        return predict_targets(self.scores, self.multilabel)
 
     @property
     def n_rows(self) -> int:

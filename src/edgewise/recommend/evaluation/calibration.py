@@ -102,13 +102,13 @@ def calibration(
             f"model must have predict_proba, as a BoostedFactorization, got {type(model).__name__}"
         )
     users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
-    found = np.asarray(predict(users, items, unknown=unknown))
-    known = ~np.isnan(found[:, 0])
+    probabilities = np.asarray(predict(users, items, unknown=unknown))
+    known = ~np.isnan(probabilities[:, 0])
     if not known.any():
         raise ValueError("test must have a user and an item that training knows, got none")
     levels: Reals = np.asarray(vars(model)["levels_"])
     starts = vars(model).get("level_starts_", (levels[1:] + levels[:-1]) / 2.0)
     there = np.searchsorted(starts, test.values[known], side="right")[:, None]
     hits = there == np.arange(len(levels))
-    bins = reliability(found[known].ravel(), hits.ravel(), n_bins)
-    return LevelCalibration(levels, found[known].mean(axis=0), hits.mean(axis=0), *bins)
+    bins = reliability(probabilities[known].ravel(), hits.ravel(), n_bins)
+    return LevelCalibration(levels, probabilities[known].mean(axis=0), hits.mean(axis=0), *bins)

@@ -53,20 +53,22 @@ def list_values(
 ) -> dict[str, MetricValue]:
     """Return metrics of the lists that the model recommends to the users of the test, by name."""
     users = _TestUsers(evaluator, relevant)
-    ranked = [one for one in metrics if one.kind == "ranking"]
-    others = [one for one in metrics if one.kind == "catalog"]
-    longest = max((one.k or 0 for one in others), default=0)
-    values = {one.name: np.full(evaluator.test.n_users, np.nan) for one in ranked}
+    ranked = [metric for metric in metrics if metric.kind == "ranking"]
+    others = [metric for metric in metrics if metric.kind == "catalog"]
+    longest = max((metric.k or 0 for metric in others), default=0)
+    values = {metric.name: np.full(evaluator.test.n_users, np.nan) for metric in ranked}
     lists: list[Indices] = []
     for block, scores in users.blocks(everybody=longest > 0):
         if longest:
             lists += [find_best(row, longest) for row in scores]
         items = users.relevant_items(block, scores)
-        for one in ranked:
-            value = items.by_position if one.base in _BY_POSITION else items.ranked
-            values[one.name][block] = value(one)
-    found = {name: mean_of(each) for name, each in values.items()}
-    return found | {one.name: _list_value(one, evaluator, users.users, lists) for one in others}
+        for metric in ranked:
+            value = items.by_position if metric.base in _BY_POSITION else items.ranked
+            values[metric.name][block] = value(metric)
+    results = {name: mean_of(each) for name, each in values.items()}
+    return results | {
+        metric.name: _list_value(metric, evaluator, users.users, lists) for metric in others
+    }
 
 
 class _TestUsers:
@@ -99,17 +101,17 @@ class _TestUsers:
 
     def _scores(self, block: Indices) -> Reals:
         model = self.evaluator.model
-        places = self.evaluator.user_places[block]
-        known = model._are_known(places, None)
+        user_index = self.evaluator.user_places[block]
+        known = model._are_known(user_index, None)
         scores = np.empty((len(block), self.n_items))
         if known.any():
-            scores[known] = model._user_scores(places[known])
+            scores[known] = model._user_scores(user_index[known])
         if not known.all():
             scores[~known] = model._popularity()
         scores[:, ~model.known_items_] = -np.inf
         scores[np.isnan(scores)] = -np.inf
-        for row in np.flatnonzero(places >= 0).tolist():
-            scores[row, self.seen.others[self.seen.span(int(places[row]))]] = -np.inf
+        for row in np.flatnonzero(user_index >= 0).tolist():
+            scores[row, self.seen.others[self.seen.span(int(user_index[row]))]] = -np.inf
         return scores
 
     def relevant_items(self, block: Indices, scores: Reals) -> "_RelevantItems":
@@ -121,8 +123,8 @@ class _TestUsers:
         row, item = rows[evaluator.test.users[mine]], evaluator.items[mine]
         relevant = np.bincount(row, minlength=len(block)).astype(np.float64)
         listed = (item >= 0) & (scores[row, item] > -np.inf)
-        places = evaluator.user_places[block]
-        unseen = self.n_items - np.where(places >= 0, self.seen.sizes[places], 0)
+        user_index = evaluator.user_places[block]
+        unseen = self.n_items - np.where(user_index >= 0, self.seen.sizes[user_index], 0)
         others = unseen - np.bincount(row[item >= 0], minlength=len(block))
         return _RelevantItems(
             scores,
@@ -180,22 +182,22 @@ class _RelevantItems:
     def ranked(self, metric: Metric) -> Reals:
         """Return the value of each user, as `by_position` does, by ranking whole lists."""
         row, item = self.pairs
-        found = np.full(len(self.scores), np.nan)
+        values = np.full(len(self.scores), np.nan)
         missed = row[item < 0]
         relevant = np.zeros(self.scores.shape, dtype=bool)
         relevant[row[item >= 0], item[item >= 0]] = True
         on_list = self.scores > -np.inf
         users = np.concatenate([np.nonzero(on_list)[0], missed])
         if not len(users):
-            return found
+            return values
         lists = Lists(
             np.concatenate([relevant[on_list], np.ones(len(missed), dtype=bool)]),
             users,
             returned=np.arange(len(users)) < len(users) - len(missed),
         )
         scores = np.concatenate([self.scores[on_list], np.zeros(len(missed))])
-        found[lists.queries] = metric.function(lists, scores, empty="skip", per_query=True)
-        return found
+        values[lists.queries] = metric.function(lists, scores, empty="skip", per_query=True)
+        return values
 
     def _sums(self, values: Reals) -> Reals:
         """Return the sum of values by group over each row."""
@@ -205,7 +207,7 @@ class _RelevantItems:
         """Return what the rank of each row's first relevant item is worth; 0 if it has none."""
         first = np.flatnonzero(self.before == 0)
         groups = TieGroups(
-            *(part[first] for part in (self.row, self.above, self.tied, self.inside))
+            *(column[first] for column in (self.row, self.above, self.tied, self.inside))
         )
         values = np.zeros(len(self.scores))
         values[groups.query] = groups.expected_value_at_first(worth)
@@ -247,10 +249,10 @@ def _tie_groups(
     above, tied = np.empty((2, len(rows)), dtype=np.int64)
     different, starts = np.unique(rows, return_index=True)
     for row, span in zip(different, pairwise([*starts, len(rows)]), strict=True):
-        own, ranked = slice(*span), np.sort(scores[row])
-        values = scores[row, items[own]]
+        pairs, ranked = slice(*span), np.sort(scores[row])
+        values = scores[row, items[pairs]]
         right = np.searchsorted(ranked, values, side="right")
-        above[own], tied[own] = len(ranked) - right, right - np.searchsorted(ranked, values)
+        above[pairs], tied[pairs] = len(ranked) - right, right - np.searchsorted(ranked, values)
     groups = rows * scores.shape[1] + above
     _, first, inside = np.unique(groups, return_index=True, return_counts=True)
     row, before = rows[first], np.cumsum(inside) - inside
@@ -274,7 +276,7 @@ def _list_value(
 ) -> MetricValue:
     """Return a metric of the lists of users, by test index; NaN if nothing is recommended."""
     ratings = evaluator.model.ratings_
-    cut = [one[: metric.k] for one in lists]
+    cut = [items[: metric.k] for items in lists]
     longest = max(map(len, cut), default=0)
     if longest == 0 or (metric.base == "diversity" and longest < 2):
         return MetricValue(float("nan"))

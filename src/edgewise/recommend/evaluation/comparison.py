@@ -98,7 +98,9 @@ def compare(
     """
     named = _named_models(models)
     chosen = recommender_metrics(metrics, k)
-    needed = tuple(dict.fromkeys(one for metric in chosen for one in output_variants(metric)))
+    needed = tuple(
+        dict.fromkeys(variant for metric in chosen for variant in output_variants(metric))
+    )
     check_relevant(relevant)
     one_of("unknown", unknown, UNKNOWN)
     one_of("by", by, COMPARE_BY)
@@ -117,21 +119,28 @@ def _named_models(models: Any) -> dict[str, Recommender]:
     pairs = (
         list(models.items())
         if isinstance(models, Mapping)
-        else [one if isinstance(one, tuple) and len(one) == 2 else (None, one) for one in models]
+        else [
+            entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)
+            for entry in models
+        ]
     )
     if not pairs:
         raise ValueError("models must hold at least one recommender, got none")
     named: dict[str, Recommender] = {}
-    for given, model in pairs:
+    for label, model in pairs:
         if not isinstance(model, Recommender):
             raise TypeError(f"models must be recommenders, got {type(model).__name__}")
-        if given is not None and not isinstance(given, str):
-            raise TypeError(f"models must have strings as names, got {given!r}")
-        if given in named:
-            raise ValueError(f"models must have different names, got {given!r} twice")
+        if label is not None and not isinstance(label, str):
+            raise TypeError(f"models must have strings as names, got {label!r}")
+        if label in named:
+            raise ValueError(f"models must have different names, got {label!r} twice")
         name = type(model).__name__
-        free = (one for one in chain([name], (f"{name} {k}" for k in count(2))) if one not in named)
-        named[next(free) if given is None else given] = model
+        free = (
+            entry
+            for entry in chain([name], (f"{name} {k}" for k in count(2)))
+            if entry not in named
+        )
+        named[next(free) if label is None else label] = model
     return named
 
 
@@ -208,7 +217,7 @@ class RecommenderComparison(MetricTable):
 
     def __repr__(self) -> str:
         sizes = {"models": len(self.systems), "metrics": len(self.metrics), "folds": self.n_folds}
-        counts = ", ".join(pluralize(size, what) for what, size in sizes.items())
+        counts = ", ".join(pluralize(size, unit) for unit, size in sizes.items())
         return f"RecommenderComparison({counts})"
 
     def text(self, intervals: bool = False, stars: bool = True) -> str:
@@ -280,14 +289,14 @@ def splits_of(
     splits = list(ratings)
     if not splits or not all(map(_is_split, splits)):
         raise ValueError("ratings must be Ratings, or pairs of Ratings to train on and to test on")
-    return [Split(*one) for one in splits], len(splits)
+    return [Split(*split) for split in splits], len(splits)
 
 
 def _is_split(value: Any) -> bool:
     return (
         isinstance(value, tuple)
         and len(value) == 2
-        and all(isinstance(part, Ratings) for part in value)
+        and all(isinstance(side, Ratings) for side in value)
     )
 
 
@@ -313,9 +322,9 @@ def evaluate_on_splits(
     """Return each model's values and times on each split; errors name a model by its label."""
     check_models(argument, models)
     runs: list[list[FoldResult]] = [[] for _ in models]
-    parts, count = splits
+    folds, count = splits
     with progress(bool(verbose), count * len(models), "fits") as step:
-        for fold, (train, test) in enumerate(parts, start=1):
+        for fold, (train, test) in enumerate(folds, start=1):
             for run, (label, model) in zip(runs, models, strict=True):
                 try:
                     run.append(_run(clone(model), train, test, metrics, relevant, unknown))

@@ -296,8 +296,8 @@ class Evaluator:
         model = self.model
         if model.predicts == "score":
             return self.predictions
-        found = model._predict_pairs(*self._ids, self.unknown, model._pair_scores, clip=False)
-        return np.asarray(found)
+        scores = model._predict_pairs(*self._ids, self.unknown, model._pair_scores, clip=False)
+        return np.asarray(scores)
 
     def _rating_error(self, metric: Metric) -> MetricValue:
         """Return an error of predicted ratings or levels; NaN if there are none."""

@@ -101,8 +101,8 @@ def exposure(
 def _groups(groups: Any, ratings: Ratings) -> tuple[tuple[str, ...], NDArray[np.intp]]:
     """Return the names of groups, and the group of each item."""
     if isinstance(groups, Mapping):
-        given = [str(groups.get(one, OTHER)) for one in ratings.item_ids.values.tolist()]
-        names, codes = np.unique(given, return_inverse=True)
+        group_of_item = [str(groups.get(item, OTHER)) for item in ratings.item_ids.values.tolist()]
+        names, codes = np.unique(group_of_item, return_inverse=True)
         return tuple(names.tolist()), codes.astype(np.intp)
     if groups == "popularity":
         return POPULARITY, _thirds(ratings.by_item.sizes)
