@@ -48,6 +48,7 @@ package: $(VENV)/.dev
 	cd dist/env && $(abspath $(BIN))/mypy --strict --python-executable bin/python use.py
 	rm -rf dist/env
 
+# Left out: large.py and top.py take hours, cluster.py starts workers that it kills, gpu.py needs a GPU.
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/rounds.py
 	$(BIN)/python benchmarks/learners.py
@@ -59,6 +60,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/fusion.py
 	$(BIN)/python benchmarks/recommend.py
+	$(BIN)/python benchmarks/updates.py
 	$(BIN)/python benchmarks/many_classes.py
 	$(BIN)/python benchmarks/wide.py
 	$(BIN)/python benchmarks/searches.py

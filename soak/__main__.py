@@ -11,7 +11,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from soak.cluster import Cluster
-from soak.driver import Part, as_json, draw, run_part, written
+from soak.driver import Part, draw, format_json, format_report, run_part
 from soak.files import Commands, InputFiles, ModelFiles
 from soak.frames import Frames
 from soak.kills import Disks, Kills
@@ -24,7 +24,7 @@ PARTS: dict[str, type[Part]] = {
 
 
 def main() -> int:
-    """Run the parts and return how many of them failed."""
+    """Run the parts and return how many of them failed, or tried nothing."""
     parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0, help="for all parts together")
     parser.add_argument("--parts", default=",".join(PARTS), help="%(default)s")
@@ -34,34 +34,35 @@ def main() -> int:
     parser.add_argument(
         "--case", type=int, help="run one case of one part here, and show its error"
     )
-    given = parser.parse_args()
-    parts = [PARTS[name] for name in given.parts.split(",")]
+    arguments = parser.parse_args()
+    parts = [PARTS[name] for name in arguments.parts.split(",")]
     # Millions of small files: in memory where that is possible.
     memory = Path("/dev/shm")
-    work = (memory if memory.is_dir() else given.folder) / f"soak-{os.getpid()}"
+    work = (memory if memory.is_dir() else arguments.folder) / f"soak-{os.getpid()}"
     try:
-        if given.case is not None:
+        if arguments.case is not None:
             (part,) = parts
-            print(part(work).case(draw(part.name, given.seed, given.case)))
+            print(part(work).case(draw(part.name, arguments.seed, arguments.case)))
             return 0
         total, figures = sum(part.share for part in parts), []
         for part in parts:
-            seconds = 60 * given.minutes * part.share / total
-            found = run_part(part, work / part.name, given.seed, seconds, given.workers)
-            print(
-                f"{found.part}: {found.total:,} {found.counted}, {dict(found.outcomes)}", flush=True
+            seconds = 60 * arguments.minutes * part.share / total
+            part_figures = run_part(
+                part, work / part.name, arguments.seed, seconds, arguments.workers
             )
-            figures.append(found)
-        given.folder.mkdir(exist_ok=True)
+            counts = f"{part_figures.total:,} {part_figures.counted}"
+            print(f"{part.name}: {counts}, {dict(part_figures.outcomes)}", flush=True)
+            figures.append(part_figures)
+        arguments.folder.mkdir(exist_ok=True)
         for kept in work.glob("*/*.input"):
-            shutil.copy(kept, given.folder)
+            shutil.copy(kept, arguments.folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    report = written(figures, f"Soak, seed {given.seed}, {given.workers} workers")
-    (given.folder / "report.md").write_text(report)
-    (given.folder / "report.json").write_text(as_json(figures))
+    report = format_report(figures, f"Soak, seed {arguments.seed}, {arguments.workers} workers")
+    (arguments.folder / "report.md").write_text(report)
+    (arguments.folder / "report.json").write_text(format_json(figures))
     print(report)
-    return sum(bool(one.failures) for one in figures)
+    return sum(bool(figure.failures) or not figure.total for figure in figures)
 
 
 if __name__ == "__main__":

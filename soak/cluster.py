@@ -59,23 +59,23 @@ class Cluster(Part):
             self.client.cluster.close()
             self.client.close()
             self.client = self._started()
-        what, killed = rng.choice(("classes", "ranks")), Counter[str]()
+        task, killed = rng.choice(("classes", "ranks")), Counter[str]()
         pids = sorted(self.client.run(os.getpid).values())
 
         def kill() -> None:
             os.kill(rng.choice(pids), signal.SIGKILL)
             killed["while training"] += 1
 
-        timer = Timer(rng.uniform(0, self.seconds_taken[what]), kill)
+        timer = Timer(rng.uniform(0, self.seconds_taken[task]), kill)
         started = time.monotonic()
         timer.start()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = self._trained(what)
+            model = self._trained(task)
         timer.cancel()
         if not killed:
-            self.seconds_taken[what] = time.monotonic() - started
-        ours, theirs = model.terms_, self.expected[what].terms_
+            self.seconds_taken[task] = time.monotonic() - started
+        ours, theirs = model.terms_, self.expected[task].terms_
         assert ours.votes.tobytes() == theirs.votes.tobytes()
         assert ours.thresholds.tobytes() == theirs.thresholds.tobytes()
         return killed or Counter({"after the end": 1})
@@ -86,7 +86,7 @@ class Cluster(Part):
         from edgewise.dask import DaskAdaBoostMH, DaskRankBoost
 
         rows, y, qid = (
-            da.from_array(part, chunks=(50, *part.shape[1:])) for part in (X, Y, QUERIES)
+            da.from_array(array, chunks=(50, *array.shape[1:])) for array in (X, Y, QUERIES)
         )
         callbacks = [Checkpoint(self.folder / f"{what}.edgewise", every=5)]
         if what == "ranks":

@@ -22,10 +22,10 @@ from typing import Any, ClassVar
 FAILED = "FAILED"
 
 # Workers report this often, in seconds.
-_EVERY = 0.1
+_REPORT_SECONDS = 0.1
 
 # A part ends after this many failures.
-_ENOUGH = 50
+_MAX_FAILURES = 50
 
 
 class Part(ABC):
@@ -51,6 +51,10 @@ class Part(ABC):
         folder.mkdir(parents=True, exist_ok=True)
         logging.getLogger("edgewise").setLevel(logging.ERROR)
         self.last: bytes = b""  # the input of the last case, which a failure keeps
+
+    def check(self) -> None:
+        """Raise unless the part does its work on input that is not mutated."""
+        return
 
     @abstractmethod
     def case(self, rng: random.Random) -> Counter[str]:
@@ -91,7 +95,8 @@ def draw(part: str, seed: int, number: int) -> random.Random:
 
 
 def run_cases(part: Part, seed: int, numbers: Sequence[int]) -> Figures:
-    """Run some cases in this process, as tests do; a case that fails raises."""
+    """Run the check and some cases in this process, as tests do; a case that fails raises."""
+    part.check()
     figures = Figures(part.name, part.about, part.counted, part.wanted)
     for number in numbers:
         figures.outcomes.update(part.case(draw(part.name, seed, number)))
@@ -115,19 +120,19 @@ def run_part(
     started = time.monotonic()
     n = min(workers, kind.workers or workers)
     end = started + seconds
-    watched = [_Watched(kind, folder, seed, k, n, (end, n_cases), method) for k in range(n)]
+    watched = [_WatchedWorker(kind, folder, seed, k, n, (end, n_cases), method) for k in range(n)]
     # All take their step: a worker whose messages nobody takes would wait.
-    while sum(one.step(figures) for one in watched):
-        if len(figures.failures) >= _ENOUGH:
-            for one in watched:
-                one.end()
+    while sum(worker.step(figures) for worker in watched):
+        if len(figures.failures) >= _MAX_FAILURES:
+            for worker in watched:
+                worker.end()
             break
         time.sleep(0.05)
     figures.seconds = time.monotonic() - started
     return figures
 
 
-class _Watched:
+class _WatchedWorker:
     """A worker, and the one that replaces it when it dies or hangs."""
 
     def __init__(
@@ -148,9 +153,9 @@ class _Watched:
     def _start(self, first: int) -> None:
         self.now = self.context.Array(ctypes.c_double, [first, 0.0], lock=False)
         self.pipe, theirs = self.context.Pipe(duplex=False)
-        place = (self.folder / f"worker-{self.place}", self.seed, first, self.stride)
+        settings = (self.folder / f"worker-{self.place}", self.seed, first, self.stride)
         self.process = self.context.Process(
-            target=_work, args=(self.kind, *place, self.limits, self.now, theirs), daemon=False
+            target=_work, args=(self.kind, *settings, self.limits, self.now, theirs), daemon=False
         )
         self.process.start()
         theirs.close()
@@ -210,8 +215,15 @@ def _work(
     bound_memory(kind.gigabytes)
     outcomes: Counter[str] = Counter()
     sent = time.monotonic()
+    if first == 0:
+        try:
+            part.check()
+        except Exception as error:
+            trace = traceback.format_exc()
+            pipe.send((Counter({FAILED: 1}), [Failure(kind.name, -1, repr(error)[:300], trace)]))
+            return
     while number < n_cases and (clock := time.monotonic()) < deadline:
-        if clock - sent > _EVERY:
+        if clock - sent > _REPORT_SECONDS:
             pipe.send((outcomes, []))
             outcomes, sent = Counter(), clock
         now[0], now[1] = number, clock
@@ -228,32 +240,34 @@ def _work(
 def bound_memory(gigabytes: float) -> None:
     """Let this process take this much more memory than it has."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + int(gigabytes * (1 << 30))
-    resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    max_bytes = pages * resource.getpagesize() + int(gigabytes * (1 << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (max_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def written(figures: Sequence[Figures], words: str) -> str:
-    """Return the report."""
-    lines = [f"# {words}", "", "| part | | counted | outcomes | failures | minutes |"]
+def format_report(figures: Sequence[Figures], title: str) -> str:
+    """Return the report as Markdown."""
+    lines = [f"# {title}", "", "| part | | counted | outcomes | failures | minutes |"]
     lines.append("|---|---|---|---|---|---|")
-    for one in figures:
-        outcomes = ", ".join(f"{n:,} {name}" for name, n in sorted(one.outcomes.items()))
-        cells = (one.part, one.about, f"{one.total:,} {one.counted}", outcomes)
-        lines.append(f"| {' | '.join(cells)} | {len(one.failures)} | {one.seconds / 60:.1f} |")
-    for failure in (failure for one in figures for failure in one.failures):
+    for figure in figures:
+        outcomes = ", ".join(f"{n:,} {name}" for name, n in sorted(figure.outcomes.items()))
+        cells = (figure.part, figure.about, f"{figure.total:,} {figure.counted}", outcomes)
+        lines.append(
+            f"| {' | '.join(cells)} | {len(figure.failures)} | {figure.seconds / 60:.1f} |"
+        )
+    for failure in (failure for figure in figures for failure in figure.failures):
         lines += ["", f"## {failure.part} {failure.case}: {failure.what}", ""]
         lines += ["```", failure.trace.rstrip(), "```"] if failure.trace else []
     return "\n".join(lines) + "\n"
 
 
-def as_json(figures: Sequence[Figures]) -> str:
+def format_json(figures: Sequence[Figures]) -> str:
     """Return the report for programs."""
-    found = [
+    parts = [
         {
-            **vars(one),
-            "total": one.total,
-            "failures": [vars(failure) for failure in one.failures],
+            **vars(figure),
+            "total": figure.total,
+            "failures": [vars(failure) for failure in figure.failures],
         }
-        for one in figures
+        for figure in figures
     ]
-    return json.dumps(found, indent=1) + "\n"
+    return json.dumps(parts, indent=1) + "\n"

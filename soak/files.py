@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import re
 import struct
 import warnings
 import zipfile
@@ -20,7 +21,7 @@ from scipy import sparse
 import edgewise
 from edgewise import ModelFileError, RankFusion, Recommender
 from edgewise.fusion import RankedLists
-from soak.corpus import READERS, input_files, model_files, some_rows
+from soak.corpus import MODELS, READERS, input_files, model_files, some_rows
 from soak.driver import Part
 
 Members = list[tuple[str, bytes]]
@@ -44,8 +45,8 @@ _NUMBERS = (
     -(2**31),
 )
 _REALS = (0.0, -0.0, 0.5, 1e-320, 1e300, -1e300, float("nan"), float("inf"), float("-inf"))
-_WORDS = ("", "x", "0", "-1", "é", "\0", "a" * 300, "inf", "nan", "AdaBoostMH", "os.system", "..")
-_VALUES = (None, True, False, [], {}, [None], [[]], 10**30, *_NUMBERS, *_REALS, *_WORDS)
+_STRINGS = ("", "x", "0", "-1", "é", "\0", "a" * 300, "inf", "nan", "AdaBoostMH", "os.system", "..")
+_VALUES = (None, True, False, [], {}, [None], [[]], 10**30, *_NUMBERS, *_REALS, *_STRINGS)
 _DTYPES = (
     "<f8",
     ">f8",
@@ -82,7 +83,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def flipped(data: bytes, draw: random.Random) -> bytes:
+def flip_bytes(data: bytes, draw: random.Random) -> bytes:
     """Change, insert or remove a few bytes, or cut the data."""
     bytes_ = bytearray(data)
     for _ in range(draw.choice((1, 1, 1, 2, 4, 16))):
@@ -104,7 +105,7 @@ def flipped(data: bytes, draw: random.Random) -> bytes:
     return bytes(bytes_)
 
 
-def lined(data: bytes, draw: random.Random) -> bytes:
+def change_lines(data: bytes, draw: random.Random) -> bytes:
     """Change lines and cells of a text file."""
     lines = data.split(b"\n")
     for _ in range(draw.choice((1, 1, 2, 4))):
@@ -129,7 +130,7 @@ def lined(data: bytes, draw: random.Random) -> bytes:
     return draw.choice((b"\n", b"\n", b"\n", b"\r\n", b"\r")).join(lines)
 
 
-def zipped(members: Members) -> bytes:
+def pack_members(members: Members) -> bytes:
     """Return an archive of members as they are; several times as fast as zipfile."""
     body, listed = bytearray(), bytearray()
     for name, data in members:
@@ -142,7 +143,7 @@ def zipped(members: Members) -> bytes:
     return bytes(body + listed + b"PK\5\6" + end)
 
 
-def members_of(data: bytes) -> Members:
+def read_members(data: bytes) -> Members:
     """Return the members of an archive."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return [(name, archive.read(name)) for name in archive.namelist()]
@@ -161,8 +162,9 @@ class ModelFiles(Part):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.files = model_files(folder)
-        self.parts = [members_of(data) for data in self.files]
+        self.by_name = model_files(folder)
+        self.files = list(self.by_name.values())
+        self.parts = [read_members(data) for data in self.files]
         self.path = folder / "mutated.edgewise"
 
     def case(self, rng: random.Random) -> Counter[str]:
@@ -183,11 +185,24 @@ class ModelFiles(Part):
                 return Counter({"loaded, use refused": 1})
         return Counter({"loaded and used": 1})
 
-    def mutated(self, rng: random.Random) -> bytes:
-        """Return one of the files, changed."""
-        which = rng.randrange(len(self.files))
+    def check(self) -> None:
+        """Load and use every model as it is."""
+        for name, data in self.by_name.items():
+            self.path.write_bytes(data)
+            for seed in range(3):
+                with quiet():
+                    try:
+                        use(edgewise.load(self.path), random.Random(seed), self.folder)
+                    except ValueError as error:
+                        raise AssertionError(
+                            f"the model {name!r} cannot be used: {error}"
+                        ) from error
+
+    def mutated(self, rng: random.Random, which: int | None = None) -> bytes:
+        """Return one of the files, by its number or at random, changed."""
+        which = rng.randrange(len(self.files)) if which is None else which
         if rng.random() < 0.1:
-            return flipped(self.files[which], rng)
+            return flip_bytes(self.files[which], rng)
         members = list(self.parts[which])
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             at = rng.randrange(len(members))
@@ -206,7 +221,7 @@ class ModelFiles(Part):
                 members[at] = (name, _array(data, rng))
             else:
                 members[at] = (name, _header(data, rng))
-        return zipped(members)
+        return pack_members(members)
 
 
 def _header(data: bytes, rng: random.Random) -> bytes:
@@ -214,21 +229,21 @@ def _header(data: bytes, rng: random.Random) -> bytes:
     try:
         header = json.loads(data)
     except ValueError:
-        return flipped(data, rng)
-    places = list(_places(header))
-    if not places or rng.random() < 0.05:
-        return flipped(data, rng)
-    where, key = rng.choice(places)
+        return flip_bytes(data, rng)
+    entries = list(_iter_entries(header))
+    if not entries or rng.random() < 0.05:
+        return flip_bytes(data, rng)
+    where, key = rng.choice(entries)
     way = rng.random()
     if way < 0.1:
         del where[key]
     elif way < 0.2:
-        other, its = rng.choice(places)
+        other, its = rng.choice(entries)
         where[key] = other[its]
     elif way < 0.3 and isinstance(where, list):
         where.extend(where * rng.choice((1, 1, 3)))
     elif way < 0.3:
-        where[rng.choice((*_WORDS, rng.choice(places)[1]))] = where.pop(key)
+        where[rng.choice((*_STRINGS, rng.choice(entries)[1]))] = where.pop(key)
     elif way < 0.5 and isinstance(where[key], (int, float)):
         where[key] = rng.choice((where[key] + 1, where[key] - 1, -where[key], *_NUMBERS, *_REALS))
     else:
@@ -239,22 +254,22 @@ def _header(data: bytes, rng: random.Random) -> bytes:
         return data
 
 
-def _places(tree: Any) -> Any:
+def _iter_entries(tree: Any) -> Any:
     """Yield all containers of a tree of JSON, with a key each."""
     if isinstance(tree, (dict, list)):
         for key in tree if isinstance(tree, dict) else range(len(tree)):
             yield tree, key
-            yield from _places(tree[key])
+            yield from _iter_entries(tree[key])
 
 
 def _array(data: bytes, rng: random.Random) -> bytes:
     """Change an array: some numbers, its type, its shape, or its bytes."""
     if rng.random() < 0.1:
-        return flipped(data, rng)
+        return flip_bytes(data, rng)
     try:
         array = np.load(io.BytesIO(data))
     except Exception:  # mutated before
-        return flipped(data, rng)
+        return flip_bytes(data, rng)
     way = rng.randrange(8)
     with quiet():
         if way < 4 and array.size:
@@ -281,10 +296,10 @@ def _array(data: bytes, rng: random.Random) -> bytes:
             array = rng.choice((array.ravel(), array[None], array.T, array[..., None]))
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.ascontiguousarray(array), (1, 0))
-    found = stream.getvalue()
+    written = stream.getvalue()
     if way == 7 and rng.random() < 0.3:
-        return found.replace(array.dtype.str.encode(), rng.choice(_DTYPES).encode())
-    return found
+        return written.replace(array.dtype.str.encode(), rng.choice(_DTYPES).encode())
+    return written
 
 
 def use(model: Any, rng: random.Random, folder: Path) -> None:
@@ -344,12 +359,20 @@ class InputFiles(Part):
         self.mutated = folder / "mutated"
         self.mutated.mkdir(exist_ok=True)
 
+    def check(self) -> None:
+        """Read every file as it is."""
+        for name, data in self.files.items():
+            path = self.mutated / name
+            path.write_bytes(data)
+            with quiet():
+                READERS[name](path)
+
     def case(self, rng: random.Random) -> Counter[str]:
         """Read a mutated file."""
         name = rng.choice(list(self.files))
         data = self.files[name]
         binary = name.endswith((".parquet", ".arrow", ".gz"))
-        mutate = flipped if binary or rng.random() < 0.4 else lined
+        mutate = flip_bytes if binary or rng.random() < 0.4 else change_lines
         self.last = mutate(data, rng)
         path = self.mutated / name
         path.write_bytes(self.last)
@@ -363,25 +386,31 @@ class InputFiles(Part):
         return Counter(read=1)
 
 
+# "MODEL" stands for a model of the corpus, whose name stands in brackets; files are those of the
+# corpus, and outputs.
 _COMMANDS = (
-    ("predict", "MODEL", "table.csv"),
-    ("evaluate", "MODEL", "table.csv"),
-    ("show", "MODEL"),
-    ("show", "MODEL", "table.csv"),
-    ("show", "MODEL", "--json"),
-    ("explain", "MODEL", "table.csv", "--row", "1"),
-    ("report", "MODEL", "--data", "table.csv", "-o", "page.html"),
-    ("export", "MODEL", "-o", "model.py"),
-    ("export", "MODEL", "-o", "model.sql"),
-    ("export", "MODEL", "-o", "model.onnx"),
-    ("train", "table.csv", "--target", "label", "--rounds", "2", "--force"),
-    ("train", "documents.letor", "--rounds", "2", "--force"),
-    ("train", "ranking.csv", "--target", "grade", "--query", "query", "--rounds", "2", "--force"),
-    ("evaluate", "judged.qrels", "list.run"),
-    ("fuse", "list.run", "other.run", "--method", "rrf", "-o", "fused.run"),
-    ("recommend", "ratings.csv", "--algorithm", "bias", "--user", "1"),
-    ("recommend", "MODEL", "--new-user", "1=5"),
+    "predict MODEL(table) table.csv",
+    "predict MODEL(table) table.csv -o predicted.csv",
+    "evaluate MODEL(table) table.csv",
+    "show MODEL(stumps)",
+    "show MODEL(table) table.csv",
+    "show MODEL(categories) --json",
+    "explain MODEL(table) table.csv --row 1",
+    "report MODEL(table) --data table.csv -o page.html",
+    "report MODEL(ranker) --data documents.letor -o page.html",
+    "report MODEL(items) --data ratings.csv --columns user,item,rating -o page.html",
+    "export MODEL(table) -o model.py",
+    "export MODEL(tree) -o model.sql",
+    "export MODEL(product) -o model.onnx",
+    "train table.csv --target label --rounds 2 --force --model trained.edgewise",
+    "train documents.letor --rounds 2 --force --model trained.edgewise",
+    "train ranking.csv --target grade --query query --rounds 2 --force --model trained.edgewise",
+    "evaluate judged.qrels list.run",
+    "fuse list.run other.run --method rrf -o fused.run",
+    "recommend ratings.csv --columns user,item,rating --algorithm bias --user 1",
+    "recommend MODEL(items) --new-user 1=5",
 )
+_MODEL = re.compile(r"MODEL\(([\w ]+)\)")
 
 
 class Commands(Part):
@@ -400,33 +429,51 @@ class Commands(Part):
         super().__init__(folder)
         self.models, self.inputs = ModelFiles(folder / "models"), InputFiles(folder / "inputs")
         self.inputs.files["other.run"] = self.inputs.files["list.run"]
+        self.outputs = folder / "outputs"
+        self.outputs.mkdir(exist_ok=True)
+
+    def check(self) -> None:
+        """Run every command on files as they are: all must succeed, and write their outputs."""
+        for command in _COMMANDS:
+            for path in self.outputs.iterdir():
+                path.unlink()
+            code, errors = self._run(command, {})
+            written = bool(list(self.outputs.iterdir()))
+            if code != 0 or written != (" -o " in command or " --model " in command):
+                raise AssertionError(f"{command}: exit code {code} on unmutated files: {errors}")
 
     def case(self, rng: random.Random) -> Counter[str]:
         """Run a command; one of its files is mutated."""
+        command = rng.choice(_COMMANDS)
+        bad = rng.choice([word for word in command.split() if self._is_input(word)])
+        if model := _MODEL.fullmatch(bad):
+            self.last = self.models.mutated(rng, list(MODELS).index(model[1]))
+        else:
+            mutate = flip_bytes if rng.random() < 0.4 else change_lines
+            self.last = mutate(self.inputs.files[bad], rng)
+        code, errors = self._run(command, {bad: self.last})
+        if code not in (0, 2) or "Traceback" in errors:
+            raise AssertionError(f"{command}: exit code {code}: {errors}")
+        return Counter({"done" if code == 0 else "refused": 1})
+
+    def _is_input(self, word: str) -> bool:
+        return word in self.inputs.files or _MODEL.fullmatch(word) is not None
+
+    def _run(self, command: str, mutated: dict[str, bytes]) -> tuple[int, str]:
+        """Return the exit code of a command and what it wrote to standard error."""
         from edgewise.cli import main
 
-        words = list(rng.choice(_COMMANDS))
-        reads = [at for at, word in enumerate(words) if word in (*self.inputs.files, "MODEL")]
-        bad, arguments = rng.choice(reads), [*words]
-        for at in reads:
-            if words[at] == "MODEL":
-                known = self.models.files[rng.randrange(len(self.models.files))]
-                data = self.models.mutated(rng) if at == bad else known
-            else:
-                known = self.inputs.files[words[at]]
-                data = (
-                    (flipped if rng.random() < 0.4 else lined)(known, rng) if at == bad else known
-                )
-            path = self.folder / words[at].replace("MODEL", "model.edgewise")
-            path.write_bytes(data)
-            arguments[at] = str(path)
-            self.last = data if at == bad else self.last
-        for at, word in enumerate(words):
-            if word == "-o":
-                arguments[at + 1] = str(self.folder / words[at + 1])
-        said, errors = io.StringIO(), io.StringIO()
-        with quiet(), contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
+        arguments = command.split()
+        for i, word in enumerate(arguments):
+            if self._is_input(word):
+                model = _MODEL.fullmatch(word)
+                path = self.folder / ("model.edgewise" if model else word)
+                known = self.models.by_name[model[1]] if model else self.inputs.files[word]
+                path.write_bytes(mutated.get(word, known))
+                arguments[i] = str(path)
+            elif i and arguments[i - 1] in ("-o", "--model"):
+                arguments[i] = str(self.outputs / word)
+        output, errors = io.StringIO(), io.StringIO()
+        with quiet(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
             code = main(arguments)
-        if code not in (0, 2) or "Traceback" in errors.getvalue():
-            raise AssertionError(f"{words}: exit code {code}: {errors.getvalue()}")
-        return Counter({"done" if code == 0 else "refused": 1})
+        return code, errors.getvalue()

@@ -23,7 +23,7 @@ EXAMPLES = 50
 _FLOATS = st.floats(allow_infinity=False, width=64) | st.sampled_from(
     [0.0, -0.0, 5e-324, 1e308, -1e308, math.nan, 0.1, 0.1 + 2**-55]
 )
-_WORDS = st.sampled_from(["", "a", "b", "A", "ä", " ", "nan", "None", "1", "a" * 40]) | st.text(
+_STRINGS = st.sampled_from(["", "a", "b", "A", "ä", " ", "nan", "None", "1", "a" * 40]) | st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=3
 )
 # How a column is made in each library, and how its plain values come.
@@ -37,9 +37,9 @@ _KINDS = {
     "Int32": (st.integers(-5, 5) | st.none(), "Int32", pl.Int32),
     "Float64": (st.floats(-10, 10) | st.none(), "Float64", pl.Float64),
     "boolean": (st.booleans() | st.none(), "boolean", pl.Boolean),
-    "object": (_WORDS | st.none(), "object", pl.String),
-    "string": (_WORDS | st.none(), "string", pl.String),
-    "category": (_WORDS | st.none(), "category", pl.Categorical),
+    "object": (_STRINGS | st.none(), "object", pl.String),
+    "string": (_STRINGS | st.none(), "string", pl.String),
+    "category": (_STRINGS | st.none(), "category", pl.Categorical),
 }
 
 
@@ -47,31 +47,31 @@ _KINDS = {
 def columns(draw: Any) -> dict[str, tuple[str, list[Any]]]:
     """Return columns by name: a kind and its values; few distinct ones, so that they repeat."""
     n_rows = draw(st.integers(2, 14))
-    found = {}
+    named_columns = {}
     for j in range(draw(st.integers(1, 4))):
         kind = draw(st.sampled_from(sorted(_KINDS)))
         values, _dtype, _ = _KINDS[kind]
         few = draw(st.lists(values, min_size=1, max_size=5))
-        found[f"c{j}"] = (
+        named_columns[f"c{j}"] = (
             kind,
             draw(st.lists(st.sampled_from(few), min_size=n_rows, max_size=n_rows)),
         )
-    return found
+    return named_columns
 
 
-def pandas_frame(given_: dict[str, tuple[str, list[Any]]]) -> pd.DataFrame:
+def pandas_frame(named: dict[str, tuple[str, list[Any]]]) -> pd.DataFrame:
     """Return the columns as pandas has them."""
     return pd.DataFrame(
-        {name: pd.Series(values, dtype=_KINDS[kind][1]) for name, (kind, values) in given_.items()}
+        {name: pd.Series(values, dtype=_KINDS[kind][1]) for name, (kind, values) in named.items()}
     )
 
 
-def polars_frame(given_: dict[str, tuple[str, list[Any]]]) -> pl.DataFrame:
+def polars_frame(named: dict[str, tuple[str, list[Any]]]) -> pl.DataFrame:
     """Return the columns as polars has them."""
     return pl.DataFrame(
         {
             name: pl.Series(values, dtype=_KINDS[kind][2], strict=False)
-            for name, (kind, values) in given_.items()
+            for name, (kind, values) in named.items()
         }
     )
 
@@ -94,16 +94,16 @@ def output(rule: Any, row: list[Any], categories: dict[int, tuple[Any, ...]]) ->
     if isinstance(rule, Subset):
         known = list(categories[rule.column])
         value = row[rule.column]
-        place = known.index(value) if value in known else len(known)
-        return int(rule.values[place])
+        code = known.index(value) if value in known else len(known)
+        return int(rule.values[code])
     if isinstance(rule, ProductRule):
         return math.prod(output(factor, row, categories) for factor in rule.factors)
     assert isinstance(rule, TreeRule)
     at = 0
     while at >= 0:
         node = rule.nodes[at]
-        said = output(node.test, row, categories)
-        at = node.high if said > 0 else node.low if said < 0 else node.rest
+        side = output(node.test, row, categories)
+        at = node.high if side > 0 else node.low if side < 0 else node.rest
     return rule.leaves[-1 - at]
 
 
@@ -141,25 +141,25 @@ def best_edge(columns_: list[list[Any]], labels: np.ndarray) -> float:
     return best
 
 
-def check(given_: dict[str, tuple[str, list[Any]]], learner: str) -> None:
+def check(named: dict[str, tuple[str, list[Any]]], learner: str) -> None:
     """Compare the answers for a frame with the plain account, and between libraries."""
-    frame = pandas_frame(given_)
-    values = [plain(*column) for column in given_.values()]
+    frame = pandas_frame(named)
+    values = [plain(*column) for column in named.values()]
     rows = [list(row) for row in zip(*values, strict=True)]
     y = np.arange(len(rows)) % 2
-    numeric = all(kind not in ("object", "string", "category") for kind, _ in given_.values())
+    numeric = all(kind not in ("object", "string", "category") for kind, _ in named.values())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         chosen = learner if numeric or learner == "tree" else "tree"
         model = AdaBoostMH(chosen, n_rounds=4).fit(frame, y)
-        found = model.decision_function(frame).reshape(len(rows), -1)
-        np.testing.assert_allclose(found, expected(model, rows), rtol=1e-9, atol=1e-9)
+        scores = model.decision_function(frame).reshape(len(rows), -1)
+        np.testing.assert_allclose(scores, expected(model, rows), rtol=1e-9, atol=1e-9)
         if chosen == "stump" and model.n_rounds_:
             edge = best_edge(values, np.where(y > 0, 1.0, -1.0))
             np.testing.assert_allclose(model.history_["edge"][0], edge, atol=1e-6)
-        for other in (polars_frame(given_), pa.Table.from_pandas(frame, preserve_index=False)):
-            np.testing.assert_array_equal(model.decision_function(other).ravel(), found.ravel())
-        again = AdaBoostMH(chosen, n_rounds=4).fit(polars_frame(given_), y)
+        for other in (polars_frame(named), pa.Table.from_pandas(frame, preserve_index=False)):
+            np.testing.assert_array_equal(model.decision_function(other).ravel(), scores.ravel())
+        again = AdaBoostMH(chosen, n_rounds=4).fit(polars_frame(named), y)
         assert again.terms_.votes.tobytes() == model.terms_.votes.tobytes()
         with contextlib.suppress(ValueError):
             model.decision_function(frame.iloc[:0])
@@ -188,8 +188,8 @@ class Frames(Part):
             suppress_health_check=list(HealthCheck),
         )
         @given(columns(), st.sampled_from(["stump", "tree"]))
-        def run(given_: dict[str, tuple[str, list[Any]]], learner: str) -> None:
-            check(given_, learner)
+        def run(named: dict[str, tuple[str, list[Any]]], learner: str) -> None:
+            check(named, learner)
             tried.append(1)
 
         tried: list[int] = []

@@ -85,11 +85,11 @@ def forked(run: Callable[[], Any]) -> tuple[int, int]:
 def answer(process: int, result: int) -> Any:
     """Return the result of a forked function; None if it was killed."""
     with os.fdopen(result, "rb") as stream:
-        found = stream.read()
+        pickled = stream.read()
     os.waitpid(process, 0)
-    if not found:
+    if not pickled:
         return None
-    right, value = pickle.loads(found)
+    right, value = pickle.loads(pickled)
     if not right:
         raise AssertionError(value)
     return value
@@ -138,8 +138,8 @@ class Kills(Part):
         return kills
 
     def _saving(self, rng: random.Random) -> Counter[str]:
-        make, *parts = SAVED[rng.choice(list(SAVED))]
-        models = [make().fit(part) for part in parts]
+        make, *train_sets = SAVED[rng.choice(list(SAVED))]
+        models = [make().fit(train) for train in train_sets]
         path, known = self._path("saved"), []
         for model in models:
             model.save(path)
@@ -236,15 +236,15 @@ class Disks(Part):
                 WRITERS[name](folder / name)
             except OSError:
                 assert (folder / name).read_bytes() == old or name == "run.edgewise"
-                found = "refused"
+                outcome = "refused"
             else:
                 assert way != "read-only"
                 assert (folder / name).read_bytes() != old
-                found = "written"
+                outcome = "written"
         assert [path.name for path in folder.iterdir()] == [name]
         if name.endswith(".edgewise") and (folder / name).read_bytes() != old:
             edgewise.load(folder / name)
-        return f"{found} ({way})"
+        return f"{outcome} ({way})"
 
 
 def mounted(folder: Path, options: str, read_only: bool = False) -> bool:

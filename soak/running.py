@@ -18,7 +18,7 @@ from soak.corpus import GRADES, MODELS, NUMBERED, QID, X, Y
 from soak.driver import Part
 
 # Threads that predict while another trains.
-_THREADS = 8
+_N_THREADS = 8
 
 _FITS = ("stumps", "tree", "ranker", "categories", "items", "implicit", "rankboost", "blend")
 
@@ -53,7 +53,7 @@ class Threads(Part):
         model.save(path)
         expected, shared = np.asarray(ask(edgewise.load(path))).tobytes(), edgewise.load(path)
         expected_terms = AdaBoostMH("tree", n_rounds=6, n_jobs=2).fit(X, Y).terms_.votes.tobytes()
-        start = threading.Barrier(_THREADS + 1)
+        start = threading.Barrier(_N_THREADS + 1)
 
         def answers() -> list[bytes]:
             start.wait()
@@ -63,13 +63,13 @@ class Threads(Part):
             start.wait()
             return AdaBoostMH("tree", n_rounds=6, n_jobs=2).fit(X, Y).terms_.votes.tobytes()
 
-        with ThreadPoolExecutor(_THREADS + 1) as pool:
+        with ThreadPoolExecutor(_N_THREADS + 1) as pool:
             trained = pool.submit(trains)
-            asked = [pool.submit(answers) for _ in range(_THREADS)]
-            found = [one for answer in asked for one in answer.result()]
-        assert all(one == expected for one in found)
+            asked = [pool.submit(answers) for _ in range(_N_THREADS)]
+            results = [one for answer in asked for one in answer.result()]
+        assert all(one == expected for one in results)
         assert trained.result() == expected_terms
-        return Counter(same=len(found))
+        return Counter(same=len(results))
 
 
 class Growth(Part):

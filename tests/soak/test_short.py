@@ -6,7 +6,7 @@ import time
 from collections import Counter
 
 import pytest
-from soak.driver import FAILED, Part, as_json, run_cases, run_part, written
+from soak.driver import FAILED, Part, format_json, format_report, run_cases, run_part
 from soak.files import Commands, InputFiles, ModelFiles
 from soak.frames import Frames
 from soak.kills import Disks, Kills
@@ -74,7 +74,7 @@ def test_workers_that_die_hang_or_fail_are_counted_and_replaced(tmp_path):
     assert figures.outcomes[FAILED] == len(figures.failures)
     assert figures.outcomes["fine"] > 0
     assert {path.read_bytes() for path in tmp_path.glob("*.input")} == {b"what was tried"}
-    report = written([figures], "Soak")
+    report = format_report([figures], "Soak")
     assert f"{figures.total:,} cases" in report
     assert "KeyError: 'odd'" in report
-    assert '"toy"' in as_json([figures])
+    assert '"toy"' in format_json([figures])
