@@ -23,9 +23,13 @@ from sklearn.model_selection import train_test_split
 
 from edgewise import AdaBoostMH, Tree
 from edgewise.backend.base import Step
-from edgewise.estimators.classification import ClassificationProblem, read_parameters
-from edgewise.estimators.fitting import fit, named_sets
-from edgewise.estimators.targets import read_rows
+from edgewise.estimators.classification import (
+    ClassifierJob,
+    check_parameters,
+    classification_problem,
+)
+from edgewise.estimators.train import fit
+from edgewise.estimators.validation import named_eval_sets
 from edgewise.objective.base import Leapt
 from edgewise.objective.hamming import Hamming, HammingProgress
 from edgewise.objective.votes import Vote
@@ -104,16 +108,23 @@ class BoostByMajority(Majority):
 
 def trained(model: AdaBoostMH, kind: Any, X: Any, y: Any, eval_set: Any = None) -> AdaBoostMH:
     """Train a model with an objective of this file: `kind` takes the arguments of `Hamming`."""
-    sets = named_sets(eval_set, None)
-    learner = read_parameters(model, bool(sets))
+    sets = named_eval_sets(eval_set, None)
+    learner = check_parameters(model, bool(sets))
 
-    class Problem(ClassificationProblem):
-        def objective(self, backend: Any, plan: Any) -> Hamming:
-            return kind(backend, self.targets, plan.settings, plan.learner.needs_mass)
+    class RelativesJob(ClassifierJob):
+        def objective(self, backend: Any) -> Hamming:
+            settings = self.settings
+            needs_mass = settings.learner.needs_mass
+            return kind(backend, self.rows.targets, settings.objective, needs_mass)
 
-    def read(table: Any) -> Problem:
-        rows = read_rows(table, y, None, model.init_weights, "exponential")
-        return Problem(model, learner, rows)
+    def read(table: Any) -> Any:
+        problem = classification_problem(model, learner, table, y)
+
+        def make_jobs(rows: Any, seed: int) -> list[Any]:
+            (job,) = problem.make_jobs(rows, seed)
+            return [RelativesJob(job.model, job.rows, job.settings)]
+
+        return problem._replace(make_jobs=make_jobs)
 
     model.fitted_ = fit(model, X, read, sets)
     return model

@@ -87,7 +87,7 @@ def test_a_saved_classifier_predicts_without_what_trains_it(tmp_path):
         model.explain([[0.3]])
         training = ("objective", "theory", "fusion", "io", "recommend", "backend.reference",
                     "backend.numba", "backend.choose", "boosting.loop", "boosting.monitor",
-                    "estimators.fitting", "estimators.classification", "estimators.rank_boost")
+                    "estimators.train", "estimators.classification", "estimators.rank_boost")
         assert not [name for name in training if f"edgewise.{{name}}" in sys.modules]
         """
     assert "numba" not in loaded_by(program)

@@ -8,7 +8,7 @@ from tests.cluster.helpers import fit_together, together
 
 from edgewise import AdaBoostMH, Haar, Indicator, Product, RankBoost, Selector, Stump, Tree
 from edgewise.cluster import rows_here
-from edgewise.estimators import fitting, ranking
+from edgewise.estimators import candidates, defaults
 
 N = 240
 
@@ -72,7 +72,7 @@ def test_votes_and_losses(tmp_path, votes, loss):
 
 @pytest.mark.parametrize("y", [BINARY, CLASSES], ids=["two", "three"])
 def test_the_default(tmp_path, monkeypatch, y):
-    monkeypatch.setattr(fitting.TrainingProblem, "most_rounds", 40)
+    monkeypatch.setattr(defaults, "MAX_ROUNDS", 40)
     check(tmp_path, lambda: AdaBoostMH(random_state=0), X, (3,), y=y)
 
 
@@ -222,12 +222,12 @@ def test_rankers(tmp_path, name):
 
 
 def test_the_default_ranker(tmp_path, monkeypatch):
-    few = [way._replace(most_rounds=5) for way in ranking.WAYS]
-    monkeypatch.setattr(ranking, "WAYS", type(ranking.WAYS)(few))
+    few = tuple(one._replace(max_rounds=5) for one in candidates._CANDIDATES)
+    monkeypatch.setattr(candidates, "_CANDIDATES", few)
     queries = np.arange(N) // 8
     cuts, arrays = np.arange(8, N, 8), {"y": GRADES, "qid": queries}
     alone = check(tmp_path, lambda: RankBoost(random_state=0), X, (2,), cuts, **arrays)
-    assert alone.fitted_.way is not None
+    assert alone.fitted_.candidate
 
 
 def test_rankers_with_an_eval_set(tmp_path):

@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 from edgewise import AdaBoostMH, Callback, Checkpoint, EarlyStopping, TimeLimit, load
-from edgewise.estimators import classification
-from edgewise.estimators.fitting import Stopping, TrainingProblem
-from edgewise.estimators.probabilities import CalibratedLogLoss, best_temperature
+from edgewise.estimators import classification, defaults, targets
+from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
+from edgewise.estimators.job import Job
 from edgewise.estimators.targets import Labels, fold_rows
 from edgewise.metrics.classification import log_loss
 from edgewise.model.scorer import probabilities
@@ -62,7 +62,7 @@ def test_the_refit_is_a_fit_with_the_chosen_rounds(noisy, same_terms, learner):
 def test_the_chosen_rounds_are_the_last_of_about_the_lowest_loss(noisy):
     model = auto().fit(*noisy)
     record = model.fitted_.held_out
-    low = np.flatnonzero(record.values <= (1 + Stopping().tolerance) * record.values.min())
+    low = np.flatnonzero(record.values <= 1.005 * record.values.min())
     # A step of the folds is as long as four.
     assert model.n_rounds_ == record.n_rounds == 4 * (low[-1] + 1)
     assert len(record.values) >= low[0] + 15
@@ -162,7 +162,7 @@ def test_validation_rows_choose_where_there_are_any(noisy, blobs, same_terms):
 
 
 def test_many_rows_choose_without_a_refit(noisy, monkeypatch, same_terms):
-    monkeypatch.setattr(classification, "_NO_REFIT_FROM", 100)
+    monkeypatch.setattr(defaults, "NO_REFIT_ROWS", 100)
     model = auto().fit(*noisy)
     assert model.settings_.rounds_from == "10% of the rows"
     assert model.stop_reason_ == "early stopping"
@@ -171,7 +171,7 @@ def test_many_rows_choose_without_a_refit(noisy, monkeypatch, same_terms):
 
 
 def test_a_metric_of_ones_own_chooses_without_a_refit(noisy, monkeypatch):
-    monkeypatch.setattr(classification, "_NO_REFIT_FROM", 100)
+    monkeypatch.setattr(defaults, "NO_REFIT_ROWS", 100)
 
     def worse_from_the_fifth_round(y, scores):
         calls.append(len(y))
@@ -184,7 +184,7 @@ def test_a_metric_of_ones_own_chooses_without_a_refit(noisy, monkeypatch):
 
 
 def test_one_part_and_a_refit(noisy, monkeypatch, same_terms):
-    monkeypatch.setattr(classification, "_FOLDS", {np.inf: (5, 1)})
+    monkeypatch.setattr(targets, "_FOLDS", {np.inf: (5, 1)})
     model = auto().fit(*noisy)
     assert model.settings_.rounds_from == "20% of the rows"
     same_terms(model, auto(n_rounds=model.n_rounds_).fit(*noisy))
@@ -472,8 +472,7 @@ def test_rounds_are_compared_at_their_best_temperature(kind, weighted):
 def test_rounds_that_are_only_too_sure_lose_little(noisy, monkeypatch):
     """A temperature takes back what many rounds on noisy labels make too sure."""
     record = auto(learning_rate=0.5).fit(*noisy).fitted_.held_out
-    plain = TrainingProblem.value_of
-    monkeypatch.setattr(classification.ClassificationProblem, "value_of", plain)
+    monkeypatch.setattr(classification.ClassifierJob, "joint_value", Job.joint_value)
     uncalibrated = auto(learning_rate=0.5).fit(*noisy).fitted_.held_out
     n = min(len(record.values), len(uncalibrated.values))
     assert record.values[n - 1] < 0.9 * uncalibrated.values[n - 1]

@@ -32,7 +32,7 @@ def test_held_out_queries_choose(model, lists):
     ways = {"columns", "stumps and columns", "columns, by map", "trees, by ndcg"}
     assert set(settings.compared) == ways
     assert model.fitted_.held_out.best == best
-    assert settings.compared[model.fitted_.way] == best
+    assert settings.compared[model.fitted_.candidate] == best
     assert settings.rounds_from == "4 folds"
     assert model.n_rounds_ == settings.n_rounds == model.fitted_.held_out.n_rounds
     assert "chosen on 4 folds" in str(settings)
@@ -63,7 +63,7 @@ def test_with_a_number_of_rounds_nothing_is_chosen(lists):
 def test_few_queries_and_pairs_have_stumps(lists):
     X, y, qid = lists
     few = RankBoost().fit(X[:100], y[:100], qid=qid[:100])
-    assert (few.fitted_.way, few.settings_.rounds_from) == (None, "n_rounds")
+    assert (few.fitted_.candidate, few.settings_.rounds_from) == ("", "n_rounds")
     assert isinstance(few.learner_, Stump)
     assert RankBoost().fit_pairs(X, [[0, 1], [2, 3]]).settings_.objective == "pairs"
 
@@ -73,7 +73,7 @@ def test_settings_leave_ways_out(lists):
 
     def compared(y=y, **settings):
         found = RankBoost(**settings).fit(X, y, qid=qid)
-        return {found.fitted_.way}, found.settings_
+        return {found.fitted_.candidate}, found.settings_
 
     assert compared(objective="ndcg@5")[1].objective == "ndcg@5"
     assert compared(criterion="energy")[0] == {"stumps"}
@@ -83,13 +83,15 @@ def test_settings_leave_ways_out(lists):
 
 def test_many_documents_have_trees_and_no_refit(lists, monkeypatch):
     X, y, qid = lists
-    monkeypatch.setattr("edgewise.estimators.ranking._MANY_FROM", 100)
+    monkeypatch.setattr("edgewise.estimators.candidates.MANY_DOCUMENTS", 100)
+    monkeypatch.setattr("edgewise.estimators.judgments.MANY_DOCUMENTS", 100)
     few = RankBoost(time_limit=60.0).fit(X, y, qid=qid)
-    assert few.fitted_.way == "large trees, by ndcg"
+    assert few.fitted_.candidate == "large trees, by ndcg"
     assert few.settings_.rounds_from == "2 of 4 folds"
-    monkeypatch.setattr("edgewise.estimators.ranking._NO_REFIT_FROM", 100)
+    monkeypatch.setattr("edgewise.estimators.candidates._LARGE_TREES_ONLY", 100)
+    monkeypatch.setattr("edgewise.estimators.defaults.NO_REFIT_ROWS", 100)
     many = RankBoost(early_stopping_rounds=5).fit(X, y, qid=qid)
-    assert many.fitted_.way == "large trees, by ndcg"
+    assert many.fitted_.candidate == "large trees, by ndcg"
     assert many.settings_.rounds_from == "10% of the rows"
 
 
@@ -114,10 +116,12 @@ def test_columns_of_words_are_for_stumps_and_trees(lists, declared):
 @pytest.mark.parametrize(("fewer_from", "saved"), [(10**6, 0.5), (100, 0.75)])
 def test_large_trees_see_a_part_of_many_columns(lists, monkeypatch, fewer_from, saved):
     X, y, qid = lists
-    monkeypatch.setattr("edgewise.estimators.ranking._FEWER_FROM", fewer_from)
-    monkeypatch.setattr("edgewise.estimators.ranking._NO_REFIT_FROM", 100)
-    monkeypatch.setattr("edgewise.estimators.ranking._MANY_FROM", 100)
-    monkeypatch.setattr("edgewise.estimators.ranking._MANY_COLUMNS", 4)
+    monkeypatch.setattr("edgewise.estimators.candidates._FEWER_COLUMNS", fewer_from)
+    monkeypatch.setattr("edgewise.estimators.candidates._LARGE_TREES_ONLY", 100)
+    monkeypatch.setattr("edgewise.estimators.defaults.NO_REFIT_ROWS", 100)
+    monkeypatch.setattr("edgewise.estimators.candidates.MANY_DOCUMENTS", 100)
+    monkeypatch.setattr("edgewise.estimators.judgments.MANY_DOCUMENTS", 100)
+    monkeypatch.setattr("edgewise.estimators.defaults.MIN_COLUMNS_TO_DRAW", 4)
     some, every = (
         RankBoost(early_stopping_rounds=3, search=search).fit(X, y, qid=qid)
         for search in ("exhaustive", Exhaustive())

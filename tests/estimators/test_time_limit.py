@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from edgewise import AdaBoostMH, Callback, TimeLimit
-from edgewise.estimators import fitting, pace
-from edgewise.estimators.pace import Pace, pace_for, rows_for
+from edgewise.estimators import time_limit
 from edgewise.estimators.targets import Labels, sample_rows
+from edgewise.estimators.time_limit import Pace, pace_for, rows_for
 from edgewise.metrics.classification import log_loss
 
 
@@ -24,7 +24,7 @@ def speed(monkeypatch):
     """Return a function that sets how many seconds a round is thought to take."""
 
     def thought(seconds):
-        monkeypatch.setattr(fitting, "_seconds_per_round", lambda run, limit: seconds)
+        monkeypatch.setattr(time_limit, "_seconds_per_round", lambda setup: seconds)
 
     return thought
 
@@ -43,21 +43,21 @@ def test_less_time_means_no_folds_then_larger_steps_then_fewer_rows():
     assert paces[0] == Pace(False, 1.0, 1.0)
     for before, after in pairwise(paces):
         assert after.factor >= before.factor
-        assert after.share <= before.share
-    assert paces[2].factor > 1.0 == paces[2].share
-    assert paces[-1].share * 100_000 == pytest.approx(pace._FEWEST_ROWS)
+        assert after.fraction <= before.fraction
+    assert paces[2].factor > 1.0 == paces[2].fraction
+    assert paces[-1].fraction * 100_000 == pytest.approx(time_limit._MIN_ROWS)
 
 
 def test_steps_grow_to_a_limit_and_never_shrink():
-    assert pace_for(1, 1.0, 10**6, 0.3).factor * 0.3 == pytest.approx(pace._LARGEST_RATE)
+    assert pace_for(1, 1.0, 10**6, 0.3).factor * 0.3 == pytest.approx(time_limit._MAX_RATE)
     assert 1.0 < pace_for(70, 1.0, 10**6, 0.1).factor < pace_for(50, 1.0, 10**6, 0.1).factor
     assert pace_for(1, 1.0, 10**6, 1.0).factor == 1.0
     assert pace_for(1, 1.0, 10**6, None).factor == 1.0
 
 
 def test_few_rows_are_all_used():
-    assert pace_for(0.0, 1.0, pace._FEWEST_ROWS, 0.2).share == 1.0
-    assert rows_for(1e-9, 1_000) == pace._FEWEST_ROWS
+    assert pace_for(0.0, 1.0, time_limit._MIN_ROWS, 0.2).fraction == 1.0
+    assert rows_for(1e-9, 1_000) == time_limit._MIN_ROWS
 
 
 def test_samples_have_rows_of_every_class():
@@ -103,7 +103,7 @@ def test_a_shorter_time_has_larger_steps(speed):
 
 
 def test_a_very_short_time_has_fewer_rows(speed, monkeypatch):
-    monkeypatch.setattr(pace, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(time_limit, "_MIN_ROWS", 100)
     speed(100.0)
     X, y = table()
     y[:2] = 7  # a rare class
@@ -114,8 +114,8 @@ def test_a_very_short_time_has_fewer_rows(speed, monkeypatch):
 
 
 def test_many_values_are_not_all_binned(speed, monkeypatch):
-    monkeypatch.setattr(pace, "_VALUES_PER_SECOND", 2)
-    monkeypatch.setattr(pace, "_FEWEST_ROWS", 100)
+    monkeypatch.setattr(time_limit, "_VALUES_PER_SECOND", 2)
+    monkeypatch.setattr(time_limit, "_MIN_ROWS", 100)
     speed(1e-6)
     settings = AdaBoostMH(time_limit=600.0).fit(*table()).settings_
     assert settings.n_rows == 300
@@ -184,6 +184,6 @@ def test_an_interrupt_while_the_speed_is_measured_leaves_no_model(monkeypatch):
     def interrupt(self, run):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting._RoundTimes, "on_round", interrupt)
+    monkeypatch.setattr(time_limit._RoundTimes, "on_round", interrupt)
     with pytest.raises(KeyboardInterrupt):
         AdaBoostMH(time_limit=100.0).fit(*table())

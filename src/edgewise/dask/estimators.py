@@ -14,7 +14,7 @@ from edgewise.dask.pieces import Piece, delayed_pieces, is_dask, partitions
 from edgewise.dask.training import Sets, Training
 from edgewise.estimators import AdaBoostMH, RankBoost, classification, ranking
 from edgewise.estimators.base import BoostedModel
-from edgewise.estimators.fitting import EvalSet, named_sets
+from edgewise.estimators.validation import EvalSet, named_eval_sets
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -58,7 +58,7 @@ class _OnDask(BoostedModel[Any]):
         training = delayed_pieces(**rows)
         validation = {}
         for one in eval_sets:
-            given = one.given
+            given = one.value
             kinds = (2, 3) if "qid" in rows or self._plain is RankBoost else (2,)
             if not isinstance(given, tuple) or len(given) not in kinds:
                 shapes = " or ".join("(X, y, qid)" if n == 3 else "(X, y)" for n in kinds)
@@ -152,8 +152,8 @@ class DaskAdaBoostMH(_OnDask, AdaBoostMH):
         client : distributed.Client or None, default None
             The cluster; None is the client made last.
         """
-        sets = named_sets(eval_set, eval_names)
-        classification.read_parameters(self._local(), bool(sets))
+        sets = named_eval_sets(eval_set, eval_names)
+        classification.check_parameters(self._local(), bool(sets))
         if not isinstance(self.init_weights, str):
             raise ValueError(
                 "init_weights of a matrix are for rows in memory: use sample_weight, or a name"
@@ -260,8 +260,8 @@ class DaskRankBoost(_OnDask, RankBoost):
         client : distributed.Client or None, default None
             The cluster; None is the client made last.
         """
-        sets = named_sets(eval_set, eval_names)
-        ranking.read_parameters(self._local(), bool(sets))
+        sets = named_eval_sets(eval_set, eval_names)
+        ranking.check_parameters(self._local(), bool(sets))
         if qid is None:
             raise ValueError("qid must be given: workers share documents by their queries")
         by_query = isinstance(sample_weight, dict)

@@ -16,7 +16,7 @@ from edgewise.estimators.parameters import TableParameters, documented
 
 if TYPE_CHECKING:
     from edgewise.data import Table
-    from edgewise.estimators.classification import ClassificationProblem
+    from edgewise.estimators.job import Problem
     from edgewise.report import Report
 
 
@@ -153,24 +153,17 @@ or list of them
             The names of the sets; by default "validation_0", "validation_1" and so on.
         """
         # A model that only predicts does not import what trains it.
-        from edgewise.estimators.classification import (
-            ClassificationProblem,
-            loss_of_classes,
-            read_parameters,
-        )
-        from edgewise.estimators.fitting import fit, named_sets
-        from edgewise.estimators.targets import read_rows
+        from edgewise.estimators.classification import check_parameters, classification_problem
+        from edgewise.estimators.train import fit
+        from edgewise.estimators.validation import named_eval_sets
 
-        sets = named_sets(eval_set, eval_names)
-        learner = read_parameters(self, bool(sets))
+        eval_sets = named_eval_sets(eval_set, eval_names)
+        learner = check_parameters(self, bool(eval_sets))
 
-        def read(table: "Table") -> "ClassificationProblem":
-            loss = loss_of_classes(self, learner)
-            given = (sample_weight, self.init_weights, loss, self.class_weight)
-            rows = read_rows(table, y, *given)
-            return ClassificationProblem(self, learner, rows)
+        def read(table: "Table") -> "Problem":
+            return classification_problem(self, learner, table, y, sample_weight)
 
-        self.fitted_ = fit(self, X, read, sets)
+        self.fitted_ = fit(self, X, read, eval_sets)
         if self.verbose:
             sys.stderr.write(f"{self.settings_}\n")
         return self

@@ -46,8 +46,8 @@ class HeldOutRecord:
         temperature.
     stride : int
         How many rounds one of theirs is: folds may take longer steps.
-    rivals : dict of str to float
-        A ranker's: the best value of each way to train that they compared.
+    compared : dict of str to float
+        A ranker's: the best value of each candidate, if they compared several.
     log_loss, error : float
         Of their probabilities and predictions after `n_rounds` rounds; NaN without any rows.
     temperature : float
@@ -62,7 +62,7 @@ class HeldOutRecord:
     log_loss: float = float("nan")
     error: float = float("nan")
     temperature: float = 1.0
-    rivals: dict[str, float] = field(default_factory=dict)
+    compared: dict[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> float:
@@ -308,9 +308,9 @@ class FittedRanker(Fitted, RankScorer):
     """A trained ranker."""
 
     has_queries: bool  # whether it was trained on more than one
-    objective: str | None = None  # None in files from before there were several
-    learning_rate: float | None = None
-    way: str | None = None  # the name of what learner="auto" chose
+    objective: str
+    learning_rate: float
+    candidate: str  # the name of what learner="auto" chose; empty where nothing was compared
 
     @property
     def settings(self) -> RankerSettings:
@@ -318,21 +318,20 @@ class FittedRanker(Fitted, RankScorer):
         held_out = self.held_out
         return RankerSettings(
             learner=self.learner_words,
-            objective=self.objective or "pairs",
-            learning_rate=math.nan if self.learning_rate is None else self.learning_rate,
+            objective=self.objective,
+            learning_rate=self.learning_rate,
             n_rounds=len(self.terms),
             rounds_from=held_out.source if held_out is not None and held_out.chosen else "n_rounds",
             stop_reason=self.stop_reason,
-            compared={} if held_out is None else held_out.rivals,
+            compared={} if held_out is None else held_out.compared,
         )
 
     def check_follows(self, before: Fitted) -> None:
         """Raise unless rounds of this model can follow the rounds of an earlier one."""
         assert isinstance(before, FittedRanker)
-        known = before.objective or "pairs"
-        if (self.objective or "pairs") != known:
+        if self.objective != before.objective:
             raise ValueError(
-                f"warm_start: objective must be as in the last fit, {known!r}, got "
+                f"warm_start: objective must be as in the last fit, {before.objective!r}, got "
                 f"{self.objective!r}"
             )
         super().check_follows(before)
@@ -375,6 +374,28 @@ def _learner_from(saved: Any) -> Learner | None:
     return None if saved is None else resolve_learner(saved)
 
 
+def _held_out_record(**parts: Any) -> HeldOutRecord:
+    record = HeldOutRecord(**parts)
+    positive("temperature", record.temperature)
+    positive("stride", record.stride)
+    return record
+
+
+_HELD_OUT = Record(
+    {
+        "source": Value(str),
+        "n_rounds": Count(),
+        "chosen": Value(bool),
+        "values": Array("*", np.float64),
+        "stride": Count(),
+        "log_loss": Value(float),
+        "error": Value(float),
+        "temperature": Value(float),
+        "compared": DictOf(Value(float)),
+    },
+    _held_out_record,
+)
+
 _FIELDS: dict[str, Field] = {
     **SCORING,
     "learner": Converted(SettingOrNone(), lambda learner: learner, _learner_from),
@@ -387,6 +408,7 @@ _FIELDS: dict[str, Field] = {
         lambda states: [_as_numbers(state) for state in states],
         tuple,
     ),
+    "held_out": OrNone(_HELD_OUT),
 }
 
 
@@ -406,27 +428,6 @@ def _checked(fitted: F) -> F:
     return fitted
 
 
-def _held_out_record(**parts: Any) -> HeldOutRecord:
-    record = HeldOutRecord(**parts)
-    positive("temperature", record.temperature)
-    positive("stride", record.stride)
-    return record
-
-
-_HELD_OUT = Record(
-    {
-        "source": Value(str),
-        "n_rounds": Count(),
-        "chosen": Value(bool),
-        "values": Array("*", np.float64),
-        "stride": Count(),
-        "log_loss": Value(float),
-        "error": Value(float),
-        "temperature": Value(float),
-    },
-    _held_out_record,
-)
-
 CLASSIFIER = Record(
     {
         **_FIELDS,
@@ -441,33 +442,19 @@ CLASSIFIER = Record(
         "search": Value(str),
         "n_rows": Count(),
         "reasons": DictOf(Value(str)),
-        "held_out": OrNone(_HELD_OUT),
     },
     _classifier,
 )
 """A fitted classifier in a model file."""
-
-_RANKER_HELD_OUT = Record(
-    {
-        "source": Value(str),
-        "n_rounds": Count(),
-        "chosen": Value(bool),
-        "values": Array("*", np.float64),
-        "stride": Count(),
-        "rivals": DictOf(Value(float)),
-    },
-    _held_out_record,
-)
 
 RANKER = Record(
     {
         **_FIELDS,
         "history": _history_field(RANKING),
         "has_queries": Value(bool),
-        "objective": OrNone(Value(str)),
-        "learning_rate": OrNone(Value(float)),
-        "way": OrNone(Value(str)),
-        "held_out": OrNone(_RANKER_HELD_OUT),
+        "objective": Value(str),
+        "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
+        "candidate": Value(str),
     },
     _ranker,
 )

@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,14 +17,15 @@ from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.common.ids import LONGEST_LIST, looks_like_queries
 from edgewise.data import Table
 from edgewise.data.partition import Partition
-from edgewise.estimators.fitting import EvalSet, HeldOut
-from edgewise.estimators.targets import read_row_weights
+from edgewise.estimators.columns import read_validation_table
+from edgewise.estimators.targets import bin_mass, read_row_weights
+from edgewise.estimators.validation import EvalSet, ValidationSet
 from edgewise.metrics import Lists
 from edgewise.objective.feedback import Feedback, PairList
 from edgewise.objective.lists import GradedLists, Layout
 from edgewise.objective.top import TopLists, TopSettings
 
-LARGEST_GRADE = 31
+MAX_GRADE = 31
 """The gain of a grade is a power of 2, and sums of gains must be precise."""
 
 logger = logging.getLogger("edgewise")
@@ -69,28 +71,28 @@ def with_queries(sets: list[EvalSet], eval_qid: Any, eval_group: Any) -> list[Ev
         return sets
     if eval_qid is not None and eval_group is not None:
         raise ValueError("give eval_qid or eval_group, not both")
-    argument, given = ("eval_qid", eval_qid) if eval_group is None else ("eval_group", eval_group)
+    argument, values = ("eval_qid", eval_qid) if eval_group is None else ("eval_group", eval_group)
     if not sets:
-        raise ValueError(f"{argument} is for eval_set, which is None")
-    listed = [given] if len(sets) == 1 and not _is_nested(given) else list(given)
-    if len(listed) != len(sets):
-        raise ValueError(f"{argument} has {len(listed)} parts, and eval_set {len(sets)}")
-    found = []
-    for one, ids in zip(sets, listed, strict=True):
-        if not isinstance(one.given, tuple) or len(one.given) != 2:
-            raise ValueError(f"{argument} needs {one.argument} to be a tuple (X, y)")
+        raise ValueError(f"{argument} must be None where eval_set is None")
+    is_nested = isinstance(values, (list, tuple)) and len(values) > 0 and np.ndim(values[0]) > 0
+    values = [values] if len(sets) == 1 and not is_nested else list(values)
+    if len(values) != len(sets):
+        raise ValueError(f"{argument} must have one entry for each eval_set, got {len(values)}")
+    with_ids = []
+    for eval_set, ids in zip(sets, values, strict=True):
+        if not isinstance(eval_set.value, tuple) or len(eval_set.value) != 2:
+            raise ValueError(f"{eval_set.argument} must be a tuple (X, y) if {argument} is given")
         if argument == "eval_group":
-            ids = query_ids(None, ids, len(one.given[1]))
-        found.append(one._replace(given=(*one.given, ids)))
-    return found
+            ids = query_ids(None, ids, len(eval_set.value[1]))
+        with_ids.append(eval_set._replace(value=(*eval_set.value, ids)))
+    return with_ids
 
 
-def _is_nested(given: Any) -> bool:
-    """Return whether query ids or sizes are those of several sets, in a list."""
-    return isinstance(given, (list, tuple)) and bool(given) and np.ndim(given[0]) > 0
+# Held-out queries choose the rounds in this many folds; of many documents, half of them do.
+_FOLDS, MANY_DOCUMENTS = 4, 20_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JudgedRows:
     """Documents with grades, of queries that have at least two grades."""
 
@@ -100,6 +102,7 @@ class JudgedRows:
     weights: Reals | None  # of the documents, all positive
     query_factors: Reals  # the weights of the queries
     queries: Partition  # which of all queries these are: each is at one process
+    pair_weight: str = "difference"
 
     @property
     def partition(self) -> Partition:
@@ -108,37 +111,44 @@ class JudgedRows:
 
     def take(self, rows: NDArray[np.intp]) -> "JudgedRows":
         """Return some of the rows, by their numbers among all."""
-        own = self.partition.local_rows(rows)
-        kept, codes = np.unique(self.query[own], return_inverse=True)
+        local = self.partition.local_rows(rows)
+        kept, codes = np.unique(self.query[local], return_inverse=True)
         stays = np.isin(np.arange(len(self.query_factors)), kept)
-        return JudgedRows(
-            self.table.take(rows),
-            self.grades[own],
-            codes.astype(np.int64),
-            None if self.weights is None else self.weights[own],
-            self.query_factors[kept],
-            self.queries.take(np.flatnonzero(self.queries.allgather_rows(stays))),
+        return replace(
+            self,
+            table=self.table.take(rows),
+            grades=self.grades[local],
+            query=codes.astype(np.int64),
+            weights=None if self.weights is None else self.weights[local],
+            query_factors=self.query_factors[kept],
+            queries=self.queries.take(np.flatnonzero(self.queries.allgather_rows(stays))),
         )
 
-    def layout(self, pair_weight: str) -> Layout:
-        """Return the documents in the order of query and grade."""
-        rows, given = np.arange(len(self.grades)), (pair_weight, self.weights, self.partition)
-        return graded_layout(rows, self.grades, self.query, *given)
+    def bin_mass(self, weighted: bool) -> Exacts | None:
+        """Return integer weights of the rows for binning."""
+        return bin_mass(self.weights, self.partition)
 
-    def feedback(self, layout: Layout | None, backend: Backend, query_weight: str) -> Feedback:
+    @cached_property
+    def layout(self) -> Layout:
+        """The documents in the order of query and grade."""
+        rows = np.arange(len(self.grades))
+        weighting = self.pair_weight, self.weights, self.partition
+        return graded_layout(rows, self.grades, self.query, *weighting)
+
+    def feedback(self, backend: Backend, query_weight: str) -> Feedback:
         """Return the pairs of all documents of different grades in the same query."""
-        assert layout is not None
         power = QUERY_WEIGHTS[query_weight]
-        return GradedLists(layout, backend, power, self.query_factors, self.queries)
+        return GradedLists(self.layout, backend, power, self.query_factors, self.queries)
 
-    def lists(self, layout: Layout, settings: TopSettings) -> TopLists:
-        """Return the documents with what their places are worth."""
-        metric, grades = settings.metric, self.grades[layout.rows]
+    def lists(self, settings: TopSettings) -> TopLists:
+        """Return the documents with the gains of their ranks."""
+        metric, layout = settings.metric, self.layout
+        grades = self.grades[layout.rows]
         lowest, highest = self.grade_range
-        if metric == "ndcg" and (lowest < 0 or highest > LARGEST_GRADE):
+        if metric == "ndcg" and (lowest < 0 or highest > MAX_GRADE):
             raise ValueError(
                 "objective='ndcg' gives a document the gain 2^grade - 1: y must be from 0 to "
-                f"{LARGEST_GRADE}, got {lowest:g} to {highest:g}"
+                f"{MAX_GRADE}, got {lowest:g} to {highest:g}"
             )
         if metric == "map" and (highest <= 0 or lowest > 0):
             raise ValueError(
@@ -152,8 +162,8 @@ class JudgedRows:
         """Whether there is more than one query."""
         return self.queries.n_rows > 1
 
-    def split(self, fraction: float, seed: int) -> tuple["JudgedRows", HeldOut]:
-        """Set a random share of the queries aside; of a single query, of its documents."""
+    def hold_out(self, fraction: float, seed: int) -> tuple["JudgedRows", ValidationSet]:
+        """Split a random fraction of the queries off; of a single query, of its documents."""
         units = self.partition.global_rows(np.arange(len(self.grades)))
         n_units = self.partition.n_rows
         if self.has_queries:
@@ -165,31 +175,35 @@ class JudgedRows:
                 f"train on and {size} to validate on"
             )
         drawn = np.random.default_rng(seed).permutation(n_units)[:size]
-        kept, aside = self.parted(np.isin(units, drawn))
+        kept, held_out = self._split(np.isin(units, drawn))
         training = self.take(kept)
         lowest, highest = training.grade_range
         if lowest == highest:
             raise ValueError(f"validation_fraction={fraction} leaves no pairs to train on")
-        return training, HeldOut(self.table.take(aside), self.lists_of(aside))
+        return training, self.fold_targets(held_out)._replace(table=self.table.take(held_out))
 
-    def folds(self, n_folds: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Deal the queries out to folds; return the rows outside and inside each."""
-        numbers = self.queries.global_rows(self.query)
+    def folds(self, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return the rows outside and inside each fold of queries that chooses rounds."""
+        queries = self.queries.global_rows(self.query)
         drawn = np.random.default_rng(seed).permutation(self.queries.n_rows)
-        return [self.parted(np.isin(numbers, part)) for part in np.array_split(drawn, n_folds)]
+        n_used = _FOLDS // 2 if self.partition.n_rows >= MANY_DOCUMENTS else _FOLDS
+        folds = np.array_split(drawn, _FOLDS)[:n_used]
+        return [self._split(np.isin(queries, fold)) for fold in folds]
 
-    def parted(self, aside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the rows to keep and those to set aside, by their numbers among all."""
-        every = self.partition.allgather_rows(aside)
+    def _split(self, inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the numbers among all of the rows outside and inside."""
+        every = self.partition.allgather_rows(inside)
         return np.flatnonzero(~every), np.flatnonzero(every)
 
-    def lists_of(self, rows: NDArray[np.intp]) -> Lists:
+    def fold_targets(self, rows: NDArray[np.intp]) -> ValidationSet:
         """Return the lists of some rows, by their numbers among all, wherever they are."""
         query = self.queries.global_rows(self.query).astype(np.int64)
-        return Lists(
-            self.partition.allgather_rows(self.grades)[rows],
-            self.partition.allgather_rows(query)[rows],
-        )
+        grades = self.partition.allgather_rows(self.grades)[rows]
+        return ValidationSet(Lists(grades, self.partition.allgather_rows(query)[rows]))
+
+    def read_eval_set(self, eval_set: EvalSet) -> ValidationSet:
+        """Return validation documents that the user gave."""
+        return _read_eval_set(eval_set, self.table, self.has_queries)
 
     @property
     def grade_range(self) -> tuple[float, float]:
@@ -230,7 +244,12 @@ def graded_layout(
 
 
 def read_judged(
-    table: Table, y: Any, qid: Any, sample_weight: Any, propensity: Any = None
+    table: Table,
+    y: Any,
+    qid: Any,
+    sample_weight: Any,
+    propensity: Any = None,
+    pair_weight: str = "difference",
 ) -> JudgedRows:
     """Return the training documents: those that are in any pair.
 
@@ -248,62 +267,83 @@ def read_judged(
         )
     weights, factors = read_weights(sample_weight, lists)
     if propensity is not None:
-        seen = finite_numbers("propensity", propensity, lists.n_rows)
-        if (seen <= 0).any() or (seen > 1).any():
-            raise ValueError("propensity must have probabilities, above 0 and up to 1")
-        factor = np.where(lists.grades > 0, 1.0 / seen, 1.0)
+        probabilities = finite_numbers("propensity", propensity, lists.n_rows)
+        if (probabilities <= 0).any() or (probabilities > 1).any():
+            raise ValueError("propensity must hold probabilities, above 0 and at most 1")
+        factor = np.where(lists.grades > 0, 1.0 / probabilities, 1.0)
         weights = factor if weights is None else weights * factor
     weights = None if weights is None else _scaled(weights, partition)
     factors = _scaled(factors, partition)
     counts = np.ones(lists.n_rows, dtype=bool) if weights is None else weights > 0
     counts &= factors[lists.row_query] > 0
-    alive = _has_pairs(lists, counts)
-    if not partition.any(alive.any()):
+    has_pairs = _has_pairs(lists, counts)
+    if not partition.any(has_pairs.any()):
         raise ValueError(
             "y has no two documents of different grades in the same query "
             f"(n_samples = {lists.n_rows}): there are no pairs to learn from"
         )
-    meant = np.bincount(lists.row_query[counts], minlength=lists.n_queries) > 0
-    left_out, queries = partition.sum(np.array([(meant & ~alive).sum(), meant.sum()]))
-    if left_out and partition.is_root:
+    has_rows = np.bincount(lists.row_query[counts], minlength=lists.n_queries) > 0
+    n_left_out, n_queries = partition.sum(np.array([(has_rows & ~has_pairs).sum(), has_rows.sum()]))
+    if n_left_out and partition.is_root:
         logger.warning(
             "%d of %d queries have documents of one grade only, and so no pairs: they are left out",
-            left_out,
-            queries,
+            n_left_out,
+            n_queries,
         )
-    counted = partition.allgather_rows(counts & alive[lists.row_query])
-    shared = _shared_queries(lists, partition)
-    judged = JudgedRows(table, lists.grades, lists.row_query, weights, factors, shared)
-    return judged if counted.all() else judged.take(np.flatnonzero(counted))
+    kept = partition.allgather_rows(counts & has_pairs[lists.row_query])
+    queries = _partition_queries(lists, partition)
+    judged = JudgedRows(
+        table, lists.grades, lists.row_query, weights, factors, queries, pair_weight
+    )
+    return judged if kept.all() else judged.take(np.flatnonzero(kept))
 
 
-def _shared_queries(lists: Lists, partition: Partition) -> Partition:
+def _partition_queries(lists: Lists, partition: Partition) -> Partition:
     """Return which of all queries are here; the documents of each must be at one process."""
     if partition.is_whole:
         return Partition(lists.n_queries)
-    every = partition.collective.gather(lists.queries.tolist())
-    order = sorted(query for own in every for query in own)
+    every = [query for queries in _gather_queries(lists, partition) for query in queries]
+    order = sorted(every)
     twice = [a for a, b in pairwise(order) if a == b]
     if twice:
         raise ValueError(
-            f"qid: the documents of query {twice[0]!r} are at several processes; bring those of a "
-            "query together, in one partition"
+            f"qid: the documents of query {twice[0]!r} are at several processes; move them to one "
+            "partition"
         )
-    number = {query: place for place, query in enumerate(order)}
-    numbers = np.array([number[query] for query in lists.queries.tolist()], dtype=np.int64)
-    return Partition(len(order), numbers, partition.collective)
+    return Partition(len(order), _query_numbers(lists, order), partition.collective)
 
 
-def whole_lists(lists: Lists, partition: Partition) -> Lists:
-    """Return the lists of all processes, whose documents may be anywhere."""
-    if partition.is_whole:
-        return lists
-    every = partition.collective.gather(lists.queries.tolist())
-    queries = sorted({query for own in every for query in own})
-    number = {query: place for place, query in enumerate(queries)}
-    codes = np.array([number[query] for query in lists.queries.tolist()], dtype=np.int64)
-    found = partition.allgather_rows(codes[lists.row_query])
-    return Lists(partition.allgather_rows(lists.grades), np.array(queries)[found])
+def _gather_queries(lists: Lists, partition: Partition) -> list[list[Any]]:
+    return partition.collective.gather(lists.queries.tolist())
+
+
+def _query_numbers(lists: Lists, order: list[Any]) -> NDArray[np.int64]:
+    """Return the positions of the queries here among all, in order."""
+    number = {query: i for i, query in enumerate(order)}
+    return np.array([number[query] for query in lists.queries.tolist()], dtype=np.int64)
+
+
+def _read_eval_set(eval_set: EvalSet, like: Table, has_queries: bool) -> ValidationSet:
+    """Return validation documents that the user gave."""
+    name, value, argument = eval_set
+    if not isinstance(value, tuple) or len(value) not in (2, 3):
+        raise ValueError(f"{argument} must be a tuple (X, y) or (X, y, qid)")
+    if has_queries and (len(value) == 2 or value[2] is None):
+        raise ValueError(f"{argument} must be a tuple (X, y, qid): training has several queries")
+    table = read_validation_table(value[0], like, argument)
+    try:
+        lists = Lists(*value[1:])
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{argument}: {error}") from error
+    if lists.n_rows != table.n_rows:
+        raise ValueError(f"{argument} has {table.n_rows} rows and {lists.n_rows} grades")
+    partition = table.partition
+    if not partition.is_whole:
+        every = _gather_queries(lists, partition)
+        order = sorted({query for queries in every for query in queries})
+        codes = partition.allgather_rows(_query_numbers(lists, order)[lists.row_query])
+        lists = Lists(partition.allgather_rows(lists.grades), np.array(order)[codes])
+    return ValidationSet(lists, table, name=name)
 
 
 def _scaled(weights: Reals, partition: Partition | None = None) -> Reals:
@@ -345,7 +385,7 @@ def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]
     return weights, np.ones(lists.n_queries)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JudgedPairs:
     """Pairs of rows: ``better[p]`` is to be ranked above ``worse[p]``, with a positive weight."""
 
@@ -354,20 +394,30 @@ class JudgedPairs:
     better: NDArray[np.intp]
     weights: Reals
 
+    layout = None
     has_queries = False
 
-    def layout(self, pair_weight: str) -> None:
-        """Return no order: pairs have no grades."""
+    @property
+    def partition(self) -> Partition:
+        """The rows here among all."""
+        return self.table.partition
 
-    def split(self, fraction: float, seed: int) -> tuple["JudgedPairs", HeldOut]:
+    def bin_mass(self, weighted: bool) -> None:
+        """Return no weights: rows count equally."""
+
+    def hold_out(self, fraction: float, seed: int) -> Any:
         """Refuse: validation needs grades."""
         raise ValueError("validation_fraction needs grades: give fit_pairs an eval_set")
 
-    def feedback(self, layout: Layout | None, backend: Backend, query_weight: str) -> Feedback:
+    def feedback(self, backend: Backend, query_weight: str) -> Feedback:
         """Return the pairs as feedback."""
-        rows, places = np.unique(np.concatenate([self.worse, self.better]), return_inverse=True)
-        worse, better = np.split(places.astype(np.intp), 2)
+        rows, indices = np.unique(np.concatenate([self.worse, self.better]), return_inverse=True)
+        worse, better = np.split(indices.astype(np.intp), 2)
         return PairList(rows.astype(ROW), worse, better, self.weights)
+
+    def read_eval_set(self, eval_set: EvalSet) -> ValidationSet:
+        """Return validation documents that the user gave."""
+        return _read_eval_set(eval_set, self.table, self.has_queries)
 
 
 def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
@@ -376,33 +426,33 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
     Each pair (x0, x1) adds its weight to Phi(x0, x1) and takes it from Phi(x1, x0); where the sum
     is negative the pair counts the other way round, where it is 0 not at all.
     """
-    listed = np.asarray(pairs)
-    if listed.size == 0:
+    pairs = np.asarray(pairs)
+    if pairs.size == 0:
         raise ValueError("pairs must have at least one pair of rows, got none")
-    if listed.ndim != 2 or listed.shape[1] != 2 or listed.dtype.kind not in "iu":
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise ValueError(
             "pairs must be an array of integers of shape (n_pairs, 2): the worse row and the "
-            f"better row; got shape {listed.shape} of {listed.dtype}"
+            f"better row; got shape {pairs.shape} of {pairs.dtype}"
         )
-    if listed.min() < 0 or listed.max() >= table.n_rows:
+    if pairs.min() < 0 or pairs.max() >= table.n_rows:
         raise ValueError(f"pairs must name rows of X, from 0 to {table.n_rows - 1}")
-    if (listed[:, 0] == listed[:, 1]).any():
+    if (pairs[:, 0] == pairs[:, 1]).any():
         raise ValueError("pairs must be of two different rows")
-    given = np.ones(len(listed))
+    signed = np.ones(len(pairs))
     if weights is not None:
-        given = finite_numbers("weights", weights, len(listed), "pairs")
-    low, high = listed.min(axis=1).astype(np.int64), listed.max(axis=1).astype(np.int64)
-    keys, place = np.unique(low * table.n_rows + high, return_inverse=True)
-    given = _scaled(given)
-    order = np.lexsort((given, place))
-    signed = np.where(listed[:, 1] == high, given, -given)[order]
+        signed = finite_numbers("weights", weights, len(pairs), "pairs")
+    low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1).astype(np.int64)
+    keys, index = np.unique(low * table.n_rows + high, return_inverse=True)
+    signed = _scaled(signed)
+    order = np.lexsort((signed, index))
+    signed = np.where(pairs[:, 1] == high, signed, -signed)[order]
     sums, sizes = np.zeros(len(keys)), np.zeros(len(keys))
-    np.add.at(sums, place[order], signed)
-    np.add.at(sizes, place[order], np.abs(signed))
-    # Weights that cancel but for rounding express no preference.
+    np.add.at(sums, index[order], signed)
+    np.add.at(sizes, index[order], np.abs(signed))
+    # Weights that cancel up to rounding express no preference.
     kept = np.flatnonzero(np.abs(sums) > 1e-12 * sizes)
     if len(kept) == 0:
-        raise ValueError("pairs: the weights of all pairs cancel, there is nothing to learn from")
+        raise ValueError("pairs: all weights cancel, nothing to learn from")
     low, high, sums = keys[kept] // table.n_rows, keys[kept] % table.n_rows, sums[kept]
     worse, better = np.where(sums > 0, [low, high], [high, low])
     return JudgedPairs(table, worse.astype(np.intp), better.astype(np.intp), np.abs(sums))

@@ -16,7 +16,7 @@ from edgewise.data.columns import take_rows
 from edgewise.data.table import ColumnTable
 from edgewise.estimators.base import BoostedModel, recorded
 from edgewise.estimators.fitted import RANKER, FittedRanker, RankerSettings
-from edgewise.estimators.fitting import EvalSet, fit, named_sets
+from edgewise.estimators.job import Problem
 from edgewise.estimators.judgments import (
     query_ids,
     read_judged,
@@ -25,7 +25,9 @@ from edgewise.estimators.judgments import (
     with_queries,
 )
 from edgewise.estimators.parameters import RankingParameters, TableParameters, documented
-from edgewise.estimators.ranking import LOST_METRIC, RankingProblem, measure, read_parameters
+from edgewise.estimators.ranking import LOST_METRIC, check_parameters, measure, ranking_problem
+from edgewise.estimators.train import fit
+from edgewise.estimators.validation import EvalSet, named_eval_sets
 from edgewise.metrics import Lists
 from edgewise.metrics.registry import first_metric, larger_is_better, storable_metric
 from edgewise.model import OrderExplanation, RankWording, Rule
@@ -131,16 +133,19 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
 
     Parameters
     ----------
-    learner : {"stump", "product", "tree", "feature"}, Learner or list of them, default "stump"
+    learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
         categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves.
         "feature" uses the values of a column themselves. A list offers all of its learners in every
-        round, as in ["stump", "feature"].
-    objective : {"pairs", "ndcg", "map"}, default "pairs"
+        round, as in ["stump", "feature"]. "auto" compares columns, stumps and trees on held-out
+        queries, if there are at least 20 queries and `n_rounds` is "auto"; else it is "stump", or
+        "tree" for NDCG and MAP.
+    objective : {"auto", "pairs", "ndcg", "map"}, default "auto"
         What rounds improve: the order of all pairs of documents, as RankBoost does; or the top of
         the list, by pairs that count by what swapping them would change in NDCG or in average
         precision. "ndcg@10" looks at the first 10 documents; without a number at 30. These two take
-        Newton's steps, in each leaf of a tree; "tree" then has 32 leaves.
+        Newton's steps, in each leaf of a tree; "tree" then has 32 leaves. "auto" goes with the
+        learner, and is "pairs" where nothing is compared.
 
     Examples
     --------
@@ -218,11 +223,11 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         >>> model.rank([[1.0], [5.0]])
         array([1, 2])
         """
-        sets = with_queries(named_sets(eval_set, eval_names), eval_qid, eval_group)
-        self.fitted_ = self._trained(X, y, qid, sample_weight, sets, None, group, propensity)
+        sets = with_queries(named_eval_sets(eval_set, eval_names), eval_qid, eval_group)
+        self.fitted_ = self._fit_grades(X, y, qid, sample_weight, sets, None, group, propensity)
         return self
 
-    def _trained(
+    def _fit_grades(
         self,
         X: Any,
         y: Any,
@@ -234,16 +239,16 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         propensity: Any = None,
     ) -> FittedRanker:
         """Train on graded documents and return the record; checkpoints save `owner`."""
-        learner = read_parameters(self, bool(eval_sets))
+        learner = check_parameters(self, bool(eval_sets))
         if y is None:
             raise ValueError("RankBoost requires y to be passed, but the target y is None")
 
-        def read(table: Table) -> RankingProblem:
+        def read(table: Table) -> Problem:
             queries = query_ids(qid, group, table.n_rows)
             if queries is None:
                 warn_of_one_list(table)
-            judged = read_judged(table, y, queries, sample_weight, propensity)
-            return RankingProblem(self, learner, judged, judged.has_queries)
+            weighting = sample_weight, propensity, self.pair_weight
+            return ranking_problem(self, learner, read_judged(table, y, queries, *weighting))
 
         return fit(self, X, read, eval_sets, owner)
 
@@ -278,11 +283,11 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         >>> model.rank([[1.0], [3.0]])
         array([2, 1])
         """
-        sets = named_sets(eval_set, eval_names)
-        learner = read_parameters(self, bool(sets))
+        sets = named_eval_sets(eval_set, eval_names)
+        learner = check_parameters(self, bool(sets))
 
-        def read(table: Table) -> RankingProblem:
-            return RankingProblem(self, learner, read_pairs(table, pairs, weights), False)
+        def read(table: Table) -> Problem:
+            return ranking_problem(self, learner, read_pairs(table, pairs, weights))
 
         self.fitted_ = fit(self, X, read, sets)
         return self

@@ -14,10 +14,11 @@ from edgewise.common.checks import one_of, seed
 from edgewise.common.dtypes import Reals
 from edgewise.data import ArrayTable, Table
 from edgewise.data.table import is_frame
+from edgewise.estimators.candidates import MIN_QUERIES, best_candidate, compare_candidates
 from edgewise.estimators.fitted import FittedRanker
-from edgewise.estimators.fitting import EvalSet, named_sets
 from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
+from edgewise.estimators.validation import EvalSet, named_eval_sets
 from edgewise.fusion import RankedLists, grades_of, normalized_scores
 from edgewise.io import Run, read_run
 from edgewise.learners import resolve_learner
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 # The k of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
 _FLAT = 60.0
-# To choose a learner: the fewest queries, the share to validate on, and how long to wait.
-_LEAST_QUERIES, _ASIDE, _PATIENCE = 20, 0.2, 50
+# To choose a learner: the fraction of the queries to validate on, and how long to wait.
+_HOLD_OUT_FRACTION, _PATIENCE = 0.2, 50
 
 
 class Values(NamedTuple):
@@ -121,68 +122,69 @@ class RankFusion(RankingParameters, Ranker):
         eval_names : list of str or None
             The names of the sets; by default "validation_0", "validation_1" and so on.
         """
-        sets = named_sets(eval_set, eval_names)
-        read = ranked_lists(lists)
-        grades = grades_of(read, judgments)
+        eval_sets = named_eval_sets(eval_set, eval_names)
+        training = ranked_lists(lists)
+        grades = grades_of(training, judgments)
         if self.warm_start and self.__sklearn_is_fitted__():
-            read = _with_names(read, self.list_names_, "lists")
+            training = _with_names(training, self.list_names_, "lists")
             learners = [self.fitted_.learner or self.learner]
         else:
-            learners = self._learners(read)
+            learners = self._candidates(training)
 
         def train(learner: Any, owner: "RankFusion | None" = None, **settings: Any) -> FittedRanker:
             values = self._values(learner)
-            held_out = [one._replace(given=_documents(one, read.names, values)) for one in sets]
+            validation = [
+                one._replace(value=_documents(one, training.names, values)) for one in eval_sets
+            ]
             ranker = self._ranker(learner).set_params(**settings)
-            features = _features(read, values)
-            return ranker._trained(features, grades, read.qid, sample_weight, held_out, owner)
+            X, qid = _features(training, values), training.qid
+            return ranker._fit_grades(X, grades, qid, sample_weight, validation, owner)
 
-        self.fitted_ = self._chosen(learners, train, bool(sets))
+        self.fitted_ = self._train_best(learners, train, bool(eval_sets))
         return self
 
-    def _learners(self, lists: RankedLists) -> list[Any]:
-        """Return the learners to choose from."""
+    def _candidates(self, lists: RankedLists) -> list[Any]:
+        """Return the learners to compare."""
         if not isinstance(self.learner, str) or self.learner != "auto":
             return [self.learner]
         for_tests = self.criterion == "energy" or not isinstance(self.monotonic_cst, str)
-        few = len(lists.queries.ids) < _LEAST_QUERIES
+        few = len(lists.queries.ids) < MIN_QUERIES
         if few or for_tests or self.monotonic_cst != "learn":
             return ["stump"]
         return ["stump", "feature"]
 
-    def _chosen(
+    def _train_best(
         self, learners: list[Any], train: Callable[..., FittedRanker], validates: bool
     ) -> FittedRanker:
         """Return the model of the learner that ranks validation queries best."""
         if len(learners) == 1:
             return train(learners[0], self)
-        watched = validates or self.validation_fraction is not None
-        drawn = self.random_state
-        if not isinstance(drawn, int):
-            drawn = seed(drawn)  # The same validation queries for all.
-        quiet: dict[str, Any] = {"callbacks": None, "random_state": drawn}
-        again: dict[str, Any] = {"random_state": drawn}
-        if not watched:
-            quiet |= {"validation_fraction": _ASIDE, "early_stopping_rounds": _PATIENCE}
-            quiet["verbose"] = 0
+        validates = validates or self.validation_fraction is not None
+        # The same validation queries for all.
+        settings: dict[str, Any] = {"random_state": seed(self.random_state)}
         if self.time_limit is not None:
-            quiet["time_limit"] = again["time_limit"] = self.time_limit / (len(learners) + 1)
-        tried: list[tuple[float, FittedRanker, Any]] = []
-        for learner in learners:
-            fitted = train(learner, **quiet)
-            if fitted.stop_reason == "interrupted":
-                return fitted
-            better = -np.inf
-            if len(fitted.terms):
-                value = float(fitted.history["validation"][len(fitted.terms) - 1])
-                better = value if larger_is_better(self.eval_metric, default=True) else -value
-            tried.append((better, fitted, learner))
-        _, fitted, learner = max(tried, key=lambda one: one[0])
-        if watched and not self.callbacks and self.time_limit is None:
-            return fitted
-        if not watched:
-            again["n_rounds"] = max(len(fitted.terms), 1)
-        return train(learner, self, **again)
+            settings["time_limit"] = self.time_limit / (len(learners) + 1)
+        quiet = {**settings, "callbacks": None}
+        if not validates:
+            quiet |= {"validation_fraction": _HOLD_OUT_FRACTION, "verbose": 0}
+            quiet["early_stopping_rounds"] = _PATIENCE
+        models = compare_candidates(
+            learners, lambda learner: train(learner, **quiet), lambda fitted: fitted.stop_reason
+        )
+        if models[-1].stop_reason == "interrupted":
+            return models[-1]
+        larger = larger_is_better(self.eval_metric, default=True)
+        worst = -np.inf if larger else np.inf
+        values = [
+            float(model.history["validation"][len(model.terms) - 1]) if len(model.terms) else worst
+            for model in models
+        ]
+        best = best_candidate(values, larger)
+        if validates and not self.callbacks and self.time_limit is None:
+            return models[best]
+        if not validates:
+            settings["n_rounds"] = max(len(models[best].terms), 1)
+        return train(learners[best], self, **settings)
 
     def _ranker(self, learner: Any) -> RankBoost:
         """Return a ranker of the values of documents on lists."""
@@ -351,11 +353,11 @@ def _documents(
     eval_set: EvalSet, names: tuple[str, ...], values: Values
 ) -> tuple[ArrayTable, Reals, NDArray]:
     """Return lists and judgments to validate on as documents with grades and query ids."""
-    _, given, argument = eval_set
-    if not isinstance(given, tuple) or len(given) != 2:
+    _, value, argument = eval_set
+    if not isinstance(value, tuple) or len(value) != 2:
         raise ValueError(f"{argument} must be a tuple (lists, judgments)")
-    aside = _with_names(ranked_lists(given[0]), names, argument)
-    return _features(aside, values), grades_of(aside, given[1]), aside.qid
+    lists = _with_names(ranked_lists(value[0]), names, argument)
+    return _features(lists, values), grades_of(lists, value[1]), lists.qid
 
 
 def _with_names(lists: RankedLists, names: tuple[str, ...], argument: str) -> RankedLists:

@@ -1,7 +1,7 @@
 """Targets and weights of a classifier: from y as users give it to labels and initial weights."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,8 @@ from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.common.ids import is_missing, text_array
 from edgewise.data import Table
 from edgewise.data.partition import Partition
+from edgewise.estimators.columns import read_validation_table
+from edgewise.estimators.validation import EvalSet, ValidationSet
 from edgewise.model.scorer import CLASS_KINDS, n_scores
 from edgewise.objective import Targets
 
@@ -94,7 +96,12 @@ def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None) ->
     return Labels(classes, codes.astype(np.int64))
 
 
-@dataclass(frozen=True)
+# The folds that choose the number of rounds: their number, and how many of them are used, below
+# numbers of rows.
+_FOLDS = {1_000: (3, 3), 5_000: (4, 2), math.inf: (5, 1)}
+
+
+@dataclass(frozen=True, eq=False)
 class LabeledRows:
     """Training rows with their targets."""
 
@@ -103,6 +110,7 @@ class LabeledRows:
     weights: Reals | None  # all positive
     label_weights: Reals  # (2, K), initial weights of entries by label (-1, +1) and score column
     entry_weights: Reals | None  # (n, K), the user's own
+    class_weight: Any = None
 
     @property
     def partition(self) -> Partition:
@@ -111,22 +119,107 @@ class LabeledRows:
 
     @cached_property
     def all_labels(self) -> Labels:
-        """The labels of all rows, those of other processes too."""
+        """The labels of all rows, including those of other processes."""
         if self.partition.is_whole:
             return self.labels
         narrow = self.labels.codes.astype(np.int8 if len(self.labels.classes) < 128 else np.int32)
         return Labels(self.labels.classes, self.partition.allgather_rows(narrow).astype(np.int64))
 
+    @cached_property
+    def targets(self) -> Targets:
+        """Labels and initial weights for the objective."""
+        return make_targets(self)
+
+    @cached_property
+    def offsets(self) -> Reals:
+        """The log-odds that the initial weights add to each score column."""
+        return score_offsets(self)
+
+    @cached_property
+    def _all_weights(self) -> Reals | None:
+        """The weights of all rows; None where they are equal."""
+        weights = self.partition.allgather_rows(self.targets.row_weights)
+        return None if (weights == weights[0]).all() else weights
+
+    def bin_mass(self, weighted: bool) -> Exacts | None:
+        """Return integer weights of the rows for binning; `weighted` by class weights too."""
+        return bin_mass(self.targets.row_weights if weighted else self.weights, self.partition)
+
     def take(self, rows: NDArray[np.intp]) -> "LabeledRows":
         """Return some of the rows, by their numbers among all."""
-        own = self.partition.local_rows(rows)
-        return LabeledRows(
-            self.table.take(rows),
-            Labels(self.labels.classes, self.labels.codes[own]),
-            None if self.weights is None else self.weights[own],
-            self.label_weights,
-            None if self.entry_weights is None else self.entry_weights[own],
+        local = self.partition.local_rows(rows)
+        return replace(
+            self,
+            table=self.table.take(rows),
+            labels=Labels(self.labels.classes, self.labels.codes[local]),
+            weights=None if self.weights is None else self.weights[local],
+            entry_weights=None if self.entry_weights is None else self.entry_weights[local],
         )
+
+    def hold_out(self, fraction: float, seed: int) -> tuple["LabeledRows", ValidationSet]:
+        """Split a random fraction of the rows off for validation, class by class."""
+        n, labels = self.partition.n_rows, self.all_labels
+        rng = np.random.default_rng(seed)
+        groups = [np.arange(n)]
+        if not labels.multilabel:
+            groups = [np.flatnonzero(labels.codes == k) for k in range(len(labels.classes))]
+        # At least one row of each class stays for training.
+        sizes = [min(round(fraction * len(group)), len(group) - 1) for group in groups]
+        drawn = [rng.permutation(group)[:size] for group, size in zip(groups, sizes, strict=True)]
+        held_out = np.sort(np.concatenate(drawn))
+        kept = np.setdiff1d(np.arange(n), held_out)
+        if len(held_out) == 0 or len(kept) == 0:
+            raise ValueError(
+                f"validation_fraction={fraction} of {n} rows leaves {len(kept)} to train on and "
+                f"{len(held_out)} to validate on"
+            )
+        return self.take(kept), ValidationSet(labels.codes[held_out], self.table.take(held_out))
+
+    def folds(self, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return the rows outside and inside each fold that chooses rounds; none for one row."""
+        n_folds, n_used = next(folds for limit, folds in _FOLDS.items() if self._n_rows < limit)
+        return self._deal(n_folds, seed)[:n_used]
+
+    def fold_of_a_fifth(self, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows outside and inside a fold of a fifth of the rows."""
+        return self._deal(5, seed)[0]
+
+    @property
+    def _n_rows(self) -> int:
+        return self.partition.n_rows
+
+    def _deal(self, n_folds: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        every = np.arange(self._n_rows)
+        folds = fold_rows(self.all_labels, n_folds, seed)
+        return [(np.setdiff1d(every, inside, assume_unique=True), inside) for inside in folds]
+
+    def fold_targets(self, rows: NDArray[np.intp]) -> ValidationSet:
+        """Return the targets and weights of the rows in a fold."""
+        weights = self._all_weights
+        targets = self.all_labels.codes[rows]
+        return ValidationSet(targets, weights=None if weights is None else weights[rows])
+
+    def sample(self, fraction: float, seed: int) -> NDArray[np.intp]:
+        """Draw a fraction of the rows, class by class, at least one row of each."""
+        return sample_rows(self.all_labels, fraction, seed)
+
+    def first_sample(self, n_rows: int, seed: int) -> "LabeledRows":
+        """Return a random sample of `n_rows` rows; these rows where there are no more."""
+        if n_rows >= self._n_rows:
+            return self
+        return self.take(self.sample(n_rows / self._n_rows, seed))
+
+    def read_eval_set(self, eval_set: EvalSet) -> ValidationSet:
+        """Return validation rows that the user gave."""
+        name, value, argument = eval_set
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise ValueError(f"{argument} must be a tuple (X, y)")
+        table = read_validation_table(value[0], self.table, argument)
+        classes, multilabel = self.labels.classes, self.labels.multilabel
+        codes = encode_labels(value[1], classes, multilabel, argument)
+        if len(codes) != table.n_rows:
+            raise ValueError(f"{argument} has {table.n_rows} rows and {len(codes)} targets")
+        return ValidationSet(table.partition.allgather_rows(codes), table, name=name)
 
 
 def read_rows(
@@ -134,7 +227,7 @@ def read_rows(
     y: Any,
     sample_weight: Any,
     init_weights: Any,
-    loss: str,
+    uses_softmax: bool,
     class_weight: Any = None,
 ) -> LabeledRows:
     """Return the training rows, without rows of weight 0, once all weights are checked."""
@@ -155,36 +248,15 @@ def read_rows(
     labels = read_labels(y, partition, keep)
     if class_weight is not None:
         given_class_weights(class_weight, labels)
-    by_label, by_entry = read_init_weights(init_weights, labels, X.n_rows, loss)
+    by_label, by_entry = read_init_weights(init_weights, labels, X.n_rows, uses_softmax)
     if keep is None or weights is None:
-        return LabeledRows(X, labels, weights, by_label, by_entry)
+        return LabeledRows(X, labels, weights, by_label, by_entry, class_weight)
     if by_entry is not None:
         by_entry = by_entry[keep]
         if not partition.any((by_entry > 0).any()):
             raise ValueError("init_weights are all 0 on the rows of positive sample_weight")
     rows = X.take(np.flatnonzero(partition.allgather_rows(keep)))
-    return LabeledRows(rows, labels, weights[keep], by_label, by_entry)
-
-
-def split_rows(rows: LabeledRows, fraction: float, seed: int) -> tuple[LabeledRows, LabeledRows]:
-    """Set a random share of the rows aside for validation, class by class."""
-    n, labels = rows.partition.n_rows, rows.all_labels
-    rng = np.random.default_rng(seed)
-    if labels.multilabel:
-        groups = [np.arange(n)]
-    else:
-        groups = [np.flatnonzero(labels.codes == k) for k in range(len(labels.classes))]
-    # At least one row of each class stays for training.
-    sizes = [min(round(fraction * len(group)), len(group) - 1) for group in groups]
-    drawn = [rng.permutation(group)[:size] for group, size in zip(groups, sizes, strict=True)]
-    aside = np.sort(np.concatenate(drawn))
-    kept = np.setdiff1d(np.arange(n), aside)
-    if len(aside) == 0 or len(kept) == 0:
-        raise ValueError(
-            f"validation_fraction={fraction} of {n} rows leaves {len(kept)} to train on and "
-            f"{len(aside)} to validate on"
-        )
-    return rows.take(kept), rows.take(aside)
+    return LabeledRows(rows, labels, weights[keep], by_label, by_entry, class_weight)
 
 
 def fold_rows(labels: Labels, n_folds: int, seed: int) -> list[NDArray[np.intp]]:
@@ -276,10 +348,10 @@ def bin_mass(weights: Reals | None, partition: Partition) -> Exacts | None:
     return np.rint(np.ldexp(weights, shift)).astype(np.int64)
 
 
-def make_targets(labeled: LabeledRows, class_weight: Any) -> Targets:
+def make_targets(labeled: LabeledRows) -> Targets:
     """Return labels and initial weights for the objective."""
     labels, label_weights = labeled.labels, labeled.label_weights
-    partition = labeled.partition
+    class_weight, partition = labeled.class_weight, labeled.partition
     rows = np.ones(len(labels.codes)) if labeled.weights is None else labeled.weights
     given = None
     if labeled.entry_weights is not None:
@@ -344,12 +416,12 @@ def class_weights(class_weight: Any, labels: Labels, rows: Reals, partition: Par
 
 
 def read_init_weights(
-    init_weights: Any, labels: Labels, n_rows: int, loss: str
+    init_weights: Any, labels: Labels, n_rows: int, uses_softmax: bool
 ) -> tuple[Reals, Reals | None]:
     """Return initial weights of entries by label (-1, +1) and score column, and the user's own."""
     k = labels.n_scores
     named = isinstance(init_weights, str)
-    softmax = loss == "softmax" and k > 1 and not labels.multilabel
+    softmax = uses_softmax and k > 1 and not labels.multilabel
     if init_weights is None or (named and init_weights not in INIT_WEIGHTS):
         raise ValueError(
             f"init_weights must be 'auto', 'balanced', 'uniform' or a matrix, got {init_weights!r}"

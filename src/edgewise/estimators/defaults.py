@@ -1,0 +1,214 @@
+"""Defaults: every setting of a fit, resolved once from the parameters and the facts of the data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from edgewise.boosting import StoppingRule
+from edgewise.data import MAX_BINS
+from edgewise.estimators.candidates import Candidate, parse_objective
+from edgewise.learners import NAMED_LEARNERS, Goal, Learner, Preset, Stump, Tree, resolve_learner
+from edgewise.objective import RankSettings, Settings, TopSettings
+from edgewise.search import Exhaustive, Lazy, Search, resolve_search
+
+if TYPE_CHECKING:
+    from edgewise.estimators.adaboost_mh import AdaBoostMH
+    from edgewise.estimators.rank_boost import RankBoost
+
+S = TypeVar("S", Settings, RankSettings | TopSettings)
+
+MAX_ROUNDS = 2000
+"""The maximum number of rounds that held-out rows choose from."""
+
+ROUNDS_WITHOUT_CHOICE, TYPICAL_ROUNDS = 50, 100
+"""Rounds where no row can be held out; and a typical number, by which kernels are chosen."""
+
+NO_REFIT_ROWS, HOLD_OUT_FRACTION = 50_000, 0.1
+"""From this many rows on, a fraction of them chooses, and the model of the others stays."""
+
+# An improvement that counts. The automatic learner takes small steps, and waits longer.
+_STOPPING = StoppingRule(30, patience_fraction=0.1, min_delta_rel=0.005, min_delta=1e-4)
+_AUTO_PATIENCE = 60
+
+# Metrics of lists are uneven: any improvement counts, and patience is longer.
+_RANKING_STOPPING = StoppingRule(60, patience_fraction=0.5)
+
+# On folds the automatic learner takes this many steps in one, up to this learning rate; the refit
+# takes small ones.
+_STRIDE, _MAX_FOLD_RATE = 4, 0.4
+
+# Bins of a column: a classifier's; a ranker's trees lose nothing with the same, and their
+# histograms stay in cache; with many rows thresholds are finer than rankings need.
+_BINS, _BINS_OF_MANY_ROWS = 256, 1024
+
+_RANKING_ROUNDS = 500
+
+# With fewer columns than this, all are searched even if a candidate would draw some of them.
+MIN_COLUMNS_TO_DRAW = 64
+
+_ANY_GOAL = Goal()
+
+# The settings that go with a learner unless the user gives them.
+_CLASSIFIER_DEFAULTS = (
+    *("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"),
+    *("max_bins", "search", "n_rounds"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedSettings(Generic[S]):
+    """The settings of one fit, with nothing left to decide but the learner of one-column rules."""
+
+    learner: Learner
+    objective: S
+    search: Search
+    max_bins: int
+    n_rounds: int | None  # None: held-out rows choose
+    stopping: StoppingRule
+    learner_name: str | None = None  # of a learner whose rules depend on the kinds of columns
+    goal: Goal = _ANY_GOAL
+    max_rounds: int = 0  # that held-out rows choose from
+    stride: int = 1  # rounds of the refit for each round on folds
+    keep_within: float = 0.0  # see StoppingRule, on folds
+    reasons: Mapping[str, str] = field(
+        default_factory=dict
+    )  # the origin of each setting, for people to read
+
+    @property
+    def uses_all_rows(self) -> bool:
+        """Whether every round searches all rows."""
+        objective = self.objective
+        if objective.subsample != 1:
+            return False
+        uniform = getattr(objective, "sampling", "uniform") == "uniform"
+        return uniform and getattr(objective, "trim", None) is None
+
+    @property
+    def searches_everything(self) -> bool:
+        """Whether every round searches all rows and columns."""
+        return isinstance(self.search, Exhaustive) and self.uses_all_rows
+
+    def in_larger_steps(self, factor: float) -> "ResolvedSettings[S]":
+        """Return the settings of fewer rounds that go as far."""
+        learner = self.learner
+        if isinstance(learner, Tree):
+            learner = replace(learner, small_rounds=round(learner.small_rounds / factor))
+        rate = factor * self.objective.learning_rate
+        return replace(self, learner=learner, objective=replace(self.objective, learning_rate=rate))
+
+    def because_of(self, reason: str, *names: str) -> "ResolvedSettings[S]":
+        """Return the same settings, some of them with another reason."""
+        return replace(self, reasons={**self.reasons, **dict.fromkeys(names, reason)})
+
+
+def chosen_rounds(model: "AdaBoostMH", learner: Learner | str) -> int | None:
+    """Return the number of rounds of a classifier; None if held-out rows choose it."""
+    if model.n_rounds is None:
+        return None if learner == "auto" else 500
+    return None if isinstance(model.n_rounds, str) else int(model.n_rounds)
+
+
+def resolve_classifier(
+    model: "AdaBoostMH", learner: Learner | str, goal: Goal, seed: int
+) -> ResolvedSettings[Settings]:
+    """Return the settings of a classifier for the number of rows and score columns in `goal`."""
+    is_auto, name = learner == "auto", learner if isinstance(learner, str) else None
+    preset = Preset(learner) if name is None else NAMED_LEARNERS[name](Stump(), goal)  # type: ignore[arg-type]
+    defaults = preset._asdict() | {
+        "subsample": preset.subsample if model.trim is None else 1.0,
+        # Thresholds between few rows are not worth their time.
+        "max_bins": min(_BINS, max(_BINS // 8, goal.n_rows // 32)) if is_auto else _BINS,
+    }
+    values = {
+        name: defaults[name] if getattr(model, name) is None else getattr(model, name)
+        for name in _CLASSIFIER_DEFAULTS
+    }
+    reasons = {
+        name: ("auto" if is_auto else "default") if getattr(model, name) is None else "given"
+        for name in _CLASSIFIER_DEFAULTS
+    }
+    reasons["learner"] = "auto" if model.learner == "auto" else "given"
+    if model.max_leaf_nodes is not None:
+        reasons["max_leaf_nodes"] = "given"
+    if reasons["subsample"] == "auto" and model.trim is not None:
+        reasons["subsample"] = "auto, with trim"
+    votes, rate = values["votes"], float(values["learning_rate"])
+    real = [part for part in preset.learner.simple_parts() if not part.makes_tests]
+    if real and model.votes != "real":
+        raise ValueError(f"votes must be 'real' for learner {real[0]!r}, got {model.votes!r}")
+    if model.damping is not None and votes != "real":
+        raise ValueError(f"damping needs votes='real', got votes={votes!r}")
+    damping = None if values["damping"] is None or votes != "real" else float(values["damping"])
+    objective = Settings(
+        votes,
+        bool(model.factorized),
+        values["loss"],
+        rate,
+        float(values["subsample"]),
+        str(model.sampling),
+        None if model.trim is None else float(model.trim),
+        seed,
+        float(model.min_weight_fraction_leaf),
+        int(values["min_samples_leaf"]),
+        damping,
+    )
+    return ResolvedSettings(
+        preset.learner,
+        objective,
+        resolve_search(values["search"]),
+        values["max_bins"],
+        chosen_rounds(model, learner),
+        _STOPPING._replace(patience=_AUTO_PATIENCE) if is_auto else _STOPPING,
+        name,
+        goal,
+        MAX_ROUNDS,
+        stride=max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate))) if is_auto else 1,
+        keep_within=_STOPPING.min_delta_rel if is_auto else 0.0,
+        reasons=reasons,
+    )
+
+
+def resolve_ranker(
+    model: "RankBoost", candidate: Candidate, n_rows: int, n_columns: int, seed: int
+) -> ResolvedSettings[RankSettings | TopSettings]:
+    """Return the settings of a ranker, as a candidate has them or as the user gave them."""
+    learner, is_auto = candidate.learner, bool(candidate.name)
+    metric, k = parse_objective(candidate.objective)
+    rate, subsample = candidate.learning_rate, float(model.subsample)
+    if not isinstance(model.learning_rate, str):
+        rate = float(model.learning_rate)
+    search = resolve_search(model.search)
+    untouched = isinstance(model.search, str) and model.search == "exhaustive"
+    if candidate.column_fraction < 1 and n_columns >= MIN_COLUMNS_TO_DRAW and untouched:
+        search = Lazy(round(candidate.column_fraction * n_columns), per_round=True)
+    objective: RankSettings | TopSettings
+    if metric == "pairs":
+        step = model.step or ("bound" if model.criterion == "edge" else "exact")
+        objective = RankSettings(model.criterion, step, rate, subsample, seed)
+    else:
+        objective = TopSettings(metric, k, rate, subsample, seed=seed)
+    few_bins = learner == "tree" or isinstance(learner, Tree) or (is_auto and learner == "feature")
+    max_bins = MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
+    n_rounds = _RANKING_ROUNDS if isinstance(model.n_rounds, str) else model.n_rounds
+    goal = Goal(ranking=True, missing=model.missing, newton=metric != "pairs")
+    return ResolvedSettings(
+        resolve_learner(learner) if isinstance(learner, str) else learner,
+        objective,
+        search,
+        model.max_bins or (_BINS if few_bins else max_bins),
+        None if is_auto else n_rounds,
+        _RANKING_STOPPING,
+        learner if isinstance(learner, str) else None,
+        goal,
+        candidate.max_rounds,
+    )
+
+
+def ranking_rate(objective: str) -> float:
+    """Return the learning rate that measured best for pairs, and for the top of the list."""
+    return 0.2 if parse_objective(objective)[0] == "pairs" else 0.1
+
+
+def hold_out_fraction(n_rows: int) -> float | None:
+    """Return the fraction of the rows to choose rounds on without a refit; None for folds."""
+    return HOLD_OUT_FRACTION if n_rows >= NO_REFIT_ROWS else None

@@ -1,0 +1,110 @@
+"""Jobs: rows with targets and resolved settings, all that a training run needs to know."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
+
+from edgewise.backend.base import Backend
+from edgewise.boosting import Monitor
+from edgewise.common.dtypes import Reals
+from edgewise.data import BinnedTable
+from edgewise.estimators.defaults import ResolvedSettings
+from edgewise.estimators.fitted import Fitted, HeldOutRecord
+from edgewise.estimators.validation import ValidationSet
+from edgewise.learners import Learner
+from edgewise.objective import Objective
+from edgewise.objective.lists import Layout
+
+F = TypeVar("F", bound=Fitted)
+
+
+TrainingRows: TypeAlias = Any
+"""`LabeledRows`, `JudgedRows` or `JudgedPairs`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job(ABC, Generic[F]):
+    """One training problem: rows with targets, and settings with nothing left to decide.
+
+    `model` has the parameters that need no resolution.
+    """
+
+    model: Any
+    rows: TrainingRows
+    settings: ResolvedSettings[Any]
+
+    history_fields: ClassVar[tuple[str, ...]]
+    estimates_probabilities: ClassVar[bool] = False
+
+    name: ClassVar[str] = ""  # of the candidate
+    layout: ClassVar[Layout | None] = None  # of graded documents
+    min_gain: ClassVar[float] = 0.0  # by which another candidate must be better
+
+    @property
+    @abstractmethod
+    def n_scores(self) -> int:
+        """The number of score columns."""
+
+    @property
+    @abstractmethod
+    def eval_metrics(self) -> dict[str, Any]:
+        """The metrics of validation rows, names or functions, of which the first decides."""
+
+    @property
+    def eval_metric(self) -> Any:
+        """The metric that decides."""
+        return next(iter(self.eval_metrics.values()))
+
+    @property
+    @abstractmethod
+    def larger_is_better(self) -> bool:
+        """The direction of the metric that decides."""
+
+    @abstractmethod
+    def learner_for(self, binned: BinnedTable) -> Learner:
+        """Return the learner for the kinds of columns, or raise if it cannot use one."""
+
+    def for_columns(self, binned: BinnedTable) -> Self:
+        """Return the job with the learner for the kinds of columns."""
+        return self.with_settings(replace(self.settings, learner=self.learner_for(binned)))
+
+    def with_settings(self, settings: ResolvedSettings[Any]) -> Self:
+        """Return the job with other settings."""
+        return replace(self, settings=settings)
+
+    @abstractmethod
+    def objective(self, backend: Backend) -> Objective:
+        """Return the objective of the training rows."""
+
+    @abstractmethod
+    def monitor(self, validation: ValidationSet, chooses: bool = False) -> Monitor:
+        """Return the monitor of validation rows, which may choose the number of rounds."""
+
+    def joint_value(
+        self, monitors: Sequence[Monitor], sets: Sequence[ValidationSet]
+    ) -> Callable[[], float]:
+        """Return a function that measures the rows of all folds, to choose the rounds by."""
+        return lambda: sum(monitor.value() for monitor in monitors) / len(monitors)
+
+    def held_out_record(
+        self, scored: Sequence[tuple[ValidationSet, Reals]], record: HeldOutRecord, calibrates: bool
+    ) -> HeldOutRecord:
+        """Return a record with the quality of held-out rows, given their scores of shape (n, K).
+
+        If it `calibrates`, they choose the temperature of probabilities.
+        """
+        return record
+
+    @abstractmethod
+    def fitted(self, **common: Any) -> F:
+        """Return the record of a model, given the fields that all models share."""
+
+
+class Problem(NamedTuple):
+    """Training rows, and the jobs that they allow."""
+
+    rows: TrainingRows
+    make_jobs: Callable[[Any, int], list[Any]]  # for the rows to train on, and a seed
+    chooses_rounds: bool  # whether held-out rows choose the number of rounds
+    adapts_to_time_limit: bool = False

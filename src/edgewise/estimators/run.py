@@ -1,0 +1,343 @@
+"""Training runs: everything that is decided before the first round, the rounds, the model."""
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend.choose import backend_for, record_kernels_compiled
+from edgewise.boosting import (
+    Callback,
+    EarlyStopping,
+    History,
+    Monitor,
+    ProgressBar,
+    Task,
+    TermList,
+    TimeLimit,
+    TrainingRun,
+    boost,
+    check_callbacks,
+)
+from edgewise.common.dtypes import Rows
+from edgewise.common.threads import n_threads
+from edgewise.data import BinnedTable, Table, encode
+from edgewise.data.part import select_rows
+from edgewise.estimators.fitted import Fitted, HeldOutRecord
+from edgewise.estimators.job import Job
+from edgewise.estimators.validation import EVAL_SET, BestScores, ValidationSet
+from edgewise.learners import Learner
+from edgewise.model import Terms
+from edgewise.search import Exhaustive
+
+F = TypeVar("F", bound=Fitted)
+
+# The training that compiles kernels in another process, half of whose rows are held out.
+_WARMUP_ROWS, _WARMUP_ROUNDS = 512, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Setup(Generic[F]):
+    """Everything that is decided before the first round."""
+
+    job: Job[F]
+    binned: BinnedTable
+    start: F  # the model of no rounds, or of an earlier fit
+    common: dict[str, Any]  # the fields of the model that do not depend on the job
+    owner: Any  # the estimator that checkpoints save
+    started: float
+    limit: float = math.inf  # seconds from then on after which training is to stop
+    validation: tuple[ValidationSet, ...] = ()  # of which the last decides
+    source: str = ""  # of the validation rows
+
+    @contextmanager
+    def task(self, monitors: dict[str, Monitor], start: F, n_rounds: int) -> Iterator[Task]:
+        """Yield the task of a run, and close its backend afterwards."""
+        job, settings, binned = self.job, self.job.settings, self.binned
+        learner = settings.learner
+        backend = backend_for(
+            binned,
+            job.n_scores,
+            n_rounds * learner.cost,
+            n_threads(job.model.n_jobs),
+            job.layout,
+            getattr(settings.objective, "criterion", "edge") == "energy",
+            (learner, settings.objective, settings.search),
+            partial(warmup_fit, self),
+            getattr(job.model, "device", "cpu"),
+        )
+        for monitor in monitors.values():
+            monitor.backend = backend
+        with ExitStack() as stack:
+            stack.callback(backend.close)
+            objective = job.objective(backend)
+            # Rounds may be handed over to another.
+            stack.callback(lambda: objective.backend.close())
+            ready = _restore_searches(learner.ready(binned, settings.search, start.seed), start)
+            fallback = None
+            if not settings.searches_everything:
+                fallback = cache(partial(learner.ready, binned, Exhaustive(), start.seed))
+            yield Task(binned, objective, ready, fallback, monitors)
+            record_kernels_compiled(objective.backend)
+
+    def with_job(self, job: Job[F]) -> "Setup[F]":
+        """Return the same for another job, from its first round on."""
+        start = empty_model(job, self.common, self.start.history.fields)
+        return replace(self, job=job, start=start)
+
+    def on_rows(self, rows: Rows) -> "Setup[F]":
+        """Return the same on some of the rows, in the same bins."""
+        job = replace(self.job, rows=self.job.rows.take(rows.astype(np.intp)))
+        return replace(self, job=job, binned=self.select(rows))
+
+    def select(self, rows: Rows) -> BinnedTable:
+        """Return some of the binned rows; values and responses of image filters are read again."""
+        raw_rows = self.binned.raw_rows
+        parts = self.job.settings.learner.simple_parts()
+        takes_values = any(part.takes_values for part in parts)
+        if raw_rows is None or (raw_rows.filters is None and not takes_values):
+            return select_rows(self.binned, rows)
+        table = raw_rows.table.take(rows.astype(np.intp))
+        return encode(table, self.binned.bins, filters=raw_rows.filters)
+
+
+def empty_model(job: Job[F], common: dict[str, Any], history_fields: tuple[str, ...]) -> F:
+    """Return the model of no rounds; the cuts of stumps will collapse to tables."""
+    settings = job.settings
+    shared = getattr(settings.objective, "factorized", True)
+    n_cuts = int(settings.learner.makes_cuts) if shared else job.n_scores
+    return job.fitted(
+        terms=Terms.empty(job.n_scores, n_cuts),
+        learner=settings.learner,
+        eval_metric=next(iter(job.eval_metrics)),
+        best_iteration=0,
+        stop_reason="n_rounds",
+        history=History(history_fields),
+        **common,
+    )
+
+
+def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
+    """Return a few rounds on a few rows in the same bins, which compile the same kernels."""
+    job, binned = setup.job, setup.binned
+    model = copy(job.model)
+    model.callbacks, model.verbose, model.time_limit = None, 0, None
+    fraction = 1.0 - min(_WARMUP_ROWS / binned.n_rows, 0.5)
+    rows, _ = job.rows.hold_out(fraction, setup.start.seed)
+    rows, validation = rows.hold_out(0.5, setup.start.seed)
+    job = replace(job, model=model, rows=rows).with_settings(
+        replace(job.settings, n_rounds=_WARMUP_ROUNDS)
+    )
+    filters = None if binned.raw_rows is None else binned.raw_rows.filters
+    storage = "auto" if len(binned.sparse.columns) else "dense"
+
+    def encode_alike(table: Table) -> BinnedTable:
+        alike = encode(table, binned.bins, storage, filters)
+        codes = alike.dense.codes.astype(binned.dense.codes.dtype)
+        return replace(alike, dense=replace(alike.dense, codes=codes))
+
+    assert validation.table is not None
+    validation = validation._replace(binned=encode_alike(validation.table))
+    few = replace(
+        setup, job=job, binned=encode_alike(rows.table), owner=model, limit=math.inf,
+        validation=(validation,), source=EVAL_SET,
+    )  # fmt: skip
+    return (run_watched, few)
+
+
+def _restore_searches(learner: Learner, start: Fitted) -> Learner:
+    """Return a learner with its searches as the last fit left them."""
+    parts = list(learner.column_learners())
+    if any(part.search_.learns for part in parts) and any(start.search_states):
+        if len(parts) != len(start.search_states):
+            raise ValueError("warm_start: learner must be as in the last fit")
+        try:
+            for part, state in zip(parts, start.search_states, strict=True):
+                if state:
+                    part.search_.restore(state)
+        except ValueError as error:
+            raise ValueError(f"warm_start: search must be as in the last fit: {error}") from error
+    return learner
+
+
+class _SearchStates(Callback):
+    """Keeps the states of searches after the best round so far, where training may resume."""
+
+    def __init__(self, learner: Learner, n_rounds: int) -> None:
+        self._parts = list(learner.column_learners())
+        self._learns = any(part.search_.learns for part in self._parts)
+        self._states = {n_rounds: self._current(n_rounds)}
+
+    def on_round(self, run: TrainingRun) -> None:
+        # A later callback may choose this round as the best, which shows in the next round.
+        n_rounds = run.history.n_rounds
+        if self._learns:
+            best = {n: states for n, states in self._states.items() if n == run.best_round}
+            self._states = {**best, n_rounds: self._current(n_rounds)}
+
+    def after(self, n_rounds: int) -> tuple[dict[str, NDArray], ...]:
+        """Return the states after a number of rounds; empty ones where they were not kept."""
+        if n_rounds in self._states:
+            return self._states[n_rounds]
+        # An interrupt may have come before the last round was recorded.
+        if n_rounds == max(self._states) + 1:
+            return self._current(n_rounds)
+        return tuple({} for _ in self._parts)
+
+    def _current(self, n_rounds: int) -> tuple[dict[str, NDArray], ...]:
+        return tuple(part.search_.state(n_rounds) for part in self._parts)
+
+
+class FitRun(Generic[F]):
+    """The rounds of a model, and the model after any of them."""
+
+    def __init__(
+        self,
+        setup: Setup[F],
+        n_rounds: int,
+        monitors: dict[str, Monitor] | None = None,
+        choice_stop_reason: str = "n_rounds",
+    ) -> None:
+        monitors = monitors or {}
+        self.setup, self.monitors, self.choice_stop_reason = setup, monitors, choice_stop_reason
+        self.terms, self.history = TermList(setup.start.terms), setup.start.history
+        deciding = list(monitors.values())[-1:]
+        self.best_scores = BestScores(deciding)
+        self.run = TrainingRun(
+            n_rounds,
+            self.history,
+            self._save,
+            validates=bool(monitors),
+            started=setup.started,
+            larger_is_better=any(monitor.larger_is_better for monitor in deciding),
+        )
+        self._states: _SearchStates | None = None
+
+    def train(self) -> F:
+        """Train, and return the model.
+
+        If something fails, such as the last save on a full disk, the owner keeps the rounds so far.
+        """
+        setup, run = self.setup, self.run
+        callbacks = make_callbacks(setup, run.validates)
+        with setup.task(self.monitors, setup.start, run.n_rounds) as task:
+            # The states of searches are kept before a callback can save the model.
+            self._states = _SearchStates(task.learner, len(self.terms))
+            try:
+                boost(task, self.terms, run, [self._states, *callbacks, self.best_scores])
+                return self.snapshot()
+            except BaseException:
+                # A fit from scratch that fails in the middle does not replace an earlier model.
+                owner, before = setup.owner, len(setup.start.terms)
+                loses = before == 0 and owner.__sklearn_is_fitted__()
+                if len(self.terms) > before and (run.stop_reason != "failed" or not loses):
+                    owner.fitted_ = self.snapshot()
+                raise
+
+    def snapshot(self) -> F:
+        """Return the model of the rounds so far; once training has ended, of those to keep."""
+        # An interrupt may have come between a term and its record.
+        terms, history, run = self.terms.pack(), copy(self.history), self.run
+        n_rounds = min(len(terms), history.n_rounds)
+        history.truncate(n_rounds)
+        has_ended = run.finished and run.stop_reason != "failed"
+        stop_reason = run.stop_reason if run.finished else "checkpoint"
+        if has_ended and stop_reason == "n_rounds":
+            stop_reason = self.choice_stop_reason
+        if has_ended and run.best_round is not None:
+            n_rounds = min(run.best_round, n_rounds)
+        assert self._states is not None
+        fitted = replace(
+            self.setup.start,
+            terms=terms[:n_rounds],
+            history=history,
+            best_iteration=_best_iteration(history, run.larger_is_better),
+            stop_reason=stop_reason,
+            search_states=self._states.after(n_rounds),
+        )
+        return self._with_held_out(fitted) if has_ended else fitted
+
+    def _with_held_out(self, fitted: F) -> F:
+        """Return the model with the record of validation rows, if they chose anything."""
+        job, source, scores = self.setup.job, self.setup.source, self.best_scores.of(self.run)
+        if not scores or (job.settings.n_rounds and not job.estimates_probabilities):
+            return fitted
+        record = HeldOutRecord(
+            source,
+            len(fitted.terms),
+            chosen=self.run.best_round is not None,
+            values=fitted.history["validation"],
+        )
+        # An eval_set may hold training rows, and chooses no temperature.
+        scored = [(self.setup.validation[-1], scores[0])]
+        return replace(
+            fitted, held_out=job.held_out_record(scored, record, calibrates=source != EVAL_SET)
+        )
+
+    def _save(self, path: Any) -> None:
+        self.setup.owner._with(self.snapshot()).save(path)
+
+
+def _best_iteration(history: History, larger_is_better: bool) -> int:
+    validation = history["validation"]
+    if np.isnan(validation).all():
+        return history.n_rounds
+    best = np.nanargmax if larger_is_better else np.nanargmin
+    return int(best(validation)) + 1
+
+
+def run_watched(setup: Setup[F]) -> F:
+    """Train while validation rows are measured after every round."""
+    job, settings = setup.job, setup.job.settings
+    chooses = settings.n_rounds is None and setup.source != EVAL_SET
+    monitors = {
+        validation.name: job.monitor(validation, chooses and validation is setup.validation[-1])
+        for validation in setup.validation
+    }
+    return FitRun(setup, settings.n_rounds or settings.max_rounds, monitors).train()
+
+
+def own_early_stopping(model: Any) -> list[Callback]:
+    """Return the user's own callbacks for early stopping."""
+    callbacks = check_callbacks(model.callbacks)
+    return [callback for callback in callbacks if isinstance(callback, EarlyStopping)]
+
+
+def make_callbacks(
+    setup: Setup[Any], validates: bool, choice_fraction: float | None = None, stride: int = 1
+) -> list[Callback]:
+    """Return the callbacks of the parameters, and then the user's own.
+
+    While folds choose the number of rounds, which may take `choice_fraction` of the time in rounds
+    that are `stride` of the model's, the user's own have no model to watch, but progress to show;
+    and early stopping is for this, and not for the fit after it.
+    """
+    model, settings = setup.job.model, setup.job.settings
+    chooses, on_folds = settings.n_rounds is None, choice_fraction is not None
+    own, own_stopping = check_callbacks(model.callbacks), own_early_stopping(model)
+    callbacks: list[Callback] = [ProgressBar(sys.stderr)] if model.verbose else []
+    if validates and model.early_stopping_rounds is not None:
+        callbacks.append(EarlyStopping(model.early_stopping_rounds))
+    elif validates and chooses and not own_stopping:
+        # A fit on all rows has more of them to learn from, and late rounds of small steps, which
+        # barely change the loss, lower the error.
+        patience, *rule = settings.stopping
+        assert patience is not None
+        rule[-1] = settings.keep_within if on_folds else 0.0
+        callbacks.append(EarlyStopping(patience // stride, *rule))
+    limits = [] if setup.limit == math.inf else [TimeLimit((choice_fraction or 1.0) * setup.limit)]
+    if on_folds:
+        own = [callback for callback in own if isinstance(callback, (EarlyStopping, ProgressBar))]
+    elif chooses and not validates:
+        own = [callback for callback in own if callback not in own_stopping]
+    if not setup.binned.partition.is_root:
+        # The first process decides by the clock, shows progress, saves, and calls the user's own.
+        return [one for one in (*callbacks, *own) if isinstance(one, EarlyStopping)]
+    return [*callbacks, *limits, *own]

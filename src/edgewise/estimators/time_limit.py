@@ -1,0 +1,147 @@
+"""Time limits: a fit that is short of time does without folds, in larger steps, on fewer rows."""
+
+import math
+import time
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from edgewise.boosting import (
+    Callback,
+    History,
+    TermList,
+    TimeLimit,
+    TrainingRun,
+    boost,
+    check_callbacks,
+)
+from edgewise.common.dtypes import ROW
+from edgewise.estimators.choose_rounds import fold_stride, fraction_source
+from edgewise.estimators.defaults import TYPICAL_ROUNDS
+from edgewise.estimators.run import F, Setup
+
+# The usual choice of rounds and the fit after it begin if they have time for this many rounds.
+_MIN_ROUNDS_FOR_FOLDS = 400
+
+# Steps grow, up to this rate, so that fewer rounds go as far as this many usual ones.
+_WANTED_ROUNDS, _MAX_RATE = 200, 0.4
+
+# With fewer rounds than this rows are left out instead, but not below this many rows.
+_MIN_ROUNDS, _MIN_ROWS = 40, 2_000
+
+# The values to bin for each second of the limit; a core bins a few times as many.
+_VALUES_PER_SECOND = 3_000_000
+
+_PROBE_ROUNDS = 4
+
+
+class Pace(NamedTuple):
+    """What a fit has time for: folds, or larger steps on a fraction of the rows."""
+
+    folds: bool = True
+    factor: float = 1.0  # on the learning rate
+    fraction: float = 1.0  # of the rows to train on
+
+
+def rows_for(seconds: float, n_columns: int) -> int:
+    """Return the number of rows that can be binned in a part of the time.
+
+    Examples
+    --------
+    >>> rows_for(10.0, 30)
+    1000000
+    """
+    return max(_MIN_ROWS, int(_VALUES_PER_SECOND * seconds / max(n_columns, 1)))
+
+
+def pace_for(n_rounds: float, cost: float, n_rows: int, learning_rate: float | None) -> Pace:
+    """Return the pace where there is time for `n_rounds` rounds on all training rows.
+
+    A round of the usual choice and of the fit after it takes `cost` times as long. The learning
+    rate is None where it must stay.
+
+    Examples
+    --------
+    >>> pace_for(5_000, 5.0, 900, 0.2)
+    Pace(folds=True, factor=1.0, fraction=1.0)
+    >>> pace_for(50, 1.8, 20_000, 0.2)
+    Pace(folds=False, factor=2.0, fraction=1.0)
+    >>> pace_for(10, 1.8, 20_000, 0.2)
+    Pace(folds=False, factor=2.0, fraction=0.25)
+    """
+    if n_rounds >= _MIN_ROUNDS_FOR_FOLDS * cost:
+        return Pace()
+    fraction = min(1.0, max(n_rounds / _MIN_ROUNDS, _MIN_ROWS / n_rows))
+    factor = 1.0
+    if learning_rate is not None:
+        wanted = _WANTED_ROUNDS / max(n_rounds / fraction, 1.0)
+        factor = max(1.0, min(wanted, _MAX_RATE / learning_rate))
+    return Pace(False, factor, fraction)
+
+
+def user_time_limit(model: Any) -> float:
+    """Return the seconds after which the user wants training to stop."""
+    callbacks = check_callbacks(model.callbacks)
+    limits = [callback.seconds for callback in callbacks if isinstance(callback, TimeLimit)]
+    return min([math.inf if model.time_limit is None else float(model.time_limit), *limits])
+
+
+def fit_into_time(setup: Setup[F]) -> Setup[F]:
+    """Return a setup that leaves time to choose the rounds: the same, unless time is short.
+
+    Then a part of the rows validates the others, without a refit, in larger steps. Some time is
+    left for training, however long reading and binning took.
+    """
+    job, seed, partition = setup.job, setup.start.seed, setup.binned.partition
+    folds = [] if setup.validation else job.rows.folds(seed)
+    if not (setup.validation or folds):
+        return setup
+    seconds = partition.collective.broadcast(_seconds_per_round(setup))
+    elapsed = partition.collective.broadcast(time.perf_counter() - setup.started)
+    setup = replace(setup, limit=max(setup.limit, elapsed + 0.1 * setup.limit))
+    # Setup and validation take time, too.
+    cost, n_rows = 1.0, partition.n_rows
+    if not setup.validation:
+        cost += sum(len(kept) for kept, _ in folds) / (fold_stride(setup) * n_rows)
+    n_rounds = 0.8 * (setup.limit - elapsed) / seconds
+    rate = job.settings.objective.learning_rate if job.model.learning_rate is None else None
+    pace = pace_for(n_rounds, cost, n_rows, rate)
+    if pace == Pace():
+        return setup
+    if not setup.validation:
+        kept, inside = job.rows.fold_of_a_fifth(seed)
+        validation = job.rows.fold_targets(inside)._replace(binned=setup.select(inside.astype(ROW)))
+        source = fraction_source(len(inside) / n_rows)
+        setup = replace(setup.on_rows(kept.astype(ROW)), validation=(validation,), source=source)
+    settings = job.settings.in_larger_steps(pace.factor)
+    if pace.factor > 1.0:
+        settings = settings.because_of("time_limit", "learning_rate")
+    if pace.fraction < 1.0:
+        settings = settings.because_of("time_limit", "n_rows")
+        setup = setup.on_rows(setup.job.rows.sample(pace.fraction, seed).astype(ROW))
+    return setup.with_job(setup.job.with_settings(settings))
+
+
+def _seconds_per_round(setup: Setup[F]) -> float:
+    """Return the time of a round, from a few that take at most about a tenth of what is left."""
+    probe = TrainingRun(_PROBE_ROUNDS, History(setup.job.history_fields), lambda path: None)
+    clock = _RoundTimes(setup.started + setup.limit)
+    with setup.task({}, setup.start, TYPICAL_ROUNDS) as task:
+        boost(task, TermList(setup.start.terms), probe, [clock])
+    if probe.stop_reason == "interrupted":
+        raise KeyboardInterrupt
+    # The first round may be a constant, and compile; several rounds may end at once.
+    times = clock.times[1:]
+    return max((times[-1] - times[0]) / (len(times) - 1), 1e-9) if len(times) > 1 else 1e-9
+
+
+class _RoundTimes(Callback):
+    """Keeps the times at which rounds end, while they take a tenth of the time to a deadline."""
+
+    def __init__(self, deadline: float) -> None:
+        self.times = [time.perf_counter()]
+        self._last = 0.9 * self.times[0] + 0.1 * deadline
+
+    def on_round(self, run: TrainingRun) -> str | None:
+        self.times.append(time.perf_counter())
+        late = len(self.times) > 2 and self.times[-1] > self._last
+        return "time limit" if late else None

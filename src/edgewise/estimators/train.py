@@ -1,0 +1,208 @@
+"""How every boosted estimator trains: from X and its targets to the record of the model."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from edgewise.boosting import Checkpoint, check_callbacks, evaluation
+from edgewise.common import checks
+from edgewise.common.threads import n_threads
+from edgewise.data import BinnedTable, Table, categories_of, encode, fit_encode
+from edgewise.estimators.candidates import best_candidate, compare_candidates
+from edgewise.estimators.choose_rounds import choose_rounds, fraction_source
+from edgewise.estimators.columns import image_filters, read_columns
+from edgewise.estimators.defaults import hold_out_fraction
+from edgewise.estimators.fitted import Fitted
+from edgewise.estimators.job import Job, Problem, TrainingRows
+from edgewise.estimators.run import FitRun, Setup, empty_model, run_watched
+from edgewise.estimators.time_limit import fit_into_time, rows_for, user_time_limit
+from edgewise.estimators.validation import DEFAULT_NAME, EVAL_SET, EvalSet, ValidationSet
+
+if TYPE_CHECKING:
+    from edgewise.estimators.adaboost_mh import AdaBoostMH
+    from edgewise.estimators.base import BoostedModel
+    from edgewise.estimators.rank_boost import RankBoost
+
+F = TypeVar("F", bound=Fitted)
+
+
+def fit(
+    model: "AdaBoostMH | RankBoost",
+    X: Any,
+    read: Callable[[Table], Problem],
+    eval_sets: Sequence[EvalSet] = (),
+    owner: "BoostedModel[Any] | None" = None,
+) -> Any:
+    """Train a model and return its record.
+
+    `read` returns the problem of the table. The last of `eval_sets` decides. Checkpoints save
+    `owner`, or the model itself.
+    """
+    started, limit = time.perf_counter(), user_time_limit(model)
+    before = model.fitted_ if model.warm_start and model.__sklearn_is_fitted__() else None
+    table, columns = read_columns(model, X, before)
+    problem = read(table)
+    # A warm start holds out the same rows and draws the same columns as the first fit.
+    seed = checks.seed(model.random_state) if before is None else before.seed
+    seed = table.partition.collective.broadcast(seed)
+    adapts = problem.adapts_to_time_limit and problem.chooses_rounds
+    adapts = adapts and limit < math.inf and before is None
+    rows = problem.rows
+    if adapts and not isinstance(X, BinnedTable):
+        rows = rows.first_sample(rows_for(limit, table.n_columns), seed)
+    is_sampled = rows is not problem.rows
+    rows, validation, source = _split_validation(model, problem, rows, eval_sets, seed)
+    jobs = problem.make_jobs(rows, seed)
+    if is_sampled:
+        jobs = [job.with_settings(job.settings.because_of("time_limit", "n_rows")) for job in jobs]
+    binned = _bin_rows(X, table, jobs[0])
+    common = columns._asdict() | {
+        "categories": categories_of(binned.bins),
+        "filters": image_filters(jobs[0].settings.learner),
+        "seed": seed,
+    }
+    validation = tuple(_encode_validation(one, binned) for one in validation)
+    fields = jobs[0].history_fields + _evaluation_fields(jobs[0], validation)
+    setups = []
+    for job in jobs:
+        job = job.for_columns(binned)
+        start, when = empty_model(job, common, fields), (started, limit)
+        setups.append(Setup(job, binned, start, common, owner or model, *when, validation, source))
+    if adapts:
+        setups = [fit_into_time(setups[0])]
+    if before is not None:
+        start = _resume(model, setups[0].start, before, setups[0].job.settings.n_rounds)
+        setups[0] = replace(setups[0], start=start)
+    if setups[0].validation:
+        return train_watched(setups)
+    if setups[0].job.settings.n_rounds is not None:
+        return train_given_rounds(setups[0])
+    return choose_then_refit(setups)
+
+
+def train_given_rounds(setup: Setup[F]) -> F:
+    """Train for the number of rounds that was given."""
+    n_rounds = setup.job.settings.n_rounds
+    assert n_rounds is not None
+    return FitRun(replace(setup, start=replace(setup.start, held_out=None)), n_rounds).train()
+
+
+def train_watched(setups: Sequence[Setup[F]]) -> F:
+    """Train every candidate while validation rows watch, and return the best."""
+    models = compare_candidates(setups, run_watched, lambda model: model.stop_reason)
+    return models[_best(setups, [fitted.best_validation for fitted in models])]
+
+
+def choose_then_refit(setups: Sequence[Setup[F]]) -> F:
+    """Choose a candidate and its number of rounds on folds, and train it on all rows.
+
+    A warm start continues with what an earlier fit chose.
+    """
+    setup, stop_reason = setups[0], "n_rounds"
+    record = setup.start.held_out
+    if record is None or not record.chosen:
+        _check_checkpoints(setup)
+        collective = setup.binned.partition.collective
+        choices = compare_candidates(
+            setups,
+            lambda one: collective.broadcast(choose_rounds(one.with_job(one.job))),
+            lambda choice: choice[1],
+        )
+        values = [record.best for record, _ in choices]
+        best = _best(setups, values)
+        setup, (record, stop_reason) = setups[best], choices[best]
+        if len(setups) > 1:
+            compared = {one.job.name: value for one, value in zip(setups, values, strict=False)}
+            record = replace(record, compared=compared)
+    setup = replace(setup, start=replace(setup.start, held_out=record))
+    n_rounds = max(record.n_rounds, len(setup.start.terms))
+    if stop_reason not in ("interrupted", "time limit"):
+        stop_reason = "n_rounds"
+    return FitRun(setup, n_rounds, choice_stop_reason=stop_reason).train()
+
+
+def _best(setups: Sequence[Setup[F]], values: list[float]) -> int:
+    job = setups[0].job
+    return best_candidate(values, job.larger_is_better, job.min_gain)
+
+
+def _check_checkpoints(setup: Setup[F]) -> None:
+    """Raise if the model cannot be saved where a checkpoint is to be, before rounds are chosen."""
+    if setup.binned.partition.is_root:
+        for callback in check_callbacks(setup.job.model.callbacks):
+            if isinstance(callback, Checkpoint):
+                callback.check(setup.owner._with(setup.start).save)
+
+
+def _split_validation(
+    model: Any, problem: Problem, rows: TrainingRows, eval_sets: Sequence[EvalSet], seed: int
+) -> tuple[TrainingRows, tuple[ValidationSet, ...], str]:
+    """Return the rows to train on, the validation sets, and where they are from."""
+    if eval_sets:
+        sets = [rows.read_eval_set(one)._replace(name=one.name) for one in eval_sets]
+        return rows, tuple(sets), EVAL_SET
+    fraction, source = model.validation_fraction, "validation_fraction"
+    if fraction is None and problem.chooses_rounds:
+        fraction = hold_out_fraction(rows.partition.n_rows)
+        source = "" if fraction is None else fraction_source(fraction)
+    if fraction is None:
+        return rows, (), ""
+    rows, validation = rows.hold_out(fraction, seed)
+    return rows, (validation,), source
+
+
+def _encode_validation(validation: ValidationSet, binned: BinnedTable) -> ValidationSet:
+    """Return validation rows in the bins of the training rows."""
+    assert validation.table is not None
+    assert binned.raw_rows is not None
+    rows = encode(validation.table, binned.bins, filters=binned.raw_rows.filters)
+    return validation._replace(binned=rows)
+
+
+def _evaluation_fields(job: Job[F], validation: Sequence[ValidationSet]) -> tuple[str, ...]:
+    """Return the names of the metrics of validation rows; one of unnamed rows needs none."""
+    names = [one.name for one in validation] or [DEFAULT_NAME]
+    if names == [DEFAULT_NAME] and len(job.eval_metrics) == 1:
+        return ()
+    return tuple(evaluation(name, metric) for name in names for metric in job.eval_metrics)
+
+
+def _bin_rows(X: Any, table: Table, job: Job[F]) -> BinnedTable:
+    """Return the binned training rows; the user's own bins where no row is left out."""
+    rows, settings, filters = job.rows, job.settings, image_filters(job.settings.learner)
+    if isinstance(X, BinnedTable) and rows.table is table and filters is None:
+        return X
+    min_fraction = getattr(settings.objective, "least_leaf", 0.0)
+    mass = rows.bin_mass(min_fraction > 0)
+    n_jobs = n_threads(job.model.n_jobs)
+    return fit_encode(rows.table, mass, settings.max_bins, min_fraction, filters, n_jobs)
+
+
+def _resume(model: Any, start: F, before: Fitted, n_rounds: int | None) -> F:
+    """Return the model of the last fit, if more rounds can follow."""
+    parameters = signature(type(model)).parameters
+    for name in before.unsaved:
+        if getattr(model, name) == parameters[name].default:
+            raise ValueError(
+                f"warm_start: the model was saved without its {name}, which a file cannot "
+                f"hold; give it again with set_params({name}=...)"
+            )
+    start.check_follows(before)
+    n_before = len(before.terms)
+    if n_rounds is not None and n_rounds < n_before:
+        raise ValueError(
+            f"n_rounds must be at least {n_before} when warm_start=True, the number of rounds of "
+            f"the last fit, got {n_rounds}"
+        )
+    history = before.history.widened(start.history.fields)
+    history.truncate(n_before)
+    return replace(
+        start,
+        terms=before.terms,
+        history=history,
+        search_states=before.search_states,
+        held_out=before.held_out,
+    )
