@@ -37,9 +37,20 @@ class Job(ABC, Generic[F]):
     history_fields: ClassVar[tuple[str, ...]]
     estimates_probabilities: ClassVar[bool] = False
 
-    name: ClassVar[str] = ""  # of the candidate
-    layout: ClassVar[Layout | None] = None  # of graded documents
-    min_gain: ClassVar[float] = 0.0  # by which another candidate must be better
+    @property
+    def name(self) -> str:
+        """The name of the candidate; empty where nothing is compared."""
+        return ""
+
+    @property
+    def layout(self) -> Layout | None:
+        """The order of graded documents."""
+        return None
+
+    @property
+    def min_gain(self) -> float:
+        """The gain in the metric by which another candidate must be better than the first."""
+        return 0.0
 
     @property
     @abstractmethod

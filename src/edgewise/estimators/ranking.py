@@ -142,18 +142,21 @@ class RankerJob(Job[FittedRanker]):
     has_queries: bool  # whether all training rows have more than one
 
     history_fields = RANKING
-    n_scores = 1
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def n_scores(self) -> int:
+        return 1
+
+    @property
+    def name(self) -> str:
         return self.candidate.name
 
     @property
-    def layout(self) -> Layout | None:  # type: ignore[override]
+    def layout(self) -> Layout | None:
         return self.rows.layout
 
     @property
-    def min_gain(self) -> float:  # type: ignore[override]
+    def min_gain(self) -> float:
         return candidates.min_gain(self.rows, self.eval_metric)
 
     @property
