@@ -158,7 +158,7 @@ class TestErrors:
             ),
             (
                 "r.csv --algorithms bias --user-features names.csv",
-                "--user-features names.csv: there must be a column 'user' with ids: there are 'x'",
+                "--user-features names.csv: no column 'user'",
             ),
             (
                 "r.csv --algorithms bias --user-features words.csv",

@@ -110,7 +110,7 @@ class TestLists:
     def test_an_empty_list_says_so(self, folder, success, capsys):
         (folder / "full.csv").write_text("user,item,rating\n1,1,5\n1,2,3\n2,1,4\n")
         out = success(["recommend", "full.csv", *BIAS, "--user", 1], capsys)
-        assert out.endswith("\nuser 1 (2 ratings)\n  no item is left\n")
+        assert out.endswith("\nuser 1 (2 ratings)\n no items to recommend\n")
 
     def test_similar_items(self, folder, model, success, capsys):
         out = success(["recommend", "r.csv", *BIAS, "--similar-to", 3, "-n", 4], capsys)
@@ -483,11 +483,11 @@ class TestErrors:
             ("r.csv", "nothing to do: add --user to list items"),
             ("none.csv --user 1", "File 'none.csv' does not exist"),
             ("inside --user 1", "File 'inside' is a directory"),
-            ("r.csv --user x", "--user: the users of r.csv are integers, got 'x'"),
+            ("r.csv --user x", "--user: users of r.csv are integers, got 'x'"),
             ("r.csv --user 1" + "0" * 30, "0' is not among the users of r.csv"),
             ("r.csv --user 7", "--user: '7' is not among the users of r.csv"),
             ("words.csv --user 101", "--user: '101' is not among the users of words.csv"),
-            ("r.csv --similar-to x", "--similar-to: the items of r.csv are integers, got 'x'"),
+            ("r.csv --similar-to x", "--similar-to: items of r.csv are integers, got 'x'"),
             ("r.csv --similar-to 77", "--similar-to: '77' is not among the items of r.csv"),
             ("r.csv --new-user 3", "must be item=rating,..., got '3' without"),
             ("r.csv --new-user 3:5", "must be item=rating,..., got '3:5' without"),
@@ -507,7 +507,7 @@ class TestErrors:
             ("r.csv --user 101 --by user", "--by needs --hold-out"),
             ("r.csv --user 101 --metrics rmse", "--metrics needs --test or --hold-out"),
             ("r.csv --user 101 --relevant 4", "--relevant needs --test or --hold-out"),
-            ("r.csv --test words.csv --hold-out 0.2", "--test and --hold-out are two ways"),
+            ("r.csv --test words.csv --hold-out 0.2", "--test cannot be combined with --hold-out"),
             ("r.csv --hold-out 0.2 --metrics rmsd", "--metrics: unknown metrics: 'rmsd'"),
             ("r.csv --hold-out 0.2 --by time", "--by time needs the times of ratings"),
             ("r.csv --hold-out 0.0001", "--hold-out: test=0.0001 leaves none"),
@@ -528,16 +528,16 @@ class TestErrors:
             ("m.edgewise --user 7", "--user: '7' is not among the users of m.edgewise"),
             (
                 "m.edgewise --user 101 --algorithm bias",
-                "--algorithm: m.edgewise is trained",
+                "--algorithm: m.edgewise",
             ),
-            ("m.edgewise --user 101 --set k=3", "--set: m.edgewise is trained already"),
-            ("m.edgewise --user 101 --seed 0", "--seed: m.edgewise is trained already"),
-            ("m.edgewise --hold-out 0.2", "--hold-out: m.edgewise is trained already"),
-            ("m.edgewise --model n.edgewise", "--model: m.edgewise is trained already"),
-            ("r.csv --user 101 --add words.csv", "--add is for saved models, and r.csv is none"),
+            ("m.edgewise --user 101 --set k=3", "--set: m.edgewise is already trained"),
+            ("m.edgewise --user 101 --seed 0", "--seed: m.edgewise is already trained"),
+            ("m.edgewise --hold-out 0.2", "--hold-out: m.edgewise is already trained"),
+            ("m.edgewise --model n.edgewise", "--model: m.edgewise is already trained"),
+            ("r.csv --user 101 --add words.csv", "--add needs a saved model"),
             ("m.edgewise --user 101 --add words.csv", "--add words.csv: users must be integers"),
-            ("m.edgewise --user 101 --columns user,item", "--columns describes a file of ratings"),
-            ("m.edgewise --user 101 --implicit", "--implicit describes a file of ratings"),
+            ("m.edgewise --user 101 --columns user,item", "--columns describes a ratings file"),
+            ("m.edgewise --user 101 --implicit", "--implicit describes a ratings file"),
             ("m.edgewise", "nothing to do"),
             ("classes.edgewise --user 1", "holds AdaBoostMH, which does not recommend"),
             ("noise.edgewise --user 1", "noise.edgewise is not a readable edgewise model"),

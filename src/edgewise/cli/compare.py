@@ -80,10 +80,10 @@ def compare(**options: Any) -> None:
         raise click.UsageError(f"{clash[0]} makes folds, but --test replaces them")
     if args.by == "last" and common.explicit_options("folds"):
         raise click.UsageError("--folds makes folds, but --by last tests once")
-    how = shared.reading_options(args)
-    if args.by in ("time", "last") and how["time"] is None:
+    reading = shared.reading_options(args)
+    if args.by in ("time", "last") and reading["time"] is None:
         raise click.UsageError(f"--by {args.by} needs times: name their column by --time-column")
-    implicit = how["rating"] is None
+    implicit = reading["rating"] is None
     if args.data.endswith(common.MODEL):
         raise click.UsageError(
             f"{args.data} is a model, and compare trains on ratings: to test a model, use "
@@ -91,13 +91,13 @@ def compare(**options: Any) -> None:
         )
     shared.check_output_table(args.output)
     names = shared.metric_names(args.metrics, implicit)
-    usual = shared.shared_settings(args, implicit)
+    defaults = shared.default_settings(args, implicit)
     algorithms = args.algorithms or (DEFAULT_IMPLICIT if implicit else DEFAULT)
-    models = _models(algorithms, args.settings, usual)
-    train = shared.with_features(shared.read_ratings(args.data, how), args, how)
-    splits = _parts(args, train, how)
+    models = _models(algorithms, args.settings, defaults)
+    train = shared.add_features(shared.read_ratings(args.data, reading), args, reading)
+    splits = _parts(args, train, reading)
     try:
-        found = compare_models(
+        results = compare_models(
             models, splits, names, relevant=args.relevant, verbose=common.verbosity()
         )
     except RuntimeError as error:
@@ -106,9 +106,9 @@ def compare(**options: Any) -> None:
     if args.output is not None:
         from edgewise.io import write_table
 
-        write_table(args.output, found.columns(args.intervals))
+        write_table(args.output, results.columns(args.intervals))
     if args.as_json:
-        columns = found.columns(args.intervals)
+        columns = results.columns(args.intervals)
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         common.print_json({"ratings": len(train), "algorithms": rows})
         return
@@ -118,16 +118,16 @@ def compare(**options: Any) -> None:
         facts.append(("test", f"{pluralize(len(splits[0][1]), 'ratings')}, {args.test}"))
     common.print_facts(facts)
     click.echo()
-    for line in found.text(args.intervals).split("\n"):
+    for line in results.text(args.intervals).split("\n"):
         click.echo(one_line(line))
 
 
 def _parts(
-    args: SimpleNamespace, train: "Ratings", how: dict[str, Any]
+    args: SimpleNamespace, train: "Ratings", reading: dict[str, Any]
 ) -> "list[tuple[Ratings, Ratings]]":
     """Return pairs of ratings to train on and to test on."""
     if args.test is not None:
-        return [(train, shared.read_test(args.test, how, train))]
+        return [(train, shared.read_test(args.test, reading, train))]
     if args.folds > len(train):
         raise click.UsageError(
             f"--folds must be at most the number of ratings, {len(train)}, got {args.folds}"
@@ -139,7 +139,7 @@ def _parts(
 
 
 def _models(
-    algorithms: str, pairs: Sequence[str], usual: dict[str, Any]
+    algorithms: str, pairs: Sequence[str], defaults: dict[str, Any]
 ) -> dict[str, "Recommender"]:
     """Return the recommenders by name, with the parameters of --set."""
     settings: dict[str, list[str]] = {}
@@ -158,5 +158,6 @@ def _models(
         settings[name].append(setting)
     with common.one_line_errors("--set"):
         return {
-            name: build(name, common.parse_settings(some), usual) for name, some in settings.items()
+            name: build(name, common.parse_settings(some), defaults)
+            for name, some in settings.items()
         }

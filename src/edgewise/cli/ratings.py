@@ -58,9 +58,9 @@ columns = options(
         _column(
             f"--{role}-column",
             metavar="COL",
-            help=f"Column with {what}." + (f"  [default: {role}]" if role in _DEFAULTS else ""),
+            help=f"Column with {values}." + (f"  [default: {role}]" if role in _DEFAULTS else ""),
         )
-        for role, what in ROLES.items()
+        for role, values in ROLES.items()
     ),
     _column(
         "--implicit", is_flag=True, help="Implicit feedback: pairs of user and item, no ratings."
@@ -80,8 +80,8 @@ def metrics(option: Callable[..., Decorator]) -> Decorator:
         option(
             "--relevant",
             type=Real(),
-            help="Smallest rating that is relevant.  [default: three quarters up the scale; 4 for "
-            "ratings from 1 to 5]",
+            help="Smallest rating that is relevant.  [default: top quarter of the scale, 4 on a "
+            "1-5 scale]",
         ),
     )
 
@@ -117,17 +117,17 @@ def reading_options(args: SimpleNamespace) -> dict[str, Any]:
         raise click.UsageError(f"--columns must be comma-separated names, got {columns!r}")
     if names is not None and len(set(names)) < len(names):
         raise click.UsageError(f"--columns must be different names, got {columns!r}")
-    found: dict[str, Any] = {}
+    reading: dict[str, Any] = {}
     for role in ROLES:
-        usual = role in _DEFAULTS if names is None else role in ("user", "item", *names)
-        column = getattr(args, f"{role}_column") or (role if usual else None)
+        is_default = role in _DEFAULTS if names is None else role in ("user", "item", *names)
+        column = getattr(args, f"{role}_column") or (role if is_default else None)
         if names is not None and column not in (None, *names):
             raise click.UsageError(f"--{role}-column {column!r} must be one of --columns {columns}")
-        found[role] = column
+        reading[role] = column
     if args.implicit:
-        found["rating"] = None
+        reading["rating"] = None
     separator = _TABS.get(separator or "", separator)
-    return found | {"columns": names, "separator": separator, "duplicates": args.duplicates}
+    return reading | {"columns": names, "separator": separator, "duplicates": args.duplicates}
 
 
 def read_ratings(path: str, reading: dict[str, Any]) -> "Ratings":
@@ -149,27 +149,31 @@ def read_ratings(path: str, reading: dict[str, Any]) -> "Ratings":
             raise
 
 
-def with_features(ratings: "Ratings", args: SimpleNamespace, how: dict[str, Any]) -> "Ratings":
+def add_features(ratings: "Ratings", args: SimpleNamespace, reading: dict[str, Any]) -> "Ratings":
     """Return ratings with the features of --user-features and --item-features."""
-    about: dict[str, Any] = {
-        f"{side}_features": _features(f"--{side}-features", path, how[side], ids)
-        for side, path, ids in (
-            ("user", args.user_features, ratings.user_ids),
-            ("item", args.item_features, ratings.item_ids),
-        )
+    sides = (
+        ("user", args.user_features, ratings.user_ids),
+        ("item", args.item_features, ratings.item_ids),
+    )
+    features: dict[str, Any] = {
+        f"{side}_features": _read_features(f"--{side}-features", path, reading[side], ids)
+        for side, path, ids in sides
         if path is not None
     }
-    if not about:
+    if not features:
         return ratings
-    parts = ratings.values, ratings.weights, ratings.times
-    users, items = ratings.user_ids.values[ratings.users], ratings.item_ids.values[ratings.items]
-    with one_line_errors(" and ".join(f"--{name.replace('_', '-')}" for name in about)):
+    with one_line_errors(" and ".join(f"--{name.replace('_', '-')}" for name in features)):
         return type(ratings).from_arrays(
-            users, items, parts[0], weights=parts[1], times=parts[2], **about
+            ratings.user_ids.values[ratings.users],
+            ratings.item_ids.values[ratings.items],
+            ratings.values,
+            weights=ratings.weights,
+            times=ratings.times,
+            **features,
         )
 
 
-def _features(option: str, path: str, key: str, ids: "Ids") -> tuple[Any, Any]:
+def _read_features(option: str, path: str, key: str, ids: "Ids") -> tuple[Any, Any]:
     """Return the ids and the features of a table."""
     from edgewise.io import Schema, read_columns
 
@@ -177,15 +181,15 @@ def _features(option: str, path: str, key: str, ids: "Ids") -> tuple[Any, Any]:
         table = read_columns(path, [key])
         if key not in table.columns:
             listed = ", ".join(map(repr, table.columns))
-            raise ValueError(f"there must be a column {key!r} with ids: there are {listed}")
+            raise ValueError(f"no column {key!r} of ids; columns: {listed}")
         schema = Schema.fit(table, doc=key)
-        found = schema.role(table, "doc")
+        owners = schema.role(table, "doc")
         if ids.kind == "integers":
-            odd = [word for word in found.tolist() if not word.lstrip("-").isdigit()]
-            if odd:
-                raise ValueError(f"ids must be integers, as in DATA, got {odd[0]!r}")
-            found = found.astype("int64")
-        return found, schema.transform(table)
+            texts = [text for text in owners.tolist() if not text.lstrip("-").isdigit()]
+            if texts:
+                raise ValueError(f"ids must be integers, as in DATA, got {texts[0]!r}")
+            owners = owners.astype("int64")
+        return owners, schema.transform(table)
 
 
 def read_test(
@@ -218,7 +222,9 @@ def metric_names(text: str | None, implicit: bool) -> list[str]:
 
     default = DEFAULT_LIST_METRICS if implicit else DEFAULT_RATING_METRICS
     with one_line_errors("--metrics"):
-        return [one.name for one in recommender_metrics(default if text is None else text, 10)]
+        return [
+            metric.name for metric in recommender_metrics(default if text is None else text, 10)
+        ]
 
 
 def check_output_table(path: str | None) -> None:
@@ -231,11 +237,11 @@ def check_output_table(path: str | None) -> None:
 
 
 ABOUT_ALGORITHMS = "Algorithms:\n" + "\n".join(
-    f"  {name:<11} {one.about}" for name, one in ALGORITHMS.items()
+    f"  {name:<13} {algorithm.about}" for name, algorithm in ALGORITHMS.items()
 )
 
 
-def shared_settings(args: SimpleNamespace, implicit: bool) -> dict[str, Any]:
+def default_settings(args: SimpleNamespace, is_implicit: bool) -> dict[str, Any]:
     """Return the parameters that are set where a recommender has them."""
-    shared = {"random_state": args.random_state, "n_jobs": args.n_jobs}
-    return {**shared, "implicit": True} if implicit else shared
+    settings = {"random_state": args.random_state, "n_jobs": args.n_jobs}
+    return {**settings, "implicit": True} if is_implicit else settings

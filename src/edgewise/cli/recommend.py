@@ -14,7 +14,7 @@ from edgewise.cli import common
 from edgewise.cli import ratings as shared
 from edgewise.cli.common import explicit_options, one_line_errors, option_group
 from edgewise.common.choices import SPLITS
-from edgewise.common.text import one_line, pluralize, text_table
+from edgewise.common.text import pluralize
 from edgewise.recommend.algorithms import ALGORITHMS, build
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ several = partial(lists, multiple=True)
 @files(
     "--add",
     type=common.FILE,
-    help="Ratings to add to a saved model, of known or new users, without a new training; save it "
-    "by --model.",
+    help="Ratings of known or new users to add to a saved model without retraining; save it with "
+    "--model.",
 )
 @shared.features(files)
 @files("--item-names", type=common.FILE, help="Text or Parquet file with item names to show.")
@@ -92,7 +92,7 @@ several = partial(lists, multiple=True)
 @testing(
     "--hold-out",
     type=common.Real(0, 1, min_open=True, max_open=True),
-    help="Share of DATA to test on.",
+    help="Fraction of DATA to test on.",
 )
 @testing(
     "--by",
@@ -111,7 +111,7 @@ def recommend(**options: Any) -> None:
       edgewise recommend films.edgewise --new-user "50=5,181=4" --similar-to 50
           uses the saved model, without training
       edgewise recommend films.edgewise --add new.csv --model films2.edgewise
-          adds new ratings to the saved model, without training it anew
+          adds new ratings to the saved model, without retraining
       edgewise recommend ratings.csv --algorithm item-knn --hold-out 0.2
           measures predictions and lists on held-out ratings
 
@@ -121,74 +121,71 @@ def recommend(**options: Any) -> None:
     also be a saved model, whose name ends in .edgewise.
 
     Ids on the command line are integers if all ids in the file are integers, and
-    strings otherwise. Without --algorithm, lists come from a model of what users
-    choose to rate, whose scores are no ratings. With --hold-out, the metrics come
-    from a model trained without the held-out ratings; the lists and --model from
-    one trained on all.
+    strings otherwise. Without --algorithm, lists come from a model of implicit
+    feedback, whose scores are not ratings. With --hold-out, the metrics come from
+    a model trained without the held-out ratings; the lists and --model from one
+    trained on all.
     """
     args = SimpleNamespace(**options)
-    saved = args.data.endswith(common.MODEL)
-    wants_lists = args.users or args.new_users or args.similar_to or args.output
-    wants_model = bool(wants_lists or args.model)
-    _check(args, saved, wants_model)
-    how = shared.reading_options(args)
-    implicit = how["rating"] is None
+    is_saved = args.data.endswith(common.MODEL)
+    makes_lists = bool(args.users or args.new_users or args.similar_to or args.output)
+    needs_model = makes_lists or bool(args.model)
+    _check(args, is_saved, needs_model)
+    reading = shared.reading_options(args)
+    is_implicit = reading["rating"] is None
     shared.check_output_table(args.output)
-    names = shared.metric_names(args.metrics, implicit)
-    added = None
-    if saved:
-        recommender, added = _loaded(args, how)
-        data = recommender.ratings_
+    metrics = shared.metric_names(args.metrics, is_implicit)
+    facts: list[tuple[str, str]] = []
+    if is_saved:
+        model = common.load_model(args.data, ["Recommender"], "recommend")
+        facts.append(("model", f"{type(model).__name__}, from {args.data}"))
+        if args.add is not None:
+            facts.append(("added", _add_ratings(model, args.add, reading)))
+        data = model.ratings_
     else:
         # Rating models make poor lists: they do not learn what users choose to rate.
         has_features = explicit_options("user_features", "item_features")
-        ranks = implicit or (wants_lists and not has_features)
-        recommender, data = _built(args, how, LISTS if ranks else RATINGS)
-    request = _request(args, data, recommender if saved else None)
-    titles = {} if args.item_names is None else _read_names(args, data.item_ids)
-    train, held_out = _split(args, data, how)
-    facts = [("ratings", shared.describe(data)), ("users", f"{data.n_users:,}")]
-    facts.append(("items", f"{data.n_items:,}"))
-    if added is not None:
-        facts.append(("added", f"{pluralize(len(added), 'ratings')}, {args.add}"))
+        ranks = is_implicit or (makes_lists and not has_features)
+        model, data = _build(args, reading, LISTS if ranks else RATINGS)
+    request = _parse_request(args, data, model if is_saved else None)
+    names = {} if args.item_names is None else _read_names(args, data.item_ids)
+    train, test = _split(args, data, reading)
+    facts.append(("ratings", shared.describe(data)))
+    facts += [("users", f"{data.n_users:,}"), ("items", f"{data.n_items:,}")]
     values = {}
-    if held_out is not None:
+    if test is not None:
         from edgewise.recommend.evaluation import evaluate
 
-        if not saved:
-            facts.append(_fit(recommender, train, args.data))
+        if not is_saved:
+            facts.append(("training", _fit(model, train, args.data)))
         with one_line_errors("--hold-out" if args.test is None else "--test"):
-            values = evaluate(recommender, held_out, names, relevant=args.relevant)
-    if not saved and (held_out is None or (args.hold_out and wants_model)):
-        facts.append(_fit(recommender, data, args.data))
-    found = request.lists(recommender)
-    shown = request.shown(recommender, found, titles)
+            values = evaluate(model, test, metrics, relevant=args.relevant)
+    if not is_saved and (test is None or (args.hold_out and needs_model)):
+        facts.append(("training", _fit(model, data, args.data)))
+    user_lists = request.recommend(model)
+    lists = request.title_lists(model, user_lists, names)
     if args.model is not None:
-        recommender.save(args.model)
-    if args.output is not None and found is not None:
-        _write(args.output, found, titles)
-        facts.append(("written", f"{pluralize(len(found), 'lists')} to {args.output}"))
-    if saved:
-        facts.append(("model", f"{type(recommender).__name__}, from {args.data}"))
+        model.save(args.model)
+    if args.output is not None and user_lists is not None:
+        _write(args.output, user_lists, names)
+        facts.append(("written", f"{pluralize(len(user_lists), 'lists')} to {args.output}"))
     if args.as_json:
-        common.print_json({"test": values, "lists": [_as_dict(*one, titles) for one in shown]})
+        common.print_json({"test": values, "lists": [_to_json(*titled, names) for titled in lists]})
         return
     common.print_facts(facts)
-    if held_out is not None:
+    if test is not None:
         source = f"held out by {args.by}" if args.test is None else args.test
-        common.print_facts([("test", f"{pluralize(len(held_out), 'ratings')}, {source}")])
-        cells = ["-" if value != value else f"{value:.4f}" for value in values.values()]
-        click.echo(text_table([["", *values], ["", *cells]]))
-    for title, ranked in shown:
-        click.echo()
-        _print_list(title, ranked, titles)
+        common.print_facts([("test", f"{pluralize(len(test), 'ratings')}, {source}")])
+        common.print_metrics(values)
+    for title, ranked in lists:
+        _print_list(title, ranked, names)
 
 
-def _check(args: SimpleNamespace, saved: bool, wants_model: bool) -> None:
+def _check(args: SimpleNamespace, is_saved: bool, needs_model: bool) -> None:
     """Raise if options do not go together."""
     if len(explicit_options("test", "hold_out")) > 1:
-        raise click.UsageError("--test and --hold-out are two ways to test: use one of them")
-    if not explicit_options("test", "hold_out") and not wants_model:
+        raise click.UsageError("--test cannot be combined with --hold-out")
+    if not explicit_options("test", "hold_out") and not needs_model:
         raise click.UsageError(
             "nothing to do: add --user to list items, --output to write the lists of all users, "
             "--model to save the model, or --hold-out to test"
@@ -196,55 +193,51 @@ def _check(args: SimpleNamespace, saved: bool, wants_model: bool) -> None:
     common.require_options(["by"], "hold_out")
     common.require_options(["metrics", "relevant"], "test", "hold_out")
     common.require_options(["name_column", "names_columns"], "item_names")
-    if not saved and args.add is not None:
-        raise click.UsageError(f"--add is for saved models, and {args.data} is none")
-    if not saved:
+    if not is_saved:
+        if args.add is not None:
+            raise click.UsageError(f"--add needs a saved model, but {args.data} is a ratings file")
         return
     training = ("algorithm", "settings", "random_state", "n_jobs", "hold_out")
     if extra := explicit_options(*training, "user_features", "item_features"):
-        raise click.UsageError(f"{extra[0]}: {args.data} is trained already")
+        raise click.UsageError(f"{extra[0]}: {args.data} is already trained")
     if explicit_options("model") and args.add is None:
-        raise click.UsageError(f"--model: {args.data} is trained already")
+        raise click.UsageError(f"--model: {args.data} is already trained")
     needed = ["--item-column"] if args.item_names is not None else []
     extra = [name for name in explicit_options(*shared.READING) if name not in needed]
     if extra and args.test is None and args.add is None:
-        raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
+        raise click.UsageError(f"{extra[0]} describes a ratings file: add --test or --add")
 
 
-def _loaded(args: SimpleNamespace, how: dict[str, Any]) -> "tuple[Recommender, Ratings | None]":
-    """Return a saved model, and the ratings of --add, which it has learned."""
-    model = common.load_model(args.data, ["Recommender"], "recommend")
-    if args.add is None:
-        return model, None
-    added = shared.read_test(args.add, how, model.ratings_, "--add")
-    with one_line_errors(f"--add {args.add}"):
+def _add_ratings(model: "Recommender", path: str, reading: dict[str, Any]) -> str:
+    """Update a saved model with ratings, and return how many there are."""
+    added = shared.read_test(path, reading, model.ratings_, "--add")
+    with one_line_errors(f"--add {path}"):
         model.partial_fit(added)
-    return model, added
+    return f"{pluralize(len(added), 'ratings')}, {path}"
 
 
-def _built(
-    args: SimpleNamespace, how: dict[str, Any], default: str
+def _build(
+    args: SimpleNamespace, reading: dict[str, Any], default: str
 ) -> "tuple[Recommender, Ratings]":
     """Return a model to train, of --algorithm or else the default, and the ratings."""
-    usual = shared.shared_settings(args, how["rating"] is None) | {"verbose": common.verbosity()}
-
-    def built(name: str) -> "Recommender":
-        with one_line_errors("--set"):
-            return build(name, common.parse_settings(args.settings), usual)
-
-    model = built(args.algorithm or default)
-    data = shared.with_features(shared.read_ratings(args.data, how), args, how)
+    defaults = shared.default_settings(args, reading["rating"] is None)
+    defaults["verbose"] = common.verbosity()
+    settings = common.parse_settings(args.settings)
+    with one_line_errors("--set"):
+        model = build(args.algorithm or default, settings, defaults)
+    data = shared.add_features(shared.read_ratings(args.data, reading), args, reading)
     if args.algorithm is None and data.n_items > getattr(model, "max_items", math.inf):
-        model = built(MANY_ITEMS)
+        with one_line_errors("--set"):
+            model = build(MANY_ITEMS, settings, defaults)
     return model, data
 
 
 def _split(
-    args: SimpleNamespace, data: "Ratings", how: dict[str, Any]
+    args: SimpleNamespace, data: "Ratings", reading: dict[str, Any]
 ) -> "tuple[Ratings, Ratings | None]":
     """Return the ratings to train on and to test on."""
     if args.test is not None:
-        return data, shared.read_test(args.test, how, data)
+        return data, shared.read_test(args.test, reading, data)
     if args.hold_out is None:
         return data, None
     if args.by.endswith("time") and data.times is None:
@@ -253,124 +246,125 @@ def _split(
         return data.split(args.hold_out, args.by, random_state=args.random_state)
 
 
-def _fit(model: "Recommender", ratings: "Ratings", path: str) -> tuple[str, str]:
-    """Train a model and return the fact about it."""
+def _fit(model: "Recommender", ratings: "Ratings", path: str) -> str:
+    """Train a model, and return its name, the number of ratings and the time."""
     began = time.perf_counter()
     with one_line_errors(path):
         model.fit(ratings)
     seconds = time.perf_counter() - began
-    size = pluralize(len(ratings), "ratings")
-    return "training", f"{type(model).__name__}, {size}, {seconds:.2f} s"
+    return f"{type(model).__name__}, {pluralize(len(ratings), 'ratings')}, {seconds:.2f} s"
 
 
 class Request(NamedTuple):
-    """The lists to make: for users, for the ratings of new users, and of similar items."""
+    """The lists to make: for users, for new users with these ratings, and of similar items."""
 
     args: SimpleNamespace
     users: "NDArray[Any]"
     items: "NDArray[Any]"
-    new: list[dict[Any, float]]
+    new_users: list[dict[Any, float]]
 
-    def lists(self, model: "Recommender") -> "RecommendedLists | None":
-        """Return the lists of the users, or of all users if a file wants lists and no user does."""
+    def recommend(self, model: "Recommender") -> "RecommendedLists | None":
+        """Return the lists of the users, or of all users if only a file is to have lists."""
         if not self.args.users and self.args.output is None:
             return None
         with one_line_errors("--user"):
-            return self._recommended(model, self.users if self.args.users else None)
+            return self._recommend(model, self.users if self.args.users else None)
 
-    def _recommended(self, model: "Recommender", users: Any) -> "RecommendedLists":
+    def _recommend(self, model: "Recommender", users: Any) -> "RecommendedLists":
         return model.recommend(users, self.args.n, exclude_seen=not self.args.include_seen)
 
-    def shown(
-        self, model: "Recommender", lists: "RecommendedLists | None", names: Names
+    def title_lists(
+        self, model: "Recommender", user_lists: "RecommendedLists | None", names: Names
     ) -> list[tuple[str, "RecommendedList"]]:
         """Return the lists to print, with titles; the lists of all users only go to a file."""
-        found = []
-        if lists is not None and self.args.users:
-            places = model.ratings_.user_ids.find("users", self.users)
-            sizes = model.ratings_.by_user.sizes[places].tolist()
-            for user, size, ranked in zip(self.users.tolist(), sizes, lists, strict=True):
-                found.append((f"user {user} ({pluralize(size, 'ratings')})", ranked))
-        if self.new:
-            ids = _unused_ids(model.ratings_, len(self.new))
+        titled = []
+        if user_lists is not None and self.args.users:
+            indices = model.ratings_.user_ids.find("users", self.users)
+            sizes = model.ratings_.by_user.sizes[indices].tolist()
+            for user, size, ranked in zip(self.users.tolist(), sizes, user_lists, strict=True):
+                titled.append((f"user {user} ({pluralize(size, 'ratings')})", ranked))
+        if self.new_users:
+            ids = _unused_ids(model.ratings_, len(self.new_users))
             with one_line_errors("--new-user"):
-                wider = model.fold_in(dict(zip(ids, self.new, strict=True)))
-                lists = self._recommended(wider, ids)
-            for place, (rated, ranked) in enumerate(zip(self.new, lists, strict=True), 1):
-                number = f" {place}" if len(ids) > 1 else ""
-                found.append((f"{NEW}{number} ({pluralize(len(rated), 'ratings')})", ranked))
+                wider = model.fold_in(dict(zip(ids, self.new_users, strict=True)))
+                lists = self._recommend(wider, ids)
+            for i, (rated, ranked) in enumerate(zip(self.new_users, lists, strict=True), 1):
+                number = f" {i}" if len(ids) > 1 else ""
+                titled.append((f"{NEW}{number} ({pluralize(len(rated), 'ratings')})", ranked))
         if len(self.items):
             with one_line_errors("--similar-to"):
                 lists = model.similar_items(self.items, self.args.n)
             for item, ranked in zip(self.items.tolist(), lists, strict=True):
                 name = f" ({names[item]})" if item in names else ""
-                found.append((f"similar to {item}{name}", ranked))
-        return found
+                titled.append((f"similar to {item}{name}", ranked))
+        return titled
 
 
-def _request(args: SimpleNamespace, ratings: "Ratings", model: "Recommender | None") -> Request:
+def _parse_request(
+    args: SimpleNamespace, ratings: "Ratings", model: "Recommender | None"
+) -> Request:
     """Return the lists to make; ids and ratings are checked before training."""
     known_users = ratings.by_user.sizes > 0 if model is None else model.known_users_
     known_items = ratings.by_item.sizes > 0 if model is None else model.known_items_
-    of_users = (ratings.user_ids, known_users, f"the users of {args.data}")
-    of_items = (ratings.item_ids, known_items, f"the items of {args.data}")
-    new = []
+    user_ids = (ratings.user_ids, known_users, f"users of {args.data}")
+    item_ids = (ratings.item_ids, known_items, f"items of {args.data}")
+    new_users = []
     for text, pairs in args.new_users:
-        values = [_on_scale(item, number, ratings) for item, number in pairs]
-        found = _find_ids("--new-user", [item for item, _ in pairs], *of_items).tolist()
-        if len(set(found)) < len(found):
+        values = [_check_rating(item, number, ratings) for item, number in pairs]
+        items = _find_ids("--new-user", [item for item, _ in pairs], *item_ids).tolist()
+        if len(set(items)) < len(items):
             raise click.UsageError(f"--new-user {text!r} rates an item twice")
-        new.append(dict(zip(found, values, strict=True)))
-    users = _find_ids("--user", dict.fromkeys(args.users), *of_users)
-    items = _find_ids("--similar-to", dict.fromkeys(args.similar_to), *of_items)
-    return Request(args, users, items, new)
+        new_users.append(dict(zip(items, values, strict=True)))
+    users = _find_ids("--user", dict.fromkeys(args.users), *user_ids)
+    similar = _find_ids("--similar-to", dict.fromkeys(args.similar_to), *item_ids)
+    return Request(args, users, similar, new_users)
 
 
 def _find_ids(
-    option: str, words: Iterable[str], ids: "Ids", known: "NDArray[Any]", owner: str
+    option: str, texts: Iterable[str], ids: "Ids", is_known: "NDArray[Any]", owner: str
 ) -> "NDArray[Any]":
-    """Return the ids that the words of an option stand for; `known` says which ids count."""
-    places = {str(one): place for place, one in enumerate(ids.values.tolist())} if words else {}
-    found = []
-    for word in words:
+    """Return the ids of an option, or raise if one is unknown."""
+    indices = {str(value): i for i, value in enumerate(ids.values.tolist())} if texts else {}
+    chosen = []
+    for text in texts:
         try:
-            place = places.get(str(int(word)) if ids.kind == "integers" else word)
+            index = indices.get(str(int(text)) if ids.kind == "integers" else text)
         except ValueError:
-            raise click.UsageError(f"{option}: {owner} are integers, got {word!r}") from None
-        if place is None or not known[place]:
-            raise click.UsageError(f"{option}: {word!r} is not among {owner}")
-        found.append(place)
-    return ids.values[found] if found else ids.values[:0]
+            raise click.UsageError(f"{option}: {owner} are integers, got {text!r}") from None
+        if index is None or not is_known[index]:
+            raise click.UsageError(f"{option}: {text!r} is not among the {owner}")
+        chosen.append(index)
+    return ids.values[chosen] if chosen else ids.values[:0]
 
 
 def parse_new_user(text: str) -> list[tuple[str, float | None]]:
-    """Return items and ratings of a text such as ``50=5,181=4``; None where there is no rating."""
+    """Return items and ratings of a text such as ``50=5,181=4``, None for an item alone."""
     try:
-        words = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+        cells = next(csv.reader([text], skipinitialspace=True, strict=True), [])
     except csv.Error as error:
         raise click.UsageError(f"--new-user {text!r} has unmatched quotes: {error}") from error
     pairs = []
-    for word in (one.strip() for one in words):
-        item, sign, number = word.rpartition("=")
-        item, rating = (item.strip(), _finite(number)) if sign else (word, None)
+    for cell in map(str.strip, cells):
+        item, sign, number = cell.rpartition("=")
+        item, rating = (item.strip(), _parse_finite(number)) if sign else (cell, None)
         if not item or (sign and rating is None):
-            raise click.UsageError(f"--new-user must be item=rating,..., got {word!r} in {text!r}")
+            raise click.UsageError(f"--new-user must be item=rating,..., got {cell!r} in {text!r}")
         pairs.append((item, rating))
     if not pairs:
         raise click.UsageError("--new-user must be item=rating,..., got nothing")
     return pairs
 
 
-def _finite(word: str) -> float | None:
+def _parse_finite(text: str) -> float | None:
     try:
-        number = float(word)
+        number = float(text)
     except ValueError:
         return None
     return number if math.isfinite(number) else None
 
 
-def _on_scale(item: str, number: float | None, ratings: "Ratings") -> float:
-    """Return a rating; it may be left out where all ratings are the same."""
+def _check_rating(item: str, number: float | None, ratings: "Ratings") -> float:
+    """Return a rating within the scale; it may be absent where all ratings are the same."""
     low, high = ratings.low, ratings.high
     if number is None and low == high:
         return low
@@ -382,11 +376,11 @@ def _on_scale(item: str, number: float | None, ratings: "Ratings") -> float:
 
 
 def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
-    """Return ids of the kind that users have, and that nobody has."""
-    taken = set(ratings.user_ids.values.tolist())
-    numeric = ratings.user_ids.kind == "integers"
-    ids = [one if numeric else f"{NEW} {one}" for one in range(len(taken) + n)]
-    return [one for one in ids if one not in taken][:n]
+    """Return ids that no user has, integers if the ids of users are."""
+    used = set(ratings.user_ids.values.tolist())
+    is_integer = ratings.user_ids.kind == "integers"
+    ids = (i if is_integer else f"{NEW} {i}" for i in range(len(used) + n))
+    return [new for new in ids if new not in used][:n]
 
 
 def _write(path: str, lists: "RecommendedLists", names: Names) -> None:
@@ -395,55 +389,56 @@ def _write(path: str, lists: "RecommendedLists", names: Names) -> None:
 
     table = {name: column.tolist() for name, column in lists.columns().items()}
     if names:
-        table["name"] = [names.get(one, "") for one in table["item"]]
+        table["name"] = [names.get(item, "") for item in table["item"]]
     write_table(path, table)
 
 
-def _as_dict(title: str, ranked: "RecommendedList", names: Names) -> dict[str, Any]:
+def _to_json(title: str, ranked: "RecommendedList", names: Names) -> dict[str, Any]:
     pairs = zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True)
-    items = [{"item": one, "name": names.get(one), "score": score} for one, score in pairs]
+    items = [{"item": item, "name": names.get(item), "score": score} for item, score in pairs]
     return {"list": title, "items": items}
 
 
 def _print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
-    """Print a list: places, ids, names where there are any, and scores."""
-    click.echo(one_line(title))
+    """Print a list: ranks, ids, names where there are any, and scores."""
+    common.print_heading(title)
     if not len(ranked.ids):
-        click.echo("  no item is left")
+        click.echo(" no items to recommend")
         return
-    ids = ranked.ids.tolist()
-    shown = any(one in names for one in ids)
+    pairs = list(zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True))
+    has_names = any(item in names for item, _ in pairs)
     rows = [
-        [f"{place:4}", str(one), *([names.get(one, "")] if shown else []), f"{score:.3f}"]
-        for place, (one, score) in enumerate(zip(ids, ranked.scores.tolist(), strict=True), 1)
+        [f"{rank:3}", str(item), *([names.get(item, "")] if has_names else []), f"{score:.3f}"]
+        for rank, (item, score) in enumerate(pairs, 1)
     ]
-    click.echo(text_table(rows, left=(1, 2) if shown else (1,)))
+    common.print_table(rows, left=(1, 2) if has_names else (1,), heading=False)
 
 
 def _read_names(args: SimpleNamespace, ids: "Ids") -> Names:
     """Return the names of items from the file of --item-names."""
-    path, known = args.item_names, {str(one): one for one in ids.values.tolist()}
+    path, items = args.item_names, {str(item): item for item in ids.values.tolist()}
     columns = {"--item-column": args.item_column or "item"}
     columns["--name-column"] = args.name_column or "name"
-    for header, rows in _name_tables(path, args.names_columns):
+    for header, rows in _read_name_tables(path, args.names_columns):
         if all(header.count(column) == 1 for column in columns.values()):
-            item, name = (header.index(column) for column in columns.values())
-            whole = [row for row in rows if len(row) > max(item, name)]
-            words = [(str(row[item]).strip(), str(row[name]).strip()) for row in whole]
-            names = {known[word]: name for word, name in words if word in known}
+            i, j = (header.index(column) for column in columns.values())
+            pairs = [(str(row[i]), str(row[j])) for row in rows if len(row) > max(i, j)]
+            names = {
+                items[item.strip()]: name.strip() for item, name in pairs if item.strip() in items
+            }
             if names:
                 return names
     for option, column in columns.items():
         if header.count(column) != 1:
             raise click.ClickException(
                 f"{option} {column!r} must be one of the columns of --item-names {path}: "
-                f"there are {', '.join(map(repr, header))}"
+                f"{', '.join(map(repr, header))}"
             )
     raise click.ClickException(f"--item-names {path} names none of the items")
 
 
-def _name_tables(path: str, given: str | None) -> Iterator[tuple[list[str], list[Any]]]:
-    """Yield the header and rows of a file, a text cut at each separator that its first line has.
+def _read_name_tables(path: str, names: str | None) -> Iterator[tuple[list[str], list[Any]]]:
+    """Yield the header and rows of a file, of a text for each separator that its first line has.
 
     The ids show which one is right: a list of genres may contain another separator.
     """
@@ -467,5 +462,5 @@ def _name_tables(path: str, given: str | None) -> Iterator[tuple[list[str], list
         # Only titles between commas need quotes; elsewhere a quote is part of the title.
         with one_line_errors(f"--item-names {path}"):
             rows = list(split_rows(lines, separator, quotes=separator in ",;"))
-        header = given.split(",") if given else rows.pop(0)
+        header = names.split(",") if names else rows.pop(0)
         yield [name.strip() for name in header], rows
