@@ -231,7 +231,7 @@ def test_start_forgets():
 def test_before_the_first_round():
     learner = WeightedMajority()
     for ask in (lambda: learner.weights_, lambda: learner.log_weights_, learner.bound):
-        with pytest.raises(NotFittedError, match="there are no experts yet: call start"):
+        with pytest.raises(NotFittedError, match="start"):
             ask()
     learner.start(3)
     assert learner.bound() >= learner.mistakes_ == 0

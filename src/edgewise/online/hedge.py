@@ -110,7 +110,7 @@ class Hedge(Pool):
         values = numbers("predictions", predictions, ndim=None)
         if values.ndim == 0:
             raise ValueError("predictions must have an entry for each expert, got one number")
-        self._check_width("predictions", len(values))
+        self._check_n_experts("predictions", len(values))
         self._begin(len(values))
         mixed = np.tensordot(self.weights_, values, axes=1)
         return float(mixed) if mixed.ndim == 0 else mixed
@@ -195,7 +195,7 @@ class Hedge(Pool):
     def _losses(self, losses: ArrayLike, ndim: int) -> Reals:
         """Return losses checked against their range and the pool."""
         values = numbers("losses", losses, ndim=ndim)
-        self._check_width("losses", values.shape[-1])
+        self._check_n_experts("losses", values.shape[-1])
         outside = ~((values >= 0.0) & (values <= 1.0))
         if outside.any():
             raise ValueError(f"losses must lie from 0 to 1, got {values[outside][0]:g}")

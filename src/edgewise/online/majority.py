@@ -170,12 +170,12 @@ class WeightedMajority(Pool):
         return float(smallest) / halving(self.beta_)
 
     def _valid_labels(self) -> NDArray[Any]:
-        return self.labels_ if self._started else _check_labels(self.labels)
+        return self.labels_ if self._is_started else _check_labels(self.labels)
 
     def _advice(self, advice: ArrayLike, ndim: int) -> Codes:
         """Return the codes of advice, checked against the labels and the pool."""
         codes = _encode("advice", advice, self._valid_labels(), ndim)
-        self._check_width("advice", codes.shape[-1])
+        self._check_n_experts("advice", codes.shape[-1])
         return codes
 
     def _vote(self, codes: Codes) -> int:
@@ -212,18 +212,18 @@ class WeightedMajority(Pool):
 
 def _check_labels(labels: Any) -> NDArray[Any]:
     """Return two or more different labels, all numbers or all strings, as an array."""
-    wanted = "labels must be two or more different numbers, or strings"
+    valid = "labels must be two or more different numbers, or strings"
     if isinstance(labels, str):
-        raise TypeError(f"{wanted}, got {labels!r}")
+        raise TypeError(f"{valid}, got {labels!r}")
     try:
         kinds = {isinstance(label, str) for label in labels}
         array = np.array(list(labels))
     except (TypeError, ValueError):
-        raise TypeError(f"{wanted}, got {labels!r}") from None
+        raise TypeError(f"{valid}, got {labels!r}") from None
     if len(kinds) > 1 or array.dtype.kind not in "iufU":
-        raise TypeError(f"{wanted}, got {labels!r}")
+        raise TypeError(f"{valid}, got {labels!r}")
     if array.ndim != 1 or len(array) < 2 or len(np.unique(array)) < len(array):
-        raise ValueError(f"{wanted}, got {labels!r}")
+        raise ValueError(f"{valid}, got {labels!r}")
     return array
 
 
@@ -232,17 +232,16 @@ def _encode(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
     array = np.asarray(values)
     if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.flat):
         array = array.astype(np.str_)  # a column of a data frame
-    listed = ", ".join(map(repr, labels.tolist()))
+    valid = ", ".join(map(repr, labels.tolist()))
     if array.ndim != ndim:
         raise ValueError(f"{name} must be {ndim}-D, got an array of shape {array.shape}")
-    is_text = labels.dtype.kind == "U"
-    if array.size and (array.dtype.kind not in ("U" if is_text else "biuf")):
-        raise TypeError(f"{name} must hold only {listed}, got an array of {array.dtype}")
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.intp)
+    if array.dtype.kind not in ("U" if labels.dtype.kind == "U" else "biuf"):
+        raise TypeError(f"{name} must hold only {valid}, got an array of {array.dtype}")
     order = np.argsort(labels)
     codes = order[np.minimum(np.searchsorted(labels[order], array), len(labels) - 1)]
-    wrong = labels[codes] != array
-    if wrong.any():
-        raise ValueError(f"{name} must hold only {listed}, got {array[wrong][0].item()!r}")
+    unknown = labels[codes] != array
+    if unknown.any():
+        raise ValueError(f"{name} must hold only {valid}, got {array[unknown][0].item()!r}")
     return codes

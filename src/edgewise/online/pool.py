@@ -17,21 +17,21 @@ class Pool(BaseEstimator):
         raise NotImplementedError
 
     @property
-    def _started(self) -> bool:
+    def _is_started(self) -> bool:
         return hasattr(self, "n_experts_")
 
     def _begin(self, n_experts: int) -> None:
         """Start with the first round."""
-        if not self._started:
+        if not self._is_started:
             self.start(n_experts)
 
     def _require_start(self) -> None:
-        if not self._started:
-            raise NotFittedError("there are no experts yet: call start(n_experts) or give a round")
+        if not self._is_started:
+            raise NotFittedError("not started: call start(n_experts) or update() first")
 
-    def _check_width(self, name: str, n_experts: int) -> None:
-        """Raise unless a round has an entry for each expert."""
+    def _check_n_experts(self, name: str, n_experts: int) -> None:
+        """Raise unless a round has an entry for every expert."""
         if n_experts == 0:
             raise ValueError(f"{name} must come from at least one expert, got none")
-        if self._started and n_experts != self.n_experts_:
+        if self._is_started and n_experts != self.n_experts_:
             raise ValueError(f"{name} must come from {self.n_experts_} experts, got {n_experts}")

@@ -9,8 +9,8 @@ import numpy as np
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Recommender
+from edgewise.recommend.evaluation.diagnostics import exposure
 from edgewise.recommend.evaluation.evaluator import Evaluator, recommender_metrics
-from edgewise.recommend.evaluation.exposure import exposure
 from edgewise.report import RecommenderResults, Report, build_report, recommender_report
 
 # The maximum number of users whose lists are evaluated.

@@ -50,16 +50,16 @@ def test_calibration_counts_what_came_true(parts):
     found = calibration(model, test, n_bins=4)
     chances = model.predict_proba(test.users, test.items)
     hits = test.values[:, None] == model.levels_
-    np.testing.assert_allclose(found.expected, chances.mean(axis=0))
+    np.testing.assert_allclose(found.predicted, chances.mean(axis=0))
     np.testing.assert_allclose(found.observed, hits.mean(axis=0))
     first = chances < 0.25
     assert found.counts[0] == first.sum()
-    assert found.shares[0] == pytest.approx(hits[first].mean())
+    assert found.frequencies[0] == pytest.approx(hits[first].mean())
     assert found.counts.sum() == chances.size
-    gaps = np.abs(found.chances - found.shares)
+    gaps = np.abs(found.probabilities - found.frequencies)
     assert found.error == pytest.approx(np.average(gaps, weights=found.counts))
-    assert str(found).endswith(f"off by {found.error:.4f}")
-    assert list(found.to_frame("pandas").columns) == ["predicted", "came_true", "count"]
+    assert str(found).endswith(f"error {found.error:.4f}")
+    assert list(found.to_frame("pandas").columns) == ["predicted", "observed", "count"]
 
 
 def test_only_models_with_probabilities_are_tested(parts):

@@ -1,4 +1,4 @@
-"""How often groups of items are recommended, beside how often they are rated."""
+"""Whether predicted probabilities of rating levels are right, and which items are recommended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,15 +7,120 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer
+from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import text_table
 from edgewise.data.columns import CategoricalColumn
+from edgewise.metrics.classification import reliability
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Recommender
+from edgewise.recommend.base import UNKNOWN, Recommender
+from edgewise.recommend.model import check_ratings
 
 POPULARITY = ("head", "middle", "tail")
 OTHER = "other"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LevelCalibration:
+    """The result of :func:`calibration`; ``print`` it for a table.
+
+    Attributes
+    ----------
+    levels : float array
+        The levels of the ratings.
+    predicted, observed : float arrays
+        For each level, the mean of its predicted probability, and its share of the test ratings.
+    probabilities, frequencies, counts : arrays
+        Bins of the predicted probabilities of all levels: the mean of each bin, the share of them
+        that was right, and the number of predictions.
+    """
+
+    levels: Reals
+    predicted: Reals
+    observed: Reals
+    probabilities: Reals
+    frequencies: Reals
+    counts: NDArray[np.intp]
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: mean distance of probabilities from frequencies."""
+        gaps = np.abs(self.probabilities - self.frequencies)
+        return float(np.average(gaps, weights=self.counts))
+
+    def __repr__(self) -> str:
+        return f"LevelCalibration({len(self.levels)} levels, error {self.error:.4f})"
+
+    def __str__(self) -> str:
+        bins = zip(self.probabilities, self.frequencies, self.counts, strict=True)
+        levels = zip(self.levels, self.predicted, self.observed, strict=True)
+        by_bin = [(f"{p:.3f}", f"{q:.3f}", f"{n:,}") for p, q, n in bins]
+        by_level = [(f"{level:g}", f"{p:.3f}", f"{q:.3f}") for level, p, q in levels]
+        tables = (
+            text_table([("predicted", "observed", "count"), *by_bin]),
+            text_table([("level", "predicted", "observed"), *by_level]),
+        )
+        return "\n\n".join(tables) + f"\ncalibration error {self.error:.4f}"
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the bins as a frame of `library`, "pandas" or "polars"; None takes either."""
+        from edgewise.io.frames import frame_library
+
+        columns = {
+            "predicted": self.probabilities,
+            "observed": self.frequencies,
+            "count": self.counts,
+        }
+        return frame_library(library).DataFrame(columns)
+
+
+def calibration(
+    model: Recommender, test: Ratings, n_bins: int = 10, unknown: str = "mean"
+) -> LevelCalibration:
+    """Test whether a predicted probability of 0.7 is right 70% of the time, for rating levels.
+
+    Parameters
+    ----------
+    model : Recommender
+        A fitted model with ``predict_proba``: :class:`BoostedFactorization`.
+    test : Ratings
+        Ratings that training has not seen.
+    n_bins : int, default 10
+        Number of bins, of equal width, for the probabilities.
+    unknown : {"mean", "nan", "raise"}, default "mean"
+        For users and items that training does not know: predict the shares of levels in training,
+        leave their ratings out, or raise.
+
+    Examples
+    --------
+    >>> from edgewise import BoostedFactorization, Ratings
+    >>> from edgewise.recommend import calibration
+    >>> rows = [(user, item, 1 + (user + item) % 3) for user in range(20) for item in range(10)]
+    >>> train, test = Ratings.from_arrays(*zip(*rows)).split(0.5, random_state=0)
+    >>> found = calibration(BoostedFactorization(20, random_state=0).fit(train), test, n_bins=5)
+    >>> found.levels, found.counts.sum()
+    (array([1., 2., 3.]), np.int64(300))
+    """
+    integer("n_bins", n_bins, 1)
+    check_ratings("test", test)
+    one_of("unknown", unknown, UNKNOWN)
+    predict = getattr(model, "predict_proba", None)
+    if predict is None:
+        raise TypeError(
+            f"model must have predict_proba, as a BoostedFactorization, got {type(model).__name__}"
+        )
+    users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
+    probabilities = np.asarray(predict(users, items, unknown=unknown))
+    known = ~np.isnan(probabilities[:, 0])
+    if not known.any():
+        raise ValueError("test must have a user and an item of the training ratings, got none")
+    probabilities = probabilities[known]
+    levels: Reals = np.asarray(vars(model)["levels_"])
+    starts = vars(model).get("level_starts_", (levels[1:] + levels[:-1]) / 2.0)
+    level = np.searchsorted(starts, test.values[known], side="right")[:, None]
+    outcomes = level == np.arange(len(levels))
+    bins = reliability(probabilities.ravel(), outcomes.ravel(), n_bins)
+    return LevelCalibration(levels, probabilities.mean(axis=0), outcomes.mean(axis=0), *bins)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
