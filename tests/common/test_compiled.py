@@ -25,6 +25,7 @@ def twice(x):
 @pytest.fixture
 def twice(tmp_path, monkeypatch):
     """Return a function in a file of its own, with a cache beside it."""
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
     path = tmp_path / "module.py"
     path.write_text(SOURCE)
     spec = importlib.util.spec_from_file_location("module", path)
@@ -65,6 +66,34 @@ def test_without_a_cache_there_is_one_warning(twice, monkeypatch):
     with pytest.warns(RuntimeWarning, match="no locator available.*NUMBA_CACHE_DIR"):
         assert hits(twice, "one") == 0
     assert hits(twice, "one") == 0
+
+
+def test_the_installed_numba_has_the_cache_that_kernels_need(twice):
+    # If this fails, `_kernel_cache` must learn the private names of a new version of Numba; until
+    # then kernels are cached as Numba does it, which misses changes of inner functions.
+    cache = compiled._kernel_cache(twice, "stamp")
+    assert cache._cache_file._source_stamp[1] == "stamp"
+    assert hasattr(compile_cached("stamp")(twice), "_cache")
+
+
+def test_another_numba_caches_kernels_in_its_own_way(twice, monkeypatch):
+    monkeypatch.setattr(compiled, "_warned", [])
+    monkeypatch.setattr(compiled, "_kernel_cache", lambda function, stamp: function.locator)
+    with pytest.warns(RuntimeWarning, match="Numba .* another cache"):
+        assert hits(twice, "one") == 0
+    assert hits(twice, "two") == 1
+
+
+def test_no_home_folder_is_no_error(monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    monkeypatch.setattr(compiled.os, "access", lambda *_: False)
+    compiled.forms_file.cache_clear()
+    try:
+        assert compiled.forms_file().is_absolute()
+    finally:
+        compiled.forms_file.cache_clear()
 
 
 def test_a_full_disk_leaves_the_kernel_in_memory(twice, monkeypatch):

@@ -161,6 +161,21 @@ class TestReplacing:
         assert path.read_bytes() == b"alive"
         assert names_in(tmp_path) == [other.name, path.name]
 
+    def test_a_pipe_named_like_a_temporary_file_is_left_alone(self, tmp_path):
+        pipe = tmp_path / ".new.txt.0123456789abcdef"
+        os.mkfifo(pipe)
+        os.utime(pipe, (0, 0))
+        with replace_file(tmp_path / "new.txt") as stream:
+            stream.write(b"new")
+        assert names_in(tmp_path) == [pipe.name, "new.txt"]
+
+    def test_a_private_file_is_private_while_it_is_written(self, tmp_path):
+        path = tmp_path / "secret.txt"
+        path.touch(mode=0o600)
+        with replace_file(path):
+            (temporary,) = {*tmp_path.iterdir()} - {path}
+            assert temporary.stat().st_mode & 0o777 == 0o600
+
     def test_a_file_keeps_its_permissions(self, tmp_path):
         path = tmp_path / "secret.txt"
         path.touch(mode=0o600)

@@ -361,3 +361,9 @@ def test_half_precision_is_widened():
     values = next(iter(as_table(frame).columns())).values
     assert values.dtype == np.float64
     assert np.array_equal(values, [0.5, np.nan, 2.0], equal_nan=True)
+
+
+@pytest.mark.parametrize("X", [[[10**400], [1]], np.array([[10**400], [1]], dtype=object)])
+def test_an_integer_beyond_all_floats_is_refused(X):
+    with pytest.raises(ValueError, match="too large"):
+        as_table(X)

@@ -250,6 +250,21 @@ def test_damaged_content_is_refused(content: bytes):
         decompress(content)
 
 
+def test_content_that_expands_without_end_is_a_mismatch(toy, publisher, monkeypatch):
+    monkeypatch.setattr(files, "_MAX_BYTES", 1000)
+    (train,) = toy.files["train"]
+    publisher.pages["/train.data.gz"] = gzip.compress(bytes(10_000))
+    with pytest.raises(datasets.DatasetMismatchError, match="1,000 bytes"):
+        content_of(train)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("train.data", bytes(10_000))
+    publisher.pages["/toy.zip"] = packed.getvalue()
+    address = f"{publisher.address}/toy.zip#train.data"
+    with pytest.raises(datasets.DatasetMismatchError, match="1,000 bytes"):
+        content_of(dataclasses.replace(train, addresses=(address,)))
+
+
 def test_decompress_goes_by_the_first_bytes():
     # Three literal codes of nine bits, as compress(1) writes "abc".
     packed = b"\x1f\x9d\x90" + (ord("a") | ord("b") << 9 | ord("c") << 18).to_bytes(4, "little")

@@ -94,9 +94,14 @@ def forms_file() -> Path:
 
     versions = (_package_version("backend"), version("numba"), sys.version, platform.platform())
     digest = hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
-    given, beside = os.environ.get("NUMBA_CACHE_DIR"), _ROOT / "backend" / "numba" / "__pycache__"
-    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "edgewise"
-    for folder in [Path(given)] if given else [beside, home]:
+    folders = [_ROOT / "backend" / "numba" / "__pycache__"]
+    # Without a home folder, "~" stays as it is.
+    cache = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")  # noqa: PTH111
+    if not cache.startswith("~"):
+        folders.append(Path(cache) / "edgewise")
+    if configured := os.environ.get("NUMBA_CACHE_DIR"):
+        folders = [Path(configured)]
+    for folder in folders:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
@@ -160,44 +165,68 @@ def _watch_compiler() -> None:
 
 
 def compile_cached(stamp: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles a function and keeps the result until its package changes.
+    """Return a decorator that compiles a function and caches the result until its package changes.
 
     `stamp` stands for the sources of the package; None takes their hash. Where nothing can be
     written, functions are compiled in every process.
     """
     from numba import njit
-    from numba.core.caching import IndexDataCacheFile
 
     _watch_compiler()
 
     def compile_function(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(**options)(function)
         file = Path(function.__code__.co_filename)
-        own = stamp or _package_version(file.relative_to(_ROOT).parts[0])
+        package_stamp = stamp or _package_version(file.relative_to(_ROOT).parts[0])
         try:
-            kept = _cache_class()(function)
+            cache = _kernel_cache(function, package_stamp)
         except RuntimeError as error:
-            _warn_of_no_cache(str(error))
-            return dispatcher
-        kept._cache_file = IndexDataCacheFile(
-            cache_path=kept._cache_path,
-            filename_base=kept._impl.filename_base,
-            source_stamp=(kept._impl.locator.get_source_stamp(), own),
-        )
-        dispatcher._cache = kept
+            _warn_once(
+                f"compiled kernels cannot be cached ({error}): every process compiles them again, "
+                "which takes seconds; set NUMBA_CACHE_DIR to a writable folder"
+            )
+            return njit(**options)(function)
+        except (ImportError, AttributeError, TypeError) as error:
+            import numba
+
+            _warn_once(
+                f"Numba {numba.__version__} has another cache than the versions that edgewise "
+                f"knows ({error}): kernels are cached until their own file changes"
+            )
+            return njit(cache=True, **options)(function)
+        dispatcher = njit(**options)(function)
+        dispatcher._cache = cache
         return dispatcher
 
     return compile_function
 
 
+def _kernel_cache(function: Callable[..., Any], stamp: str) -> Any:
+    """Return Numba's cache of a function, with the stamp of all sources it may be compiled from.
+
+    The only place that knows private parts of Numba: `FunctionCache` with `_cache_path`,
+    `_cache_file` and `_impl`, and `IndexDataCacheFile`. Where they differ, any of ImportError,
+    AttributeError and TypeError follows.
+    """
+    from numba.core.caching import IndexDataCacheFile
+
+    cache = _cache_class()(function)
+    file_stamp = cache._impl.locator.get_source_stamp()
+    cache._cache_file = IndexDataCacheFile(
+        cache_path=cache._cache_path,
+        filename_base=cache._impl.filename_base,
+        source_stamp=(file_stamp, stamp),
+    )
+    return cache
+
+
 @cache
 def _cache_class() -> Any:
-    """Return Numba's cache of a function, which here survives damaged files and full disks."""
+    """Return Numba's cache of a function, here one that survives damaged files and full disks."""
     from numba.core.caching import FunctionCache
 
     class KernelCache(FunctionCache):
         def load_overload(self, signature: Any, context: Any) -> Any:
-            # Unpickling damaged bytes may raise anything; without an answer Numba compiles.
+            # Unpickling damaged bytes may raise anything; without a result Numba compiles.
             with compiling, suppress(Exception):
                 return super().load_overload(signature, context)
             return None
@@ -209,7 +238,7 @@ def _cache_class() -> Any:
                 self.flush()  # a damaged index is replaced by an empty one
                 super().save_overload(signature, data)
             except OSError as error:
-                _warn_of_no_cache(str(error))
+                _warn_once(f"compiled kernels cannot be cached: {error}")
 
     return KernelCache
 
@@ -217,13 +246,7 @@ def _cache_class() -> Any:
 _warned: list[str] = []
 
 
-def _warn_of_no_cache(reason: str) -> None:
-    """Warn, once, that every process has to compile."""
+def _warn_once(message: str) -> None:
     if not _warned:
-        _warned.append(reason)
-        warnings.warn(
-            f"compiled kernels cannot be kept ({reason}): every process compiles them again, which "
-            "takes seconds; set NUMBA_CACHE_DIR to a folder that can be written",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        _warned.append(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=2)

@@ -31,7 +31,8 @@ _BATCH: Final = 1 << 22
 # Letters of a file's name in that of its temporary one: with four bytes each, it is short enough.
 _NAMED: Final = 50
 # A temporary file that is younger, in seconds, may be one that its writer has yet to lock.
-_YOUNG: Final = 2.0
+_MIN_AGE: Final = 2.0
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
@@ -91,7 +92,12 @@ def replace_file(path: PathLike) -> Iterator[BinaryIO]:
     target = resolve_target(path)
     _remove_abandoned(target)
     with temporary_path(path) as temporary:
-        with temporary.open("xb") as stream:
+        with os.fdopen(
+            os.open(temporary, _NEW, 0o600 if target.exists() else 0o666), "wb"
+        ) as stream:
+            if target.exists():
+                # At once: nobody else may read what is written to a file of mode 0600.
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
             _lock(stream)
             if target.suffix == ".gz":
                 with gzip.GzipFile("", "wb", _LEVEL, stream, mtime=0) as packed:
@@ -101,8 +107,6 @@ def replace_file(path: PathLike) -> Iterator[BinaryIO]:
             # Without this, a power cut could leave the new name and none of the content.
             stream.flush()
             os.fsync(stream.fileno())
-            if target.exists():
-                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
         _sync_folder(target.parent)
 
@@ -126,10 +130,14 @@ def temporary_path(path: PathLike) -> Iterator[Path]:
 def _remove_abandoned(target: Path) -> None:
     """Remove the temporary files of writers that were killed: nobody holds a lock on them."""
     stem = glob.escape(f".{target.name[:_NAMED]}")
-    for left in target.parent.glob(f"{stem}.{'[0-9a-f]' * 16}"):
-        with suppress(OSError), left.open("rb") as stream:
-            if time.time() - left.stat().st_mtime > _YOUNG and _lock(stream):
-                left.unlink()
+    for path in target.parent.glob(f"{stem}.{'[0-9a-f]' * 16}"):
+        # To open a pipe of this name would wait for its writer.
+        with suppress(OSError):
+            if not stat.S_ISREG(path.lstat().st_mode):
+                continue
+            with path.open("rb") as stream:
+                if time.time() - path.stat().st_mtime > _MIN_AGE and _lock(stream):
+                    path.unlink()
 
 
 def _lock(stream: IO[bytes]) -> bool:
@@ -162,17 +170,17 @@ def as_words(
     without: str = "",
 ) -> NDArray[np.str_]:
     """Return ids as text, or raise if one has white space, which separates words of a line."""
-    given = np.asarray(values, dtype=object)
-    if given.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {given.shape}")
-    if n_rows is not None and len(given) != n_rows:
-        raise ValueError(f"{name} must have one entry per row, {n_rows}, got {len(given)}")
-    if any(isinstance(value, bytes) for value in given.tolist()):
+    ids = np.asarray(values, dtype=object)
+    if ids.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {ids.shape}")
+    if n_rows is not None and len(ids) != n_rows:
+        raise ValueError(f"{name} must have one entry per row, {n_rows}, got {len(ids)}")
+    if any(isinstance(value, bytes) for value in ids.tolist()):
         raise TypeError(f"{name} must hold text or numbers, got bytes")
-    found = [str(value) for value in given.tolist()]
-    for word in set(found):
-        clean = word.split() == [word] and not any(sign in word for sign in f"\0{without}")
-        if not clean and not (empty and word == ""):
+    strings = [str(value) for value in ids.tolist()]
+    for string in set(strings):
+        clean = string.split() == [string] and not any(sign in string for sign in f"\0{without}")
+        if not clean and not (empty and string == ""):
             signs = f" or {without!r}" if without else ""
-            raise ValueError(f"{name} must be words without white space{signs}, got {word!r}")
-    return np.array(found, dtype=np.str_)
+            raise ValueError(f"{name} must be words without white space{signs}, got {string!r}")
+    return np.array(strings, dtype=np.str_)

@@ -348,6 +348,8 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
                 X, accept_sparse=["csc", "csr"], dtype="numeric", ensure_all_finite=False,
                 ensure_min_samples=0, ensure_min_features=0, input_name="X",
             )  # fmt: skip
+        except OverflowError as error:
+            raise ValueError(f"X holds a number that is too large: {error}") from error
         except ValueError as error:
             if not any(words in str(error) for words in _STRINGS):
                 raise

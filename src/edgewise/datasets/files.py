@@ -31,6 +31,8 @@ ENVIRONMENT: Final = "EDGEWISE_DATA"
 _SUFFIXES: Final = ("", ".gz", ".Z")
 _TIMEOUT_SECONDS: Final = 60
 _RETRIES = 2
+# Bytes of a file; no publisher has one as large, and more may not fit into memory.
+_MAX_BYTES = 1 << 31
 
 
 class DatasetNotFoundError(FileNotFoundError):
@@ -138,9 +140,9 @@ class DataFolders:
         if not member:
             return found.read_bytes()
         try:
-            with zipfile.ZipFile(found) as archive:
-                return archive.read(member)
-        except (zipfile.BadZipFile, zlib.error, KeyError) as error:
+            with zipfile.ZipFile(found) as archive, archive.open(member) as stream:
+                return _read_limited(stream)
+        except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
             problem = f"{address}: expected a zip archive with {member}: {error}"
             raise DatasetMismatchError(problem) from error
 
@@ -181,11 +183,19 @@ def decompress(content: bytes) -> bytes:
     """Undo gzip or compress(1); return any other content as it is."""
     try:
         if content.startswith(b"\x1f\x8b"):
-            return gzip.decompress(content)
+            return _read_limited(gzip.GzipFile(fileobj=io.BytesIO(content)))
         if content.startswith(b"\x1f\x9d"):
             return bytes(_unlzw(content))
     except (OSError, EOFError, zlib.error, ValueError, IndexError) as error:
         raise ValueError(f"damaged compressed content: {error}") from error
+    return content
+
+
+def _read_limited(stream: Any) -> bytes:
+    """Read a compressed stream, or raise if it expands to more than any file has."""
+    content: bytes = stream.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f"it expands to more than {_MAX_BYTES:,} bytes")
     return content
 
 
