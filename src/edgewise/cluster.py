@@ -52,8 +52,7 @@ def rows_here(
                 f"process 0 has {_columns(*shapes[0])}"
             )
     sizes = [one.n_rows for one in tables]
-    table.shard = Partition.of_blocks(collective, numbers, sizes)
-    return table
+    return table.with_partition(Partition.of_blocks(collective, numbers, sizes))
 
 
 def _columns(n_columns: int, names: Sequence[str] | None) -> str:

@@ -78,7 +78,7 @@ class SavedModel(Generic[S]):
                 f"X has {table.n_columns} columns, but the model was trained on "
                 f"{self._scorer.n_features}"
             )
-        return self._scorer.scores(table.declare(self._scorer.categorical))
+        return self._scorer.scores(table.with_categorical(self._scorer.categorical))
 
     def _table(self, X: Any) -> Table:
         """Return rows as a table."""

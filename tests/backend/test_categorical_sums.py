@@ -20,7 +20,7 @@ def categorical_table(rng, sizes, n, missing=True):
     X = np.column_stack([rng.normal(size=n), *(rng.integers(size, size=n) for size in sizes)])
     if missing:
         X[rng.random(n) < 0.1, -1] = np.nan
-    table = as_table(X).declare(range(1, X.shape[1]))
+    table = as_table(X).with_categorical(range(1, X.shape[1]))
     return fit_encode(table, None, 256)
 
 
@@ -77,7 +77,7 @@ def test_histograms_of_more_values_than_two_bytes_hold(make_problem, both, n_val
     n = n_values + 999
     values = np.concatenate([np.arange(n_values), rng.integers(n_values, size=999)])
     X = np.column_stack([rng.permutation(values), rng.integers(7, size=n)]).astype(float)
-    table = as_table(X).declare([0, 1])
+    table = as_table(X).with_categorical([0, 1])
     binned = fit_encode(table, None, 256)
     assert [codes.dtype for codes in binned.categorical.codes] == [dtype, np.uint16]
     for n_scores in (1, 40):

@@ -222,7 +222,7 @@ def test_categorical_columns_of_a_part(make_problem, both, n_scores):
         np.column_stack(
             [rng.integers(5, size=80), rng.normal(size=80), rng.integers(300, size=80)]
         ).astype(float)
-    ).declare([0, 2])
+    ).with_categorical([0, 2])
     binned = fit_encode(table, None, 256)
     given = replace(make_problem(1, n=80, d=3, n_scores=n_scores, kind="multilabel"), binned=binned)
     problem = given.state().problem()

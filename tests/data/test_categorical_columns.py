@@ -208,7 +208,7 @@ NUMBERS = np.array([[5.0, 0.0], [0.0, 12.0], [5.0, np.nan], [-2.0, 12.0]])
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_can_be_declared_categorical(kind):
     X = np.nan_to_num(NUMBERS, nan=-7) if kind == "ints" else NUMBERS
-    table = as_table(KINDS[kind](X)).declare([1])
+    table = as_table(KINDS[kind](X)).with_categorical([1])
     assert not isinstance(table.column(0), CategoricalColumn)
     column = table.column(1)
     assert isinstance(column, CategoricalColumn)
@@ -225,35 +225,35 @@ def test_numbers_can_be_declared_categorical(kind):
 
 
 def test_declared_columns_are_coded_and_unseen_numbers_count_as_missing():
-    table = as_table(NUMBERS).declare([0, 1])
+    table = as_table(NUMBERS).with_categorical([0, 1])
     bins = fit_encode(table, None, 256).bins
     assert bins[0] == Categories("x0", (-2.0, 0.0, 5.0), False)
     assert bins[1] == Categories("x1", (0.0, 12.0), True)
-    later = as_table([[5.0, 12.0], [4.0, np.nan], [-2.0, 1.0]]).declare([0, 1])
+    later = as_table([[5.0, 12.0], [4.0, np.nan], [-2.0, 1.0]]).with_categorical([0, 1])
     coded = encode(later, bins)
     assert coded.codes(0).tolist() == [2, 3, 0]
     assert coded.codes(1).tolist() == [1, 2, 2]
 
 
 def test_bins_are_not_limited_where_numbers_are_names():
-    table = as_table(np.arange(300.0)[:, None]).declare([0])
+    table = as_table(np.arange(300.0)[:, None]).with_categorical([0])
     (bins,) = fit_encode(table, None, 16).bins
     assert len(bins.categories) == 300
 
 
 def test_categorical_columns_can_be_declared_too():
-    table = as_table(pl.DataFrame({"c": COLORS})).declare([0])
+    table = as_table(pl.DataFrame({"c": COLORS})).with_categorical([0])
     assert table.column(0).categories == ("blue", "green", "red")
 
 
 def test_zero_has_one_name():
-    column = as_table(np.array([[0.0], [-0.0], [1.0]])).declare([0]).column(0)
+    column = as_table(np.array([[0.0], [-0.0], [1.0]])).with_categorical([0]).column(0)
     assert column.categories == (0.0, 1.0)
     assert column.codes.tolist() == [0, 0, 1]
 
 
 def test_booleans_can_be_declared():
-    table = as_table(pl.DataFrame({"b": [True, False, None]})).declare([0])
+    table = as_table(pl.DataFrame({"b": [True, False, None]})).with_categorical([0])
     column = table.column(0)
     assert column.categories == (0.0, 1.0)
     assert column.codes.tolist() == [1, 0, 2]
@@ -261,7 +261,7 @@ def test_booleans_can_be_declared():
 
 @pytest.mark.parametrize("infinite", ["raise", "missing", "value"])
 def test_infinite_numbers_in_declared_columns(infinite):
-    table = as_table([[np.inf], [1.0]], infinite=infinite).declare([0])
+    table = as_table([[np.inf], [1.0]], infinite=infinite).with_categorical([0])
     if infinite == "raise":
         with pytest.raises(ValueError, match="infinite value in column 'x0'"):
             table.column(0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise.data import CategoricalColumn, NumericColumn, SparseColumn
+from edgewise.data import CategoricalColumn, NumericColumn, SparseColumn, as_table
 from edgewise.data.columns import take_rows
 from edgewise.data.table import ColumnTable
 
@@ -49,7 +49,7 @@ def test_rows(table):
 
 
 def test_columns_declared_categorical_stay_so(table):
-    part = table.declare([0]).take(np.array([2, 0]))
+    part = table.with_categorical([0]).take(np.array([2, 0]))
     assert isinstance(part.column(0), CategoricalColumn)
 
 
@@ -73,3 +73,11 @@ def test_row_minus_one_is_missing(table):
 def test_no_rows(table):
     for column in table.columns():
         assert len(take_rows(column, np.zeros(0, dtype=np.intp))) == 0
+
+
+def test_tables_are_never_changed():
+    table = as_table(np.array([[0.0, np.inf], [1.0, 2.0]]), "missing")
+    declared = table.with_categorical([0])
+    assert (table.categorical, declared.categorical) == (frozenset(), {0})
+    assert as_table(declared, "value").infinite == "value"
+    assert (declared.infinite, declared.take(np.array([0])).categorical) == ("missing", {0})

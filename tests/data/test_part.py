@@ -31,7 +31,7 @@ def make_table(seed, n, numeric, categorical, storage, levels):
     X = rng.integers(levels, size=(n, numeric + categorical)).astype(float)
     X[:, 1::2][rng.random(X[:, 1::2].shape) < 0.6] = 0.0
     X[rng.random(X.shape) < 0.1] = np.nan
-    table = as_table(X).declare(list(range(numeric, numeric + categorical)))
+    table = as_table(X).with_categorical(list(range(numeric, numeric + categorical)))
     return encode(table, fit_encode(table, None, 1000).bins, storage)
 
 

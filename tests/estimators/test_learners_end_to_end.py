@@ -198,7 +198,7 @@ def test_a_loaded_model_goes_on_as_if_it_had_never_stopped(case, tmp_path):
 
 def test_real_values_that_are_whole_go_on_as_if_never_stopped():
     """A number for each of two values may end up as -1 and +1, the largest that there are."""
-    rows = RawRows(as_table(np.array([[0.0], [1.0]])).declare([0]), {0: (0.0, 1.0)})
+    rows = RawRows(as_table(np.array([[0.0], [1.0]])).with_categorical([0]), {0: (0.0, 1.0)})
     node = Node(Subset(0, np.array([-1, 1, 0], dtype=np.int8)), -1, -2, -3)
     leaves = np.array([[-1.0, 2.0], [1.0, -2.0], [0.0, 0.0]])
     for rule in (Scores(0, np.array([-1.0, 1.0, 0.0])), TreeRule((node,), leaves)):

@@ -83,7 +83,7 @@ class Small:
 def _small(X, labels, weights, categorical=()):
     """Return a problem; `labels` and `weights` have shape (n, K), weights in units."""
     X = np.asarray(X, dtype=np.float64)
-    table = as_table(X).declare(list(categorical))
+    table = as_table(X).with_categorical(categorical)
     labels = np.ascontiguousarray(np.array(labels, dtype=np.int8).T)
     weights = np.ascontiguousarray(np.array(weights, dtype=np.float64).T) * UNIT
     binned = fit_encode(table, None, 256)

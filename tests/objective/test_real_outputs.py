@@ -105,7 +105,7 @@ def test_numbers_for_the_values_of_a_categorical_column(
     problem = make_problem(5, n=120, n_scores=3)
     values = np.random.default_rng(5).integers(6, size=(120, 2)) + problem.target[:, None] % 2
     values[::9, 1] = -1
-    table = as_table(np.where(values < 0, np.nan, values)).declare([0, 1])
+    table = as_table(np.where(values < 0, np.nan, values)).with_categorical([0, 1])
     binned = fit_encode(table, None, 256)
     targets = make_targets(5, problem)
     objective = Hamming(backend(binned), targets, Settings("real", loss=loss))

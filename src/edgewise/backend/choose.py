@@ -11,7 +11,8 @@ from edgewise.common.compiled import COMPILE_FROM, record_compiled
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
-    from edgewise.data import BinnedTable
+    from edgewise.data.partition import Partition
+from edgewise.data import BinnedTable
 
 # In units of one entry that NumPy adds to a histogram: a bin after the histogram; the calls of a
 # search; a document, a pair of documents, and a grade of the query with most grades.
@@ -82,15 +83,15 @@ def backend_for(
     """
     if _factories:
         return _factories[-1](table, n_jobs)
-    if table.shard is not None:
+    if not table.partition.is_whole:
         if device == "cuda":
             raise ValueError("device='cuda' is for rows in one place: several processes need 'cpu'")
         from edgewise.backend.shared import SharedBackend
 
         # A warm-up fit of one process would wait for the others.
-        alone = replace(table, shard=None)
+        alone = replace(table, partition=Partition(table.n_rows))
         own = backend_for(alone, n_scores, n_rounds, n_jobs, layout, by_energy, settings)
-        return SharedBackend(own, table.shard)
+        return SharedBackend(own, table.partition)
     visits = training_visits(table, n_scores, n_rounds, layout, by_energy)
     form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
     if device != "cuda" and not (device == "auto" and visits >= COMPILE_FROM and has_gpu()):

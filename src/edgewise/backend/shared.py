@@ -58,7 +58,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def __init__(self, own: Backend[Any, Any], partition: Partition) -> None:
         self.own = own
-        self.table: BinnedTable = replace(own.table, shard=partition)
+        self.table: BinnedTable = replace(own.table, partition=partition)
         self.partition = partition
         # The sums of S and |S| after the last step, and those of the rows' masses, by their names.
         self._totals: tuple[Exacts, Exacts] | None = None

@@ -18,7 +18,7 @@ Coding = Bins | Categories
 """How a column is coded: by bins of numbers, or by values."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BinnedTable:
     """Codes of every column; numeric columns are in one of two storages.
 
@@ -32,12 +32,11 @@ class BinnedTable:
     categorical: CategoricalCodes
     raw_rows: RawRows | None = None
     fill: Callable[[Columns], None] | None = None
-    shard: Partition | None = None  # which rows these are, where others hold more
+    partition: Partition = None  # type: ignore[assignment]  # all rows are here
 
-    @property
-    def partition(self) -> Partition:
-        """The rows here among all rows of the table."""
-        return Partition(self.n_rows) if self.shard is None else self.shard
+    def __post_init__(self) -> None:
+        if self.partition is None:
+            object.__setattr__(self, "partition", Partition(self.n_rows))  # type: ignore[unreachable]
 
     def ready(self, columns: Columns) -> None:
         """Make the codes of columns readable."""

@@ -207,8 +207,9 @@ class _RowChunks(Chunks):
     def chunks(self) -> Iterator[Table]:
         """Yield the pieces as tables."""
         for table in self._tables():
-            table.names, table.infinite = self.names, self.infinite
-            yield table.declare(list(self.categorical))
+            yield table._replace(
+                names=self.names, infinite=self.infinite, categorical=self.categorical
+            )
 
     def _load(self, block: int) -> Table:
         wanted = range(int(self._starts[block]), int(self._starts[block + 1]))
@@ -276,10 +277,10 @@ class ParquetFiles(Chunks):
             yield self
             return
         for path in self._paths:
-            part = ParquetFiles(path, self._without, self._memory)
             # A file may have its columns in another order than the first.
-            part.names, part.infinite = self.names, self.infinite
-            yield part.declare(list(self.categorical))
+            yield ParquetFiles(path, self._without, self._memory)._replace(
+                names=self.names, infinite=self.infinite, categorical=self.categorical
+            )
 
     def select_columns(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
         """Yield the number and the column of some columns; no others are read."""

@@ -56,22 +56,25 @@ def fit_encode(
     (array([1.5, 3. ]), array([0, 2, 1], dtype=uint8))
     """
     partition = table.partition
+    shared = None if partition.is_whole else partition
     sample = sampled_rows(partition.n_rows, max_bins)
     if sample is not None:
         sample = partition.local_rows(sample)
 
     def found(j: int, column: Column, compiled: bool) -> Coding:
-        shard, own = table.shard, column
-        if shard is not None:
-            own = _of_one_kind(column, shard, table.name(j))
-        if isinstance(own, CategoricalColumn):
-            return Categories.of(table.name(j), own, shard)
-        return find_bins(table.name(j), own, mass, max_bins, least_share, compiled, sample, shard)
+        name = table.name(j)
+        if shared is not None:
+            column = _agree_on_kind(column, shared, name)
+        if isinstance(column, CategoricalColumn):
+            return Categories.of(name, column, shared)
+        numbers = as_numbers(column)
+        assert numbers is not None
+        return find_bins(name, numbers, mass, max_bins, least_share, compiled, sample, shared)
 
     return _encoded(table, found, max_bins, "auto", True, filters, n_jobs)
 
 
-def _of_one_kind(column: Column, partition: Partition, name: str) -> Column:
+def _agree_on_kind(column: Column, partition: Partition, name: str) -> Column:
     """Return a column, categorical if any process has categories in it, else of numbers."""
     # A column without any value is of either kind.
     named, numbers = as_categorical(column), as_numbers(column)
@@ -97,7 +100,7 @@ def _encoded(
     # Whether the table is worth compiled loops and threads.
     compiled = use_compiled(_VISITS_A_VALUE * table.n_rows * table.n_columns)
 
-    shared = training and table.shard is not None
+    shared = training and not table.partition.is_whole
 
     def read() -> Iterator[tuple[int, Column, Coding | None]]:
         for j, column in enumerate(table.columns()):
@@ -118,7 +121,7 @@ def _encoded(
             bins.append(own)
     rows = RawRows(table, categories_of(bins), filters)
     codes = store.finish(_widest(bins, training) <= 256)
-    return BinnedTable(bins, table.n_rows, *codes, rows, shard=table.shard)
+    return BinnedTable(bins, table.n_rows, *codes, rows, partition=table.partition)
 
 
 def _widest(bins: Sequence[Coding], training: bool) -> int:

@@ -30,8 +30,7 @@ def select_rows(whole: BinnedTable, rows: Rows) -> BinnedTable:
     """Return some rows of a table, by their numbers among all, ascending, in the same bins."""
     part = RowSubset(whole).take(whole.partition.local_rows(rows))
     part.ready(np.arange(whole.n_columns))
-    shard = None if whole.shard is None else whole.shard.take(rows)
-    return replace(part, fill=None, shard=shard)
+    return replace(part, fill=None, partition=whole.partition.take(rows))
 
 
 class RowSubset:

@@ -51,7 +51,7 @@ class RawRows:
         else:
             columns = enumerate(self.table.columns())
             pixels = np.stack([self.table.with_numbers(*one).reals() for one in columns], axis=1)
-        return Images(pixels, self.filters, self.table.shard)
+        return Images(pixels, self.filters, self.table.partition)
 
     def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
         """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""

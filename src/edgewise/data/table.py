@@ -3,10 +3,10 @@
 import mmap
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class Table(ABC):
     """Rows by typed columns, read column by column and never changed.
 
     An infinite number is an error, a missing value, or the largest or smallest value (`infinite`).
+    Columns in `categorical` are categories whatever they hold. `partition` says which rows these
+    are where other processes hold more.
     """
 
     n_rows: int
@@ -57,17 +59,26 @@ class Table(ABC):
         self.names = list(names) if names is not None else None
         self.infinite = infinite
         self.categorical: frozenset[int] = frozenset()
-        self.shard: Partition | None = None  # which rows these are, where others hold more
+        self._partition: Partition | None = None
 
     @property
     def partition(self) -> Partition:
         """The rows here among all rows of the table."""
-        return Partition(self.n_rows) if self.shard is None else self.shard
+        return self._partition or Partition(self.n_rows)
 
-    def declare(self, categorical: Sequence[int]) -> "Table":
-        """Declare columns categorical, whatever they hold; return the table."""
-        self.categorical = frozenset(categorical)
-        return self
+    def with_categorical(self, columns: Iterable[int]) -> Self:
+        """Return the table with these columns categorical, whatever they hold."""
+        return self._replace(categorical=frozenset(columns))
+
+    def with_partition(self, partition: Partition) -> Self:
+        """Return the table as rows of a larger one."""
+        return self._replace(_partition=partition)
+
+    def _replace(self, **attributes: Any) -> Self:
+        """Return a copy with other attributes, on the same data."""
+        table = copy(self)
+        vars(table).update(attributes)
+        return table
 
     @abstractmethod
     def _raw(self, j: int) -> Column:
@@ -75,9 +86,10 @@ class Table(ABC):
 
     def take(self, rows: NDArray[np.intp]) -> "Table":
         """Return a table of these rows, by their numbers among all."""
-        take_rows = self._take(self.partition.local_rows(rows)).declare(list(self.categorical))
-        take_rows.shard = None if self.shard is None else self.shard.take(rows)
-        return take_rows
+        table = self._take(self.partition.local_rows(rows))
+        return table._replace(
+            categorical=self.categorical, _partition=self._partition and self._partition.take(rows)
+        )
 
     def _take(self, rows: NDArray[np.intp]) -> "Table":
         return SelectedRowsTable(self, rows)
@@ -305,9 +317,7 @@ class SelectedRowsTable(Table):
     def __init__(self, whole: Table, rows: NDArray[np.intp]) -> None:
         super().__init__(whole.names, whole.infinite)
         # The columns come as they are: what is infinite in other rows is no concern of these.
-        self._whole = copy(whole)
-        self._whole.infinite = "value"
-        self._whole.categorical = frozenset()
+        self._whole = whole._replace(infinite="value", categorical=frozenset())
         self._rows = rows
         self.n_rows, self.n_columns = len(rows), whole.n_columns
 
@@ -331,9 +341,7 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
     (2, 2, array([2., 4.]))
     """
     if isinstance(X, Table):
-        # A copy: the meaning of infinite values and the categorical columns are set on it.
-        table = copy(X)
-        table.infinite = infinite
+        table = X._replace(infinite=infinite)
     elif is_frame(X):
         import narwhals.stable.v1 as nw
 

@@ -247,7 +247,7 @@ class BoostedModel(Storable, Generic[F]):
         """Return rows as a table with the columns of training."""
         check_is_fitted(self)
         try:
-            table = as_table(X, self.handle_infinite).declare(self.fitted_.categorical)
+            table = as_table(X, self.handle_infinite).with_categorical(self.fitted_.categorical)
             if isinstance(X, Table):
                 self._check_columns(table)
             else:

@@ -33,7 +33,7 @@ def read_columns(model: Any, X: Any, before: Fitted | None) -> tuple[Table, Colu
         return model._table(X), Columns(before.n_features, before.feature_names, before.categorical)
     table = as_table(X, model.handle_infinite)
     categorical = tuple(_categorical_columns(declared, table))
-    table.declare(categorical)
+    table = table.with_categorical(categorical)
     check_n_features(table.n_columns)
     names = None if table.names is None else tuple(table.names)
     if not isinstance(X, Table):
@@ -71,7 +71,7 @@ def _categorical_columns(declared: Any, table: Table) -> list[int]:
 def read_validation_table(X: Any, like: Table, argument: str) -> Table:
     """Return validation rows as a table, whose columns must be those of the training rows."""
     try:
-        table = as_table(X, like.infinite).declare(list(like.categorical))
+        table = as_table(X, like.infinite).with_categorical(like.categorical)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{argument}: {error}") from error
     if table.n_columns != like.n_columns:

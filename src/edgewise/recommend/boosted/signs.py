@@ -109,7 +109,7 @@ def _unfolded(
     sources = {}
     for side, size in sizes.items():
         table = ArrayTable(np.column_stack([column.of_side(side, size) for column in columns]))
-        sources[side] = RawRows(table.declare(categorical), categories)
+        sources[side] = RawRows(table.with_categorical(categorical), categories)
     rounds = [FactorRound(ITEMS, np.ones(sizes[True]), np.ones(sizes[False]), np.zeros(width))]
     rules: list[Test] = [EVERYWHERE]
     for t in range(model.n_rounds_):
