@@ -40,7 +40,7 @@ def boosted(**settings: Any) -> Method:
     """Return RankBoost on the feature users alone."""
     return by(
         lambda ids: RankBoostRecommender(
-            viewers=ids, side_features=False, random_state=0, **settings
+            reference_users=ids, side_features=False, random_state=0, **settings
         )
     )
 
@@ -54,12 +54,12 @@ def mean_rating(train: Ratings, viewers: np.ndarray, test: Ratings) -> np.ndarra
 
 METHODS: dict[str, Method] = {
     "RankBoost, thesis": boosted(**THESIS),
-    "nearest neighbor": by(lambda ids: RankingNeighbor(viewers=ids)),
-    "regression": by(lambda ids: UserRegression(viewers=ids)),
+    "nearest neighbor": by(lambda ids: RankingNeighbor(reference_users=ids)),
+    "regression": by(lambda ids: UserRegression(reference_users=ids)),
     "random": lambda train, viewers, test: np.zeros(len(test)),
     "RankBoost": boosted(),
-    "25 neighbors": by(lambda ids: RankingNeighbor(25, viewers=ids)),
-    "regression, normalized": by(lambda ids: UserRegression(viewers=ids, normalize=True)),
+    "25 neighbors": by(lambda ids: RankingNeighbor(25, reference_users=ids)),
+    "regression, normalized": by(lambda ids: UserRegression(reference_users=ids, normalize=True)),
     "mean rating": mean_rating,
 }
 # Of the thesis's densities MovieLens lacks the first, 10 to 20.

@@ -6,7 +6,8 @@ import pytest
 
 from edgewise import ContentRecommender, Ratings
 from edgewise.data import as_table
-from edgewise.recommend.content import _LEVEL, _ridge, encoded, has_features
+from edgewise.recommend.content import _CONSTANT, solve_ridge
+from edgewise.recommend.features import encode_features, has_features
 
 FILMS = pandas.DataFrame(
     {
@@ -29,7 +30,7 @@ def example(weights=None, films=FILMS):
 
 class TestFeatures:
     def test_numbers_categories_and_gaps(self):
-        features, names = encoded(as_table(FILMS.drop(columns="item")))
+        features, names = encode_features(as_table(FILMS.drop(columns="item")))
         assert names == ["year", "kind=comedy", "kind=crime"]
         years = np.array([1995, 1998, 1996, 1985])
         np.testing.assert_allclose(features[:4, 0], (years - years.mean()) / years.std())
@@ -37,12 +38,12 @@ class TestFeatures:
         assert features[4].tolist() == [0, 0, 0]
 
     def test_two_numbers_are_as_two_categories(self):
-        numbers = encoded(as_table([[2.0], [2.0], [7.0]]))[0][:, 0]
-        words = encoded(as_table(pandas.DataFrame({"x": ["a", "a", "b"]})))[0][:, 1]
+        numbers = encode_features(as_table([[2.0], [2.0], [7.0]]))[0][:, 0]
+        words = encode_features(as_table(pandas.DataFrame({"x": ["a", "a", "b"]})))[0][:, 1]
         np.testing.assert_allclose(numbers, words)
 
     def test_a_constant_column_says_nothing(self):
-        assert encoded(as_table([[4.0], [4.0]]))[0].tolist() == [[0], [0]]
+        assert encode_features(as_table([[4.0], [4.0]]))[0].tolist() == [[0], [0]]
 
     def test_rows_with_any_value(self):
         table = as_table(FILMS.drop(columns="item"))
@@ -55,7 +56,7 @@ class TestRidge:
         rng = np.random.default_rng(0)
         X, y, m = rng.normal(size=shape), rng.normal(size=shape[0]), rng.uniform(0, 2, shape[0])
         m[0] = 0.0
-        w = _ridge(X, m, m * y, 0.7)
+        w = solve_ridge(X, m, m * y, 0.7)
         np.testing.assert_allclose(X.T @ (m * (y - X @ w)), 0.7 * w, atol=1e-10)
 
     def test_a_user_is_drawn_to_all_users(self):
@@ -72,7 +73,7 @@ class TestRidge:
         # What is ann's own: her level, of which the penalty is a quarter, and her weights.
         mine = np.flatnonzero(ratings.users == 0)
         Z = np.hstack([np.ones((3, 1)), X[ratings.items[mine]]])
-        penalty = 2.0 * np.diag([1 / _LEVEL**2, 1, 1, 1])
+        penalty = 2.0 * np.diag([1 / _CONSTANT**2, 1, 1, 1])
         y = ratings.values[mine] - ratings.mean - Z[:, 1:] @ shared
         own = np.linalg.solve(Z.T @ Z + penalty, Z.T @ y)
         expected = ratings.mean + own[0] + X @ (shared + own[1:])
@@ -87,13 +88,15 @@ class TestRidge:
     def test_weights_count_as_repeated_ratings(self):
         weights = np.array([2.0, 1.0, 1.0, 1.0, 3.0])
         one = ContentRecommender(regularization=2.0).fit(example(weights))
-        Z = np.hstack([np.full((3, 1), _LEVEL), one.features_[one.ratings_.by_user.others[:3]]])
+        Z = np.hstack([np.full((3, 1), _CONSTANT), one.features_[one.ratings_.by_user.others[:3]]])
         # Ann's second rating, of the three in the order of items, counts as many as its weight.
         view = one.ratings_.by_user
         times = view.weights[:3].astype(int)
         y = view.values[:3] - one.mean_ - Z[:, 1:] @ one.weights_
-        long = _ridge(np.repeat(Z, times, axis=0), np.ones(times.sum()), np.repeat(y, times), 2.0)
-        np.testing.assert_allclose(one._recall(0), long * [_LEVEL, 1, 1, 1])
+        long = solve_ridge(
+            np.repeat(Z, times, axis=0), np.ones(times.sum()), np.repeat(y, times), 2.0
+        )
+        np.testing.assert_allclose(one._user_model(0), long * [_CONSTANT, 1, 1, 1])
 
 
 @pytest.mark.parametrize("learner", ["ridge", "boosted"])

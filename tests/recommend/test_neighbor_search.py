@@ -1,7 +1,6 @@
 """The nearest rows of sparse matrices, against dense ones and scikit-learn."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,14 +11,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import Grouped, group_ratings
-from edgewise.recommend.knn import ItemKNN, UserKNN, nearest_rows, neighbor_sums
-
-
-class Criteria(NamedTuple):
-    n: int
-    shrinkage: float
-    min_support: int
-    limit: int
+from edgewise.recommend.knn import ItemKNN, NeighborSearch, UserKNN, nearest_rows, neighbor_sums
 
 
 @pytest.fixture(params=["numpy", "numba"])
@@ -38,7 +30,7 @@ def sides(table):
 
 
 def nearest(table, targets, criteria):
-    return nearest_rows(*sides(table), targets, *criteria)
+    return nearest_rows(*sides(table), targets, criteria)
 
 
 def naive(table, criteria):
@@ -71,7 +63,7 @@ def random_table(seed, n_rows, n_columns, density=0.4):
 def test_the_sparse_nearest_are_the_dense_nearest(seed, n_rows, n_columns, n, shrinkage, support):
     table = random_table(seed, n_rows, n_columns)
     rng = np.random.default_rng(seed)
-    criteria = Criteria(n, shrinkage, support, int(rng.integers(1, n_rows + 1)))
+    criteria = NeighborSearch(n, shrinkage, support, int(rng.integers(1, n_rows + 1)))
     targets = rng.permutation(n_rows)[: max(1, n_rows // 2)]
     near = nearest(table, targets, criteria)
     dense = naive(table, criteria)
@@ -89,7 +81,7 @@ def test_the_sparse_nearest_are_the_dense_nearest(seed, n_rows, n_columns, n, sh
 def test_the_lower_number_wins_a_tie(backend):
     # All rows are the same: all similarities are 1.
     table = np.tile([1.0, 2.0, 3.0], (6, 1))
-    near = nearest(table, np.arange(6), Criteria(2, 0.0, 1, 6))
+    near = nearest(table, np.arange(6), NeighborSearch(2, 0.0, 1, 6))
     assert near.others.tolist() == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1], [0, 1]]
     np.testing.assert_allclose(near.similarities, 1.0)
 
@@ -101,7 +93,7 @@ def test_compiled_kernels_find_the_same_bits(monkeypatch, density, shrinkage):
     found = {}
     for choice in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", choice)
-        criteria = Criteria(9, shrinkage, 1, 140)
+        criteria = NeighborSearch(9, shrinkage, 1, 140)
         found[choice] = nearest(table - 3.0, np.arange(150), criteria)
     np.testing.assert_array_equal(found["numpy"].others, found["numba"].others)
     np.testing.assert_array_equal(found["numpy"].similarities, found["numba"].similarities)
@@ -112,16 +104,18 @@ def test_any_number_of_threads_finds_the_same_bits(monkeypatch, n_jobs):
     monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
     table = random_table(5, 90, 40)
     by_row, by_column, values = sides(table)
-    criteria = Criteria(12, 2.0, 2, 90)
+    criteria = NeighborSearch(12, 2.0, 2, 90)
     one, many = (
-        nearest_rows(by_row, by_column, values - np.pi, np.arange(90), *criteria, n)
+        nearest_rows(
+            by_row, by_column, values - np.pi, np.arange(90), criteria._replace(n_threads=n)
+        )
         for n in (1, n_jobs)
     )
     np.testing.assert_array_equal(one.others, many.others)
     np.testing.assert_array_equal(one.similarities, many.similarities)
     pairs = np.repeat(np.arange(90), 40), np.tile(np.arange(40), 90)
     weighted = replace(by_column, weights=by_column.values)
-    sums = [neighbor_sums(one, weighted, by_column.values, *pairs, 3, n) for n in (1, n_jobs)]
+    sums = [neighbor_sums(one, weighted, by_column.values, pairs, 3, n) for n in (1, n_jobs)]
     np.testing.assert_array_equal(sums[0], sums[1])
 
 
@@ -130,7 +124,7 @@ def test_sums_over_the_nearest_that_have_a_value(seed, n_rows, n_columns, k):
     table = random_table(seed, n_rows, n_columns)
     rng = np.random.default_rng(seed)
     _, by_column, _ = sides(table)
-    near = nearest(table, np.arange(n_rows), Criteria(8, 0.0, 1, n_rows))
+    near = nearest(table, np.arange(n_rows), NeighborSearch(8, 0.0, 1, n_rows))
     weights = rng.uniform(0.5, 2.0, len(by_column.values))
     dense_weights = np.zeros((n_rows, n_columns))
     for column in range(n_columns):
@@ -138,7 +132,7 @@ def test_sums_over_the_nearest_that_have_a_value(seed, n_rows, n_columns, k):
         dense_weights[by_column.others[span], column] = weights[span]
     targets, columns = rng.integers(n_rows, size=40), rng.integers(n_columns, size=40)
     view = replace(by_column, weights=weights)
-    totals, masses = neighbor_sums(near, view, view.values, targets, columns, k)
+    totals, masses = neighbor_sums(near, view, view.values, (targets, columns), k)
     for target, column, total, mass in zip(targets, columns, totals, masses, strict=True):
         listed = zip(near.others[target], near.similarities[target], strict=True)
         pairs = [
@@ -153,24 +147,24 @@ def test_sums_over_the_nearest_that_have_a_value(seed, n_rows, n_columns, k):
 def test_compiled_sums_have_the_same_bits(monkeypatch):
     table = random_table(8, 80, 60) / 7
     _, by_column, _ = sides(table)
-    near = nearest(table, np.arange(80), Criteria(30, 5.0, 1, 80))
+    near = nearest(table, np.arange(80), NeighborSearch(30, 5.0, 1, 80))
     rng = np.random.default_rng(0)
     pairs = rng.integers(80, size=500), rng.integers(60, size=500)
     weights, found = rng.random(len(by_column.values)), []
     for choice in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", choice)
         view = replace(by_column, weights=weights)
-        found.append(neighbor_sums(near, view, view.values, *pairs, 4))
+        found.append(neighbor_sums(near, view, view.values, pairs, 4))
     np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_rows_without_values(backend):
     table = np.full((3, 2), np.nan)
     table[0] = 1.0, 2.0
-    near = nearest(table, np.arange(3), Criteria(2, 0.0, 1, 3))
+    near = nearest(table, np.arange(3), NeighborSearch(2, 0.0, 1, 3))
     assert (near.others == -1).all()
     view = Grouped(np.array([0, 1, 2]), np.zeros(2, np.int32), np.ones(2), None, np.arange(2))
-    sums = neighbor_sums(near, view, view.values, np.array([0, 1]), np.array([1, 0]), 1)
+    sums = neighbor_sums(near, view, view.values, (np.array([0, 1]), np.array([1, 0])), 1)
     np.testing.assert_array_equal(sums, 0.0)
 
 
@@ -181,8 +175,8 @@ def test_memory_is_for_the_nearest_only(backend):
     pairs = sparse.csr_array((np.ones(n), (rows, rows // 2)), shape=(n, n // 2))
     by_row = group_ratings(rows, pairs.indices.astype(np.int32), pairs.data, None, n, n // 2)
     by_column = group_ratings(pairs.indices.astype(np.int32), rows, pairs.data, None, n // 2, n)
-    targets, criteria = np.arange(0, n, 100), Criteria(2, 0.0, 1, n)
-    near = nearest_rows(by_row, by_column, pairs.data, targets, *criteria)
+    targets, criteria = np.arange(0, n, 100), NeighborSearch(2, 0.0, 1, n)
+    near = nearest_rows(by_row, by_column, pairs.data, targets, criteria)
     assert near.others[:, 0].tolist() == list(range(1, n, 100))
     assert (near.others[:, 1] == -1).all()
 

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.common.dtypes import Reals
-from edgewise.ratings import Grouped, Ratings
 
 # Tables are computed in blocks of at most this many numbers, which bounds the memory.
 _BLOCK = 1 << 20
@@ -20,12 +19,12 @@ def iter_blocks(n_rows: int, width: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
-def weights_of(ratings: Ratings | Grouped) -> Reals:
+def weights_of(ratings: Any) -> Reals:
     """Return the weights of ratings; 1 for each if they have none."""
     return np.ones(len(ratings.values)) if ratings.weights is None else ratings.weights
 
 
-def optional_weights(ratings: Ratings | Grouped) -> Reals:
+def optional_weights(ratings: Any) -> Reals:
     """Return the weights of ratings as kernels take them: an empty array if they have none."""
     return np.zeros(0) if ratings.weights is None else ratings.weights
 

@@ -1,7 +1,7 @@
 """Baselines every other recommender should beat: chance, popularity, and biases."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 from edgewise.backend.arithmetic import splitmix64
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Indices, Mask, Reals
-from edgewise.common.fields import Value, finite
-from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
 from edgewise.recommend.arrays import damped_means
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.parameters import SEED, parameter
+from edgewise.recommend.parameters import NUMBER, SEED, Seeded, parameter
 
-WAYS = ("count", "mean")
+POPULARITY_MEASURES = ("count", "mean")
 
 
 @dataclass(eq=False, repr=False)
@@ -45,7 +43,7 @@ class Popularity(Recommender):
     refits_on_update = True
     stored: ClassVar = {"item_scores_": "items"}
 
-    by: str = parameter("count", one_of, WAYS)
+    by: str = parameter("count", one_of, POPULARITY_MEASURES)
     _: KW_ONLY
     damping: float = parameter(5.0, not_negative)
 
@@ -71,7 +69,7 @@ class Popularity(Recommender):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RandomRecommender(Recommender):
+class RandomRecommender(Recommender, Seeded):
     """Random scores: uniform numbers that depend only on the seed, the user and the item.
 
     Parameters
@@ -82,9 +80,7 @@ class RandomRecommender(Recommender):
 
     predicts = "score"
     adds_items = True
-    stored: ClassVar = {"seed_": Noted(SEED)}
-
-    random_state: Any = None
+    stored: ClassVar = {"seed_": SEED}
 
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
@@ -104,7 +100,7 @@ class BiasedRecommender(Recommender):
     stored: ClassVar = {
         "user_biases_": "users",
         "item_biases_": "items",
-        "intercept_": Noted(Value(float, finite)),
+        "intercept_": NUMBER,
     }
 
     user_biases_: Reals

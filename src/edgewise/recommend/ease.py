@@ -1,4 +1,4 @@
-"""EASE: each item's choices from all others, by least squares in closed form (Steck 2019)."""
+"""EASE: each item's interactions from all others, by least squares in closed form (Steck 2019)."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -9,62 +9,60 @@ from scipy import linalg, sparse
 
 from edgewise.common.checks import integer, not_negative, one_of, positive
 from edgewise.common.dtypes import Indices, Reals
-from edgewise.common.fields import Array, Value, finite
+from edgewise.common.fields import Array
 from edgewise.common.text import pluralize
-from edgewise.model.explain import Contribution, PairExplanation
-from edgewise.model.file import Noted
+from edgewise.model.explain import Contribution
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Recommender
-from edgewise.recommend.parameters import parameter
+from edgewise.recommend.arrays import iter_blocks, weights_of
+from edgewise.recommend.base import ExplainedRecommender
+from edgewise.recommend.parameters import NUMBER, parameter
 
 PRECISIONS = {"single": np.float32, "double": np.float64}
 
-# The penalty is this times the root of the choices per item. Chosen on choices held out of training
-# parts: of ml-100k, ml-1m and 600 users of it, on which the best are from 40 to 85 times the root,
-# and of samples of the choices, where users have few and twice as much is somewhat better.
+# The penalty is this times the root of the interactions per item. Chosen on interactions held out
+# of training parts: of ml-100k, ml-1m and 600 users of it, on which the best are from 40 to 85
+# times the root, and of samples of them, where users have few and twice as much is somewhat better.
 _PENALTY = 75.0
 
 # The inverse, its transpose and the weights are in memory at the same time.
-_ARRAYS = 3
-
-# The products of items are found in blocks of at most this many.
-_ENTRIES = 1 << 24
+_N_ARRAYS = 3
 
 
 @dataclass(eq=False, repr=False)
-class EASE(Recommender):
-    r"""Least squares of each item on all others, from what users chose (Steck 2019).
+class EASE(ExplainedRecommender):
+    r"""Least squares of each item on all others, for implicit feedback (Steck 2019).
 
-    The score of an item is the sum of its weights for what the user chose. With X the choices, 1 or
-    0, the weights B have the closed form::
+    The score of an item is the sum of its weights for the user's items. With X the interactions, 1
+    or 0, the weights B have the closed form::
 
         minimize |D (X - X B)|^2 + lambda |B|^2 so that B has no diagonal
         B_ij = -P_ij / P_jj, with P the inverse of X' D^2 X + lambda
 
-    A choice is a positive rating; its size does not matter, its weight does. A user with n choices
-    counts :math:`n^{-p}`, the squares of D. New users need no fit. Time grows with the cube
-    of the items with choices, memory with their square. Predictions are scores, not ratings.
+    An interaction is a positive rating; its size does not matter, its weight does. A user with n
+    interactions counts :math:`n^{-p}`, the squares of D. New users need no fit. Time grows with the
+    cube of the items with interactions, memory with their square. Predictions are scores, not
+    ratings.
 
     Fitted: `item_weights_`, B, in single precision, and the `penalty_` lambda in use.
 
     Parameters
     ----------
     regularization : float or None, default None
-        The penalty lambda. None is 75 times the root of the choices per item, times the mean weight
-        of a choice.
+        The penalty lambda. None is 75 times the root of the interactions per item, times the mean
+        weight of an interaction.
     user_power : float, default 0.5
-        p: how much less each choice of a busy user counts; 0 is the paper's form.
+        p: how much less each interaction of an active user counts; 0 is the paper's form.
     precision : {"double", "single"}, default "double"
         Of the inverse. "single" takes half the memory and time.
     max_items : int, default 20000
-        The most items with choices. A fit on more raises a MemoryError that says how much it would
-        take.
+        The maximum number of items with interactions. A fit on more raises a MemoryError with the
+        memory that it would take.
 
     Examples
     --------
     >>> from edgewise import EASE, Ratings
-    >>> chosen = Ratings.from_arrays([1, 1, 2, 2, 3, 3, 3], [7, 8, 7, 8, 7, 8, 9])
-    >>> model = EASE(regularization=1.0).fit(chosen)
+    >>> liked = Ratings.from_arrays([1, 1, 2, 2, 3, 3, 3], [7, 8, 7, 8, 7, 8, 9])
+    >>> model = EASE(regularization=1.0).fit(liked)
     >>> model.fold_in({4: {7: 1}}).recommend(4).ids
     array([8, 9])
     >>> print(model.fold_in({4: {7: 1}}).explain(4, 8))
@@ -73,10 +71,7 @@ class EASE(Recommender):
     """
 
     predicts = "score"
-    stored: ClassVar = {
-        "item_weights_": Array("items items", np.float32),
-        "penalty_": Noted(Value(float, finite)),
-    }
+    stored: ClassVar = {"item_weights_": Array("items items", np.float32), "penalty_": NUMBER}
 
     regularization: float | None = parameter(None, positive)
     _: KW_ONLY
@@ -88,10 +83,10 @@ class EASE(Recommender):
         self._regress(ratings)
 
     def _regress(self, ratings: Ratings, users: Reals | None = None, items: Any = None) -> None:
-        """Regress what is left of the choices, less products of factors if there are any."""
-        chosen = choices(ratings)
-        counts = np.diff(chosen.indptr)
-        known = np.unique(chosen.indices)
+        """Regress the interactions, minus products of user and item factors if there are any."""
+        matrix = interactions(ratings)
+        counts = np.diff(matrix.indptr)
+        known = np.unique(matrix.indices)
         dtype = np.dtype(PRECISIONS[self.precision])
         self._check_memory(len(known), dtype)
         sizes = np.maximum(counts, 1).astype(float) ** -self.user_power
@@ -99,11 +94,11 @@ class EASE(Recommender):
         self.item_weights_ = np.zeros((ratings.n_items, ratings.n_items), dtype=np.float32)
         if not len(known):
             return
-        chosen, factors = chosen[:, known].astype(dtype), None
+        matrix, factors = matrix[:, known].astype(dtype), None
         if users is not None:
-            sides = (chosen.T @ (users * sizes[:, None])).astype(dtype)
+            sides = (matrix.T @ (users * sizes[:, None])).astype(dtype)
             factors = sides, items[known].astype(dtype)
-        gram = _gram(chosen, sizes.astype(dtype))
+        gram = _gram(matrix, sizes.astype(dtype))
         self.item_weights_[np.ix_(known, known)] = self._weights(gram, factors)
 
     def _weights(self, gram: NDArray[Any], factors: Any) -> NDArray[Any]:
@@ -114,7 +109,7 @@ class EASE(Recommender):
         inverse = _inverse(gram, self.penalty_)
         scales, products = -1.0 / np.diag(inverse), None
         if factors is not None:
-            # What regression would make of the factors' products, for the same inverse.
+            # The regression of the factors' products, with the same inverse.
             products = (inverse @ factors[0]) @ factors[1].T
             scales *= 1.0 - np.diag(products)
         inverse *= scales
@@ -126,82 +121,71 @@ class EASE(Recommender):
     def _penalty(self, n_items: int, counts: NDArray[Any], sizes: Reals) -> float:
         if self.regularization is not None:
             return float(self.regularization)
-        n_choices = max(1, int(counts.sum()))
-        return float(_PENALTY * np.sqrt(n_choices / max(1, n_items)) * (sizes @ counts) / n_choices)
+        total = max(1, int(counts.sum()))
+        return float(_PENALTY * np.sqrt(total / max(1, n_items)) * (sizes @ counts) / total)
 
     def _check_memory(self, n_items: int, dtype: np.dtype) -> None:
         if n_items <= self.max_items:
             return
-        need = _ARRAYS * dtype.itemsize * float(n_items) ** 2 / 2**30
+        gib = _N_ARRAYS * dtype.itemsize * float(n_items) ** 2 / 2**30
         raise MemoryError(
-            f"{pluralize(n_items, 'items')} need about {need:.0f} GiB: ImplicitFactorization and "
-            f"ItemKNN(implicit=True) do not, precision='single' needs half, and a larger "
-            f"max_items (now {self.max_items}) allows it"
+            f"{pluralize(n_items, 'items')} need about {gib:.0f} GiB: use ImplicitFactorization or "
+            "ItemKNN(implicit=True), precision='single' for half the memory, or a larger "
+            f"max_items than {self.max_items}"
         )
 
-    def _chosen(self) -> Any:
-        return self._cached("chosen", lambda: choices(self.ratings_))
+    def _interactions(self) -> Any:
+        return self._cached("interactions", lambda: interactions(self.ratings_))
 
     def _user_scores(self, users: Indices) -> Reals:
-        scores: Reals = (self._chosen()[users] @ self.item_weights_).astype(float)
+        scores: Reals = (self._interactions()[users] @ self.item_weights_).astype(float)
         return scores
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        different, rows = np.unique(users, return_inverse=True)
+        distinct, rows = np.unique(users, return_inverse=True)
         scores = np.empty(len(users))
-        size = max(1, _ENTRIES // max(1, self.n_items_))
-        for start in range(0, len(different), size):
-            mine = np.flatnonzero((rows >= start) & (rows < start + size))
-            table = self._user_scores(different[start : start + size])
-            scores[mine] = table[rows[mine] - start, items[mine]]
+        for block in iter_blocks(len(distinct), self.n_items_):
+            pairs = np.flatnonzero((rows >= block.start) & (rows < block.stop))
+            table = self._user_scores(distinct[block])
+            scores[pairs] = table[rows[pairs] - block.start, items[pairs]]
         return scores
 
     def _vectors(self, side: str) -> Any:
-        return self._chosen() if side == "users" else self._chosen().T.tocsr()
+        return self._interactions() if side == "users" else self._interactions().T.tocsr()
 
     def _similarities(self, side: str, indices: Indices) -> Reals:
-        """Return partial correlations of items, with all others given; cosines of users."""
+        """Return partial correlations of items, given all others; cosines of users."""
         if side == "users":
             return super()._similarities(side, indices)
         into, out = self.item_weights_[:, indices].T, self.item_weights_[indices]
         return np.asarray(np.sign(out) * np.sqrt(np.abs(out * into)), dtype=float)
 
-    def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
-        """Explain a score by the `n` choices that add most; all of them add up to it."""
-        integer("n", n, 1)
-        ratings = self._fitted_ratings()
-        users = ratings.user_ids.require("users", [user])
-        items = ratings.item_ids.require("items", [item])
-        row = self._chosen()[users]
-        amounts = row.data * self.item_weights_[row.indices, items[0]]
-        ids = ratings.item_ids.values[row.indices].tolist()
-        pairs = zip(ids, amounts.tolist(), strict=True)
-        parts = [Contribution(str(one), amount) for one, amount in pairs if amount != 0]
-        parts.sort(key=lambda part: -abs(part.amount))
-        score = float(self._pair_scores(users, items)[0])
-        return PairExplanation(user, item, score, tuple(parts), n)
+    def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
+        row = self._interactions()[[user]]
+        amounts = (row.data * self.item_weights_[row.indices, item]).tolist()
+        ids = self.ratings_.item_ids.values[row.indices].tolist()
+        pairs = zip(ids, amounts, strict=True)
+        parts = [Contribution(str(name), amount) for name, amount in pairs if amount != 0]
+        return float(self._pair_scores(np.array([user]), np.array([item]))[0]), parts
 
 
-def choices(ratings: Ratings) -> Any:
+def interactions(ratings: Ratings) -> Any:
     """Return the weights of positive ratings as a sparse matrix in single precision."""
     view = ratings.by_user
-    weights = np.ones(len(view.values)) if view.weights is None else view.weights
-    kept = np.where(view.values > 0, weights, 0.0).astype(np.float32)
+    weights = np.where(view.values > 0, weights_of(view), 0.0).astype(np.float32)
     shape = (ratings.n_users, ratings.n_items)
-    matrix = sparse.csr_array((kept, view.others, view.starts), shape)
-    return matrix if kept.all() else sparse.csr_array(matrix.multiply(matrix > 0))
+    matrix = sparse.csr_array((weights, view.others, view.starts), shape)
+    return matrix if weights.all() else sparse.csr_array(matrix.multiply(matrix > 0))
 
 
-def _gram(chosen: Any, sizes: NDArray[Any]) -> NDArray[Any]:
+def _gram(matrix: Any, sizes: NDArray[Any]) -> NDArray[Any]:
     """Return the products of all pairs of items, users weighted by `sizes`, as a dense array."""
-    n_items = chosen.shape[1]
-    by_item = chosen.T.tocsr()
-    weighted = chosen.copy()
-    weighted.data *= np.repeat(sizes, np.diff(chosen.indptr))
-    gram = np.empty((n_items, n_items), dtype=chosen.dtype)
-    size = max(1, _ENTRIES // max(1, n_items))
-    for start in range(0, n_items, size):
-        gram[start : start + size] = (by_item[start : start + size] @ weighted).toarray()
+    n_items = matrix.shape[1]
+    by_item, weighted = matrix.T.tocsr(), matrix.copy()
+    weighted.data *= np.repeat(sizes, np.diff(matrix.indptr))
+    gram = np.empty((n_items, n_items), dtype=matrix.dtype)
+    for block in iter_blocks(n_items, n_items):
+        gram[block] = (by_item[block] @ weighted).toarray()
     return gram
 
 
@@ -210,10 +194,10 @@ def _inverse(gram: NDArray[Any], penalty: float) -> NDArray[Any]:
     gram[np.diag_indices(len(gram))] += penalty
     potrf, potri = linalg.get_lapack_funcs(("potrf", "potri"), (gram,))
     # The transpose of a symmetric array is in the order that LAPACK overwrites.
-    half, failed = potrf(gram.T, lower=True, clean=True, overwrite_a=True)
-    if not failed:
-        half, failed = potri(half, lower=True, overwrite_c=True)
-    if failed:
+    half, info = potrf(gram.T, lower=True, clean=True, overwrite_a=True)
+    if not info:
+        half, info = potri(half, lower=True, overwrite_c=True)
+    if info:
         raise ValueError(f"regularization must be larger: {penalty:g} is lost in {gram.dtype}")
     diagonal = np.diag(half).copy()
     inverse: NDArray[Any] = half + half.T

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.common.checks import flag, integer, not_negative, one_of, threads
-from edgewise.common.dtypes import ROW, Indices, Reals, Rows
-from edgewise.common.fields import Array, Required
-from edgewise.common.threads import Threads
-from edgewise.model.explain import Contribution, PairExplanation
+from edgewise.common.checks import flag, integer, not_negative, one_of
+from edgewise.common.dtypes import ROW, Indices, Reals
+from edgewise.common.fields import Array
+from edgewise.model.explain import Contribution
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.arrays import damped_means
+from edgewise.recommend.arrays import damped_means, weights_of
+from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.baselines import BiasedRecommender
-from edgewise.recommend.kernels import load_kernels
+from edgewise.recommend.kernels import kernel_threads, load_kernels
+from edgewise.recommend.kernels.neighbors import Entries, Neighbors
 from edgewise.recommend.model import Approximation
-from edgewise.recommend.parameters import MAX_INTEGER, parameter
+from edgewise.recommend.parameters import MAX_INTEGER, Threaded, parameter
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
 
@@ -32,60 +33,48 @@ _BIAS_EPOCHS = 10
 _VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
 
 
-class Neighbors(NamedTuple):
-    """The most similar rows of each row, most similar first; -1 and 0 past the last."""
+class NeighborSearch(NamedTuple):
+    """How similarities from few common columns are damped, and how many neighbors are searched."""
 
-    others: Rows
-    similarities: Reals
-
-    def entries(self) -> tuple[NDArray[np.int64], Rows, Reals]:
-        """Return the neighbors in compressed rows: starts, numbers and similarities."""
-        there = self.others >= 0
-        starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        return starts, self.others[there], self.similarities[there]
+    n_neighbors: int
+    shrinkage: float
+    min_support: int
+    limit: int
+    """Only rows below it are neighbors."""
+    n_threads: int = 1
 
 
 def nearest_rows(
-    rows: Grouped,
-    columns: Grouped,
-    values: Reals,
-    targets: Indices,
-    n: int,
-    shrinkage: float,
-    min_support: int,
-    limit: int,
-    n_threads: int = 1,
+    rows: Grouped, columns: Grouped, values: Reals, targets: Indices, search: NeighborSearch
 ) -> Neighbors:
-    """Return the `n` most similar rows of some rows, by the cosines of their values.
+    """Return the most similar rows of some rows, by the cosines of their values.
 
     `rows` and `columns` are the ratings by either side, and `values` has a number for each rating
     in their original order. A similarity from m common columns is multiplied by
-    ``m / (m + shrinkage)``, and is 0 if m is below `min_support`; only rows below `limit` count.
-    Memory grows with the neighbors, never with all pairs.
+    ``m / (m + shrinkage)``, and is 0 if m is below min_support. Memory grows with the neighbors,
+    never with all pairs.
     """
-    by_row = values[rows.rows]
-    norms = np.sqrt(np.bincount(rows.row_numbers, by_row**2, rows.n_rows))
-    found, similarities = np.full((len(targets), n), -1, ROW), np.zeros((len(targets), n))
-    by_column = values[columns.rows]
+    by_row, by_column = (_with_values(view, values[view.rows]) for view in (rows, columns))
+    norms = np.sqrt(np.bincount(rows.row_numbers, by_row.values**2, rows.n_rows))
+    shape = len(targets), search.n_neighbors
+    near = Neighbors(np.full(shape, -1, ROW), np.zeros(shape))
+    damping = float(search.shrinkage), search.min_support
     kernels = load_kernels("neighbors", _search_visits(rows, columns, len(targets)))
 
-    def run(part: tuple[int, int]) -> None:
-        here = slice(*part)
-        kernels.nearest(
-            rows.starts, rows.others, by_row, columns.starts, columns.others, by_column, norms,
-            targets[here], float(shrinkage), min_support, limit, found[here], similarities[here],
-        )  # fmt: skip
+    def run(span: tuple[int, int]) -> None:
+        part = slice(*span)
+        here = Neighbors(near.others[part], near.similarities[part])
+        kernels.nearest(by_row, by_column, norms, targets[part], damping, search.limit, here)
 
-    _spread(run, len(targets), kernels, n_threads)
-    return Neighbors(found, similarities)
+    _run_spans(run, len(targets), kernels, search.n_threads)
+    return near
 
 
 def neighbor_sums(
     near: Neighbors,
     view: Grouped,
     values: Reals,
-    targets: Indices,
-    columns: Indices,
+    pairs: tuple[Indices, Indices],
     k: int,
     n_threads: int = 1,
     visits: float = 0.0,
@@ -93,49 +82,41 @@ def neighbor_sums(
     """Return sums over the `k` nearest neighbors of a row that have a value in a column.
 
     `view` has the ratings by column, `values` a number for each of them. The first sum is of
-    similarity times weight times value, the second of similarity times weight, for each pair of a
-    row (`targets`) and a column. `visits` is work that the kernels have done before.
+    similarity times weight times value, the second of similarity times weight, for each of the
+    `pairs` of rows and columns. `visits` is work that the kernels have done before.
     """
     # By column: its values are looked up in a table of all rows, filled once for each.
+    rows, columns = pairs
     order = np.argsort(columns, kind="stable")
-    present, place = np.unique(columns, return_inverse=True)
-    ones, twos = targets[order], place[order]
-    entries, starts = view.entries(present), _starts(view.starts, present)
-    values, others = values[entries], view.others[entries]
-    weights = np.ones(len(values)) if view.weights is None else view.weights[entries]
+    present, number = np.unique(columns, return_inverse=True)
+    targets, numbers = rows[order], number[order]
+    positions = view.entries(present)
+    weights = np.ones(len(positions)) if view.weights is None else view.weights[positions]
+    starts = _starts(view.starts, present)
+    entries = Entries(starts, view.others[positions], values[positions], weights)
     totals, masses = np.empty(len(order)), np.empty(len(order))
-    tables = float(len(near.others)) * np.count_nonzero(np.diff(twos, prepend=-1))
+    tables = float(len(near.others)) * np.count_nonzero(np.diff(numbers, prepend=-1))
     visits += float(_VISITS_PER_PAIR) * len(order) * near.others.shape[1] + tables
     kernels = load_kernels("neighbors", visits)
 
-    def run(part: tuple[int, int]) -> None:
-        here = slice(*part)
-        kernels.averages(
-            near.others, near.similarities, starts, others, values, weights,
-            ones[here], twos[here], k, totals[here], masses[here],
-        )  # fmt: skip
+    def run(span: tuple[int, int]) -> None:
+        part = slice(*span)
+        sums = totals[part], masses[part]
+        kernels.averages(near, entries, targets[part], numbers[part], k, *sums)
 
-    _spread(run, len(order), kernels, n_threads)
+    _run_spans(run, len(order), kernels, n_threads)
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return totals[back], masses[back]
 
 
+def _with_values(view: Grouped, values: Reals) -> Entries:
+    return Entries(view.starts, view.others, values, np.zeros(0))
+
+
 def _starts(starts: NDArray[np.int64], rows: Indices) -> NDArray[np.int64]:
     """Return where some compressed rows start if they stand alone."""
     return np.concatenate([[0], np.cumsum(starts[rows + 1] - starts[rows])])
-
-
-class Shared(NamedTuple):
-    """What a user's sources add to the items: rated items by similarity, or neighbors' ratings.
-
-    The entries of a source are in compressed rows, each with a value and a weight.
-    """
-
-    starts: NDArray[np.int64]
-    items: Rows
-    values: Reals
-    weights: Reals
 
 
 def _search_visits(rows: Grouped, columns: Grouped, n_targets: int) -> float:
@@ -145,13 +126,13 @@ def _search_visits(rows: Grouped, columns: Grouped, n_targets: int) -> float:
     return _VISITS_PER_PRODUCT * share * products + _VISITS_PER_PAIR * pairs
 
 
-def _spread(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
-    with Threads(n_threads if kernels.RELEASES_GIL else 1) as pool:
+def _run_spans(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
+    with kernel_threads(kernels, n_threads) as pool:
         pool.map(run, pool.shares(np.arange(n + 1)))
 
 
 @dataclass(eq=False, repr=False)
-class KNNRecommender(BiasedRecommender):
+class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
     """Base of user and item neighborhoods: rows are compared, columns hold the ratings."""
 
     adds_items = True
@@ -173,7 +154,6 @@ class KNNRecommender(BiasedRecommender):
     damping: float | None = parameter(None, not_negative)
     bias_damping: float = parameter(5.0, not_negative)
     implicit: bool = parameter(False, flag)
-    n_jobs: int | None = parameter(None, threads)
 
     @property
     def predicts(self) -> str:
@@ -191,13 +171,14 @@ class KNNRecommender(BiasedRecommender):
 
     def _nearest(self, ratings: Ratings, targets: Indices, limit: int, n_users: int) -> Neighbors:
         """Return the nearest rows of some rows, among those below a limit."""
-        most = self.n_neighbors if self.implicit else max(self.n_neighbors, self.n_candidates)
-        return nearest_rows(
-            *self._views(ratings), self._compared(ratings, n_users), targets,
-            min(most, max(1, limit)), self.shrinkage, self.min_support, limit, self._threads(),
-        )  # fmt: skip
+        n = self.n_neighbors if self.implicit else max(self.n_neighbors, self.n_candidates)
+        search = NeighborSearch(
+            min(n, max(1, limit)), self.shrinkage, self.min_support, limit, self._threads()
+        )
+        values = self._compared_values(ratings, n_users)
+        return nearest_rows(*self._views(ratings), values, targets, search)
 
-    def _compared(self, ratings: Ratings, n_users: int) -> Reals:
+    def _compared_values(self, ratings: Ratings, n_users: int) -> Reals:
         """Return the numbers whose cosines are the similarities; only old users enter means."""
         default = "cosine" if self.implicit else self._default_similarity
         chosen = default if self.similarity is None else self.similarity
@@ -222,28 +203,28 @@ class KNNRecommender(BiasedRecommender):
     def deviations_(self) -> Reals:
         """The numbers to average: ratings less the baseline, in the order of the columns' view."""
         ratings = self.ratings_
-        rest = ratings.values - self._baseline(ratings.users, ratings.items)
-        return rest[self._views(ratings)[1].rows]
+        deviations = ratings.values - self._baseline(ratings.users, ratings.items)
+        return deviations[self._views(ratings)[1].rows]
 
     def _sums(self, users: Indices, items: Indices) -> tuple[Reals, Reals]:
         targets, columns = (users, items) if self._side == "users" else (items, users)
         near, view = Neighbors(self.neighbors_, self.similarities_), self._views(self.ratings_)[1]
         return neighbor_sums(
-            near, view, self.deviations_, targets, columns, self.n_neighbors, self._threads(),
+            near, view, self.deviations_, (targets, columns), self.n_neighbors, self._threads(),
             self._fit_visits,
         )  # fmt: skip
 
     @abstractmethod
-    def _shared(self) -> Shared:
-        """Return what each source adds to the items."""
+    def _source_entries(self) -> Entries:
+        """Return what each source adds to the items, a value and a weight per entry."""
 
     @abstractmethod
-    def _sources(self, users: Indices) -> tuple[NDArray[np.int64], Rows, Reals, Reals]:
-        """Return the sources of some users: their starts, the sources, amounts and shares."""
+    def _sources(self, users: Indices) -> Entries:
+        """Return the sources of some users, rated items or neighbors: amounts and shares."""
 
     def _user_scores(self, users: Indices) -> Reals:
-        shared: Shared = self._cached("shared", self._shared)
-        starts, sources, amounts, shares = self._sources(users)
+        entries: Entries = self._cached("sources", self._source_entries)
+        sources = self._sources(users)
         totals = np.zeros((len(users), self.n_items_))
         # Implicit feedback takes all neighbors that the fit kept, and no average.
         takes_all = self.implicit and self.neighbors_.shape[1] <= self.n_neighbors
@@ -251,11 +232,9 @@ class KNNRecommender(BiasedRecommender):
         masses, counts = np.zeros(shape), np.zeros(shape, dtype=ROW)
         # Rated items come in no order: too many of them for an item are summed up anew below.
         limit = self.n_neighbors if self._side == "users" else MAX_INTEGER
-        n_entries = float((shared.starts[sources + 1] - shared.starts[sources]).sum())
+        n_entries = float(np.diff(entries.starts)[sources.others].sum())
         kernels = load_kernels("neighbors", _VISITS_PER_PAIR * n_entries + self._fit_visits)
-        kernels.spread(
-            starts, sources, amounts, shares, *shared, limit, totals, masses, counts
-        )  # fmt: skip
+        kernels.spread(sources, entries, limit, totals, masses, counts)
         scores = totals
         if not self.implicit:
             masses += self._damping()
@@ -337,26 +316,12 @@ class KNNRecommender(BiasedRecommender):
         if self.neighbors_.shape[1] == 0:
             raise ValueError("neighbors_ must have at least one column")
 
-    def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
-        """Explain a score by the baseline and the `n` neighbors that add most.
-
-        Examples
-        --------
-        >>> from edgewise import Ratings, UserKNN
-        >>> ratings = Ratings.from_dict({"ann": {"Heat": 4}, "bob": {"Heat": 2, "Fargo": 5}})
-        >>> print(UserKNN(similarity="cosine", shrinkage=1).fit(ratings).explain("ann", "Fargo"))
-        Fargo for ann: 4.54
-          +3.99  baseline
-          +0.56  bob: similarity 0.19, rated 5
-        """
-        integer("n", n, 1)
-        ratings = self._fitted_ratings()
-        users = ratings.user_ids.require("users", [user])
-        items = ratings.item_ids.require("items", [item])
-        row, column = (users[0], items[0]) if self._side == "users" else (items[0], users[0])
-        ids = ratings.user_ids.values if self._side == "users" else ratings.item_ids.values
+    def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
+        ratings, is_user = self.ratings_, self._side == "users"
+        row, column = (user, item) if is_user else (item, user)
+        ids = ratings.user_ids.values if is_user else ratings.item_ids.values
         view, deviations = self._views(ratings)[1], self.deviations_
-        span = view.span(int(column))
+        span = view.span(column)
         entry = dict(zip(view.others[span].tolist(), range(span.start, span.stop), strict=True))
         near = zip(self.neighbors_[row].tolist(), self.similarities_[row].tolist(), strict=True)
         used = [(v, s, entry[v]) for v, s in near if v in entry][: self.n_neighbors]
@@ -370,11 +335,10 @@ class KNNRecommender(BiasedRecommender):
             )
             for (v, s, e), weight in zip(used, weights, strict=True)
         ]
+        pair = np.array([user]), np.array([item])
         if not self.implicit:
-            parts.append(Contribution("baseline", float(self._baseline(users, items)[0])))
-        parts.sort(key=lambda part: -abs(part.amount))
-        score = float(self._pair_scores(users, items)[0])
-        return PairExplanation(user, item, score, tuple(parts), n)
+            parts.append(Contribution("baseline", float(self._baseline(*pair)[0])))
+        return float(self._pair_scores(*pair)[0]), parts
 
 
 class ItemKNN(KNNRecommender):
@@ -427,7 +391,7 @@ class ItemKNN(KNNRecommender):
     _default_damping = 0.1
 
     stored: ClassVar = {
-        "neighbors_": Required(Array("items candidates", ROW, below="items", least=-1)),
+        "neighbors_": (Array("items candidates", ROW, below="items", least=-1)),
         "similarities_": "items candidates",
     }
 
@@ -436,20 +400,21 @@ class ItemKNN(KNNRecommender):
         if added is not None:
             self._replace_neighbors(ratings, added)
 
-    def _shared(self) -> Shared:
+    def _source_entries(self) -> Entries:
         # An item adds to those that it is a neighbor of.
         starts, others, similarities = Neighbors(self.neighbors_, self.similarities_).entries()
         shape = len(self.neighbors_), self.n_items_
         turned = sparse.csr_array((similarities, others, starts), shape=shape).tocsc()
         items, values = turned.indices.astype(ROW, copy=False), turned.data
-        return Shared(turned.indptr.astype(np.int64), items, values, values)
+        return Entries(turned.indptr.astype(np.int64), items, values, values)
 
-    def _sources(self, users: Indices) -> tuple[NDArray[np.int64], Rows, Reals, Reals]:
+    def _sources(self, users: Indices) -> Entries:
         view = self.ratings_.by_user
         entries = view.entries(users)
         deviations = self.deviations_[entries]
         shares = np.ones(len(entries)) if view.weights is None else view.weights[entries]
-        return _starts(view.starts, users), view.others[entries], deviations * shares, shares
+        starts = _starts(view.starts, users)
+        return Entries(starts, view.others[entries], deviations * shares, shares)
 
 
 class UserKNN(KNNRecommender):
@@ -468,26 +433,31 @@ class UserKNN(KNNRecommender):
     ...     "cat": {"Heat": 5, "Fargo": 2, "Jaws": 4}, "dan": {"Fargo": 5, "Jaws": 2}})
     >>> UserKNN(n_neighbors=2, similarity="pearson").fit(ratings).similar_users("bob").ids
     array(['dan'], dtype='<U3')
+    >>> ratings = Ratings.from_dict({"ann": {"Heat": 4}, "bob": {"Heat": 2, "Fargo": 5}})
+    >>> print(UserKNN(similarity="cosine", shrinkage=1).fit(ratings).explain("ann", "Fargo"))
+    Fargo for ann: 4.54
+      +3.99  baseline
+      +0.56  bob: similarity 0.19, rated 5
     """
 
     _side = "users"
     _default_similarity = "residual"
     _default_damping = 0.2
     stored: ClassVar = {
-        "neighbors_": Required(Array("users candidates", ROW, below="users", least=-1)),
+        "neighbors_": (Array("users candidates", ROW, below="users", least=-1)),
         "similarities_": "users candidates",
     }
 
-    def _shared(self) -> Shared:
+    def _source_entries(self) -> Entries:
         view = self.ratings_.by_user
-        weights = np.ones(len(view.values)) if view.weights is None else view.weights
-        rest = view.values - self._baseline(view.row_numbers, view.others)
-        return Shared(view.starts, view.others, rest * weights, weights)
+        weights = weights_of(view)
+        deviations = view.values - self._baseline(view.row_numbers, view.others)
+        return Entries(view.starts, view.others, deviations * weights, weights)
 
-    def _sources(self, users: Indices) -> tuple[NDArray[np.int64], Rows, Reals, Reals]:
+    def _sources(self, users: Indices) -> Entries:
         near = Neighbors(self.neighbors_[users], self.similarities_[users])
         starts, others, similarities = near.entries()
-        return starts, others, similarities, similarities
+        return Entries(starts, others, similarities, similarities)
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)

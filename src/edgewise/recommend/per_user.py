@@ -1,8 +1,9 @@
-"""The bases of recommenders that train a model for each user, on first use."""
+"""Bases of recommenders that train a small model for each user, or learn from other users."""
 
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar
@@ -11,57 +12,57 @@ import numpy as np
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Indices, Reals
-from edgewise.common.fields import Array, Required
+from edgewise.common.fields import Array
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Recommender
+from edgewise.recommend.parameters import Seeded, Threaded, parameter
 
-MOST_ROUNDS = 10_000
-"""The most rounds of a user's ranker: those of a saved model are trained when it is asked."""
+MAX_ROUNDS = 10_000
+"""The maximum number of rounds per user: users of a saved model are trained on request."""
 
 # The cache of user models holds at most this many numbers.
 _CACHED_NUMBERS = 1 << 24
 
 
-class PerUserRecommender(Recommender):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PerUserRecommender(Recommender, Threaded):
     """Base of recommenders that train a small model for each user, on first use.
 
-    A subclass writes :meth:`_learn` and :meth:`_row`. User models are cached in `learned_`; the
-    oldest are dropped first.
+    A subclass writes :meth:`_fit_user` and :meth:`_score_items`. User models are cached in
+    `user_models_`; the oldest are dropped first.
     """
 
     refits_on_update = True
-    stored: ClassVar = {"learned_": None}
-
-    learned_: "OrderedDict[int, Any]"
+    stored: ClassVar = {"user_models_": None}
 
     @abstractmethod
-    def _learn(self, user: int) -> Any:
+    def _fit_user(self, user: int) -> Any:
         """Return the model of a user."""
 
     @abstractmethod
-    def _row(self, learned: Any) -> Reals:
+    def _score_items(self, user_model: Any) -> Reals:
         """Return the scores of all items under a user's model."""
 
-    def _some(self, learned: Any, items: Indices) -> Reals:
-        """Return the scores of some items, equal to those in :meth:`_row`."""
-        return self._row(learned)[items]
+    def _score_some(self, user_model: Any, items: Indices) -> Reals:
+        """Return the scores of some items, equal to those of :meth:`_score_items`."""
+        return self._score_items(user_model)[items]
 
-    def _size(self) -> int:
+    def _user_model_size(self) -> int:
         """Return how many numbers a user's model holds."""
         return 1
 
-    def _recall(self, user: int) -> Any:
+    def _user_model(self, user: int) -> Any:
         """Return the model of a user, from the cache or trained now."""
-        learned = self.__dict__.setdefault("learned_", OrderedDict())
-        known = learned.get(user)
-        if known is None:
-            known = learned[user] = self._learn(user)
-            while len(learned) > max(16, _CACHED_NUMBERS // self._size()):
-                learned.popitem(last=False)
-        return known
+        models = self.__dict__.setdefault("user_models_", OrderedDict())
+        model = models.get(user)
+        if model is None:
+            model = models[user] = self._fit_user(user)
+            while len(models) > max(16, _CACHED_NUMBERS // self._user_model_size()):
+                models.popitem(last=False)
+        return model
 
-    def _each(self, run: Callable[[int], None], n_tasks: int) -> None:
+    def _run_each(self, run: Callable[[int], None], n_tasks: int) -> None:
         """Run tasks, each about one user, on the threads of the model."""
         # A user's equations are few: with several BLAS threads they mostly wait for each other,
         # and can take twenty times as long.
@@ -72,63 +73,33 @@ class PerUserRecommender(Recommender):
             pool.map(run, range(n_tasks))
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        order = np.argsort(users, kind="stable")
-        different, starts = np.unique(users[order], return_index=True)
-        parts = np.split(order, starts[1:])
-        scores = np.empty(len(users))
+        scores, groups = np.empty(len(users)), group_by_user(users)
 
         def run(task: int) -> None:
-            learned = self._recall(int(different[task]))
-            scores[parts[task]] = self._some(learned, items[parts[task]])
+            user, rows = groups[task]
+            scores[rows] = self._score_some(self._user_model(user), items[rows])
 
-        self._each(run, len(different))
+        self._run_each(run, len(groups))
         return scores
 
     def _user_scores(self, users: Indices) -> Reals:
         scores = np.empty((len(users), self.n_items_))
 
         def run(task: int) -> None:
-            scores[task] = self._row(self._recall(int(users[task])))
+            scores[task] = self._score_items(self._user_model(int(users[task])))
 
-        self._each(run, len(users))
+        self._run_each(run, len(users))
         return scores
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        self.learned_ = OrderedDict()
+        self.user_models_ = OrderedDict[int, Any]()
 
 
-class ViewerRecommender(PerUserRecommender):
-    """Base of recommenders that predict from the ratings of other users, Iyer's viewers."""
-
-    stored: ClassVar = {
-        "viewers_": Required(Array("viewers", np.intp, below="users")),
-        "viewer_means_": "viewers",
-    }
-
-    viewers: Any
-    viewers_: Indices
-    viewer_means_: Reals
-
-    def _fit(self, ratings: Ratings) -> None:
-        self.viewers_ = chosen_viewers(self.viewers, ratings, self._seed())
-        self.viewer_means_ = ratings.by_user.means[self.viewers_]
-
-    def _viewer_ratings(self, items: Indices) -> tuple[Indices, Indices, Reals]:
-        """Return the viewers' ratings of some items: number of the viewer, place of the item."""
-        view = self.ratings_.by_item
-        number = np.full(self.n_users_, -1, dtype=np.intp)
-        number[self.viewers_] = np.arange(len(self.viewers_))
-        entries = view.entries(items)
-        numbers = number[view.others[entries]]
-        places = np.repeat(np.arange(len(items)), view.sizes[items])
-        rated = numbers >= 0
-        return numbers[rated], places[rated], view.values[entries[rated]]
-
-    def _restored(self) -> None:
-        super()._restored()
-        places = self.viewers_
-        if (np.diff(places) <= 0).any():
-            raise ValueError("viewers_ must be ascending")
+def group_by_user(users: Indices) -> list[tuple[int, Indices]]:
+    """Return each user once, in ascending order, and its positions."""
+    order = np.argsort(users, kind="stable")
+    distinct, starts = np.unique(users[order], return_index=True)
+    return list(zip(distinct.tolist(), np.split(order, starts[1:]), strict=False))
 
 
 @cache
@@ -139,19 +110,54 @@ def _linear_algebra() -> Any:
     return ThreadpoolController()
 
 
-def check_viewers(name: str, viewers: Any) -> None:
-    """Raise unless `viewers` is None, a number of users, or a sequence of ids."""
-    if isinstance(viewers, Integral):
-        integer(name, viewers, 1)
-    elif viewers is not None and (isinstance(viewers, str) or not hasattr(viewers, "__len__")):
-        raise TypeError(f"{name} must be None, an integer or a list of users, got {viewers!r}")
+def check_reference_users(name: str, value: Any) -> None:
+    """Raise unless this is None, a number of users, or a sequence of ids."""
+    if isinstance(value, Integral):
+        integer(name, value, 1)
+    elif value is not None and (isinstance(value, str) or not hasattr(value, "__len__")):
+        raise TypeError(f"{name} must be None, an integer or a list of users, got {value!r}")
 
 
-def chosen_viewers(viewers: Any, ratings: Ratings, seed: int) -> Indices:
-    """Return the indices of the viewers, ascending: the requested users that have ratings."""
-    known = np.flatnonzero(ratings.by_user.sizes > 0)
-    if viewers is None:
-        return known
-    if isinstance(viewers, Integral):
-        return np.sort(np.random.default_rng(seed).permutation(known)[: int(viewers)])
-    return np.intersect1d(ratings.user_ids.require("viewers", viewers), known)
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReferenceUsers(Recommender, Seeded):
+    """Base of recommenders that learn from the ratings of other users, Iyer's viewers."""
+
+    stored: ClassVar = {"reference_users_": Array("references", np.intp, below="users")}
+
+    reference_users: Any = parameter(None, check_reference_users)
+
+    def _resolve_reference_users(self, ratings: Ratings, seed: int) -> Indices:
+        """Return the indices of the requested users that have ratings, ascending."""
+        requested, rated = self.reference_users, np.flatnonzero(ratings.by_user.sizes > 0)
+        if requested is None:
+            return rated
+        if isinstance(requested, Integral):
+            return np.sort(np.random.default_rng(seed).permutation(rated)[: int(requested)])
+        return np.intersect1d(ratings.user_ids.require("reference_users", requested), rated)
+
+    def _restored(self) -> None:
+        super()._restored()
+        if (np.diff(self.reference_users_) <= 0).any():
+            raise ValueError("reference_users_ must be ascending")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReferenceRecommender(ReferenceUsers, PerUserRecommender):
+    """Base of recommenders with a model per user on the ratings of the reference users."""
+
+    stored: ClassVar = {"reference_means_": "references"}
+
+    def _fit(self, ratings: Ratings) -> None:
+        self.reference_users_ = self._resolve_reference_users(ratings, self._seed())
+        self.reference_means_ = ratings.by_user.means[self.reference_users_]
+
+    def _reference_ratings(self, items: Indices) -> tuple[Indices, Indices, Reals]:
+        """Return the ratings of some items: reference user, position in `items`, and value."""
+        view = self.ratings_.by_item
+        number = np.full(self.n_users_, -1, dtype=np.intp)
+        number[self.reference_users_] = np.arange(len(self.reference_users_))
+        entries = view.entries(items)
+        references = number[view.others[entries]]
+        positions = np.repeat(np.arange(len(items)), view.sizes[items])
+        counts = references >= 0
+        return references[counts], positions[counts], view.values[entries[counts]]

@@ -1,51 +1,59 @@
 """The nearest neighbors of Iyer 1999: users who order a user's items the same way."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer, threads
+from edgewise.common.checks import integer
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Ratings
+from edgewise.recommend.arrays import iter_blocks
 from edgewise.recommend.parameters import parameter
-from edgewise.recommend.per_user import ViewerRecommender, check_viewers
+from edgewise.recommend.per_user import ReferenceRecommender
 
-# Counting a viewer's ratings takes memory for each pair of levels.
+# Counting the ratings of a reference user takes memory for each pair of levels.
 _MAX_LEVELS = 256
 
-# Blocks of counts hold at most this many numbers.
-_COUNTS = 1 << 23
+
+class NearestUsers(NamedTuple):
+    """The nearest users of a user, and their scores for items that they did not rate."""
+
+    users: Indices
+    default_scores: Reals
 
 
-class _NearUsers(NamedTuple):
-    viewers: Indices
+class Distances(NamedTuple):
+    """Of each reference user: the ranking loss, the default level, the number of common items."""
+
     losses: Reals
-    defaults: Reals
+    default_levels: NDArray[np.intp]
+    n_common: NDArray[np.int64]
 
 
 @dataclass(eq=False, repr=False)
-class RankingNeighbor(ViewerRecommender):
-    """Predicts the ratings of the viewers who order a user's items best (Iyer 1999, 5.2.3).
+class RankingNeighbor(ReferenceRecommender):
+    """Predicts the ratings of the users who order a user's items best (Iyer 1999, 5.2.3).
 
-    The distance of a viewer, Iyer's word for another user, is the ranking loss of its ratings:
-    the share of the user's pairs of differently rated items that the viewer orders the other way,
-    ties counting half (Eq. 5.1). Items that the viewer did not rate get a default score, the level
-    that minimizes the loss, or the viewer's mean if it rated all the user's items. Among viewers
-    with equal loss the nearer has more items in common with the user, then the lower index; among
-    default scores the lowest wins. Weights of viewers' ratings do not count. Neighbors of a user
-    are found on first use.
+    The distance of a reference user (Iyer's viewer) is the ranking loss of its ratings: the
+    fraction of the user's pairs of differently rated items in the opposite order, ties counting
+    half (Eq. 5.1). Items that the reference user did not rate get a default score, the level with
+    the smallest loss, or the reference user's mean if it rated all the user's items. Among
+    reference users with equal loss, more items in common with the user are better, then the lower
+    index; among default scores the lowest wins. Weights of reference users' ratings do not count.
+    Neighbors of a user are searched on first use.
 
-    Fitted: `levels_`, the distinct ratings in training, tried as default scores; `viewers_`, the
-    indices of the viewers, and `viewer_means_`, their mean ratings.
+    Fitted: `levels_`, the distinct ratings in training, tried as default scores;
+    `reference_users_`, the indices of the reference users, and `reference_means_`, their mean
+    ratings.
 
     Parameters
     ----------
     n_neighbors : int, default 1
-        The number of nearest viewers to average: 1 in Iyer's experiments, more as the discussion
+        The number of nearest users to average: 1 in Iyer's experiments, more as the discussion
         proposes.
-    viewers : int, sequence of ids or None, default None
+    reference_users : int, sequence of ids or None, default None
         Who can be a neighbor: a number of users drawn at random, the users with these ids, or
         all users (None).
     random_state, n_jobs
@@ -66,124 +74,121 @@ class RankingNeighbor(ViewerRecommender):
 
     n_neighbors: int = parameter(1, integer, 1)
     _: KW_ONLY
-    viewers: Any = parameter(None, check_viewers)
-    random_state: Any = None
-    n_jobs: int | None = parameter(None, threads)
 
     def _fit(self, ratings: Ratings) -> None:
         if len(ratings.levels) > _MAX_LEVELS:
             raise ValueError(
-                f"ratings must have at most {_MAX_LEVELS} different levels, got "
+                f"ratings must have at most {_MAX_LEVELS} distinct levels, got "
                 f"{len(ratings.levels)}: round them first"
             )
         super()._fit(ratings)
         self.levels_ = ratings.levels
 
-    def _losses(self, user: int) -> tuple[Indices, Reals, Reals, NDArray[np.int64]]:
-        """Return all viewers but the user, their losses, defaults and numbers of common items."""
+    def _distances(self, user: int) -> Distances:
+        """Return the distances of all reference users from a user."""
         view = self.ratings_.by_user
         span = view.span(user)
         grades = np.unique(view.values[span], return_inverse=True)[1].astype(np.intp)
-        weights = None if view.weights is None else view.weights[span]
-        whose, places, values = self._viewer_ratings(view.others[span].astype(np.intp))
-        levels = np.searchsorted(self.levels_, values)
-        sizes = len(self.viewers_), len(self.levels_)
-        losses, defaults, common = viewer_losses(grades, whose, places, levels, *sizes, weights)
-        scores = np.where(defaults >= 0, self.levels_[defaults], self.viewer_means_)
-        others = self.viewers_ != user
-        return self.viewers_[others], losses[others], scores[others], common[others]
+        references, positions, values = self._reference_ratings(view.others[span].astype(np.intp))
+        return ranking_distances(
+            grades,
+            (references, positions, np.searchsorted(self.levels_, values)),
+            (len(self.reference_users_), len(self.levels_)),
+            None if view.weights is None else view.weights[span],
+        )
 
-    def _learn(self, user: int) -> _NearUsers:
-        others, losses, defaults, common = self._losses(user)
-        order = np.lexsort((others, -common, losses))[: self.n_neighbors]
-        return _NearUsers(others[order], losses[order], defaults[order])
+    def _fit_user(self, user: int) -> NearestUsers:
+        losses, levels, n_common = self._distances(user)
+        order = np.lexsort((self.reference_users_, -n_common, losses))
+        order = order[self.reference_users_[order] != user][: self.n_neighbors]
+        defaults = np.where(levels >= 0, self.levels_[levels], self.reference_means_)
+        return NearestUsers(self.reference_users_[order], defaults[order])
 
-    def _row(self, learned: _NearUsers) -> Reals:
-        if len(learned.viewers) == 0:
+    def _score_items(self, user_model: NearestUsers) -> Reals:
+        if len(user_model.users) == 0:
             return np.full(self.n_items_, self.mean_)
         view, total = self.ratings_.by_user, np.zeros(self.n_items_)
-        for viewer, default in zip(learned.viewers.tolist(), learned.defaults, strict=True):
+        for user, default in zip(user_model.users.tolist(), user_model.default_scores, strict=True):
             scores = np.full(self.n_items_, default)
-            scores[view.others[view.span(viewer)]] = view.values[view.span(viewer)]
+            scores[view.others[view.span(user)]] = view.values[view.span(user)]
             total += scores
-        return total / len(learned.viewers)
+        return total / len(user_model.users)
 
     def _restored(self) -> None:
         super()._restored()
         view = self.ratings_.by_user
-        values = view.values[view.entries(self.viewers_)]
+        values = view.values[view.entries(self.reference_users_)]
         if not (np.diff(self.levels_) > 0).all() or not np.isin(values, self.levels_).all():
             raise ValueError("levels_ must be the distinct ratings, ascending")
 
     def _similarities(self, side: str, indices: Indices) -> Reals:
-        """Return 1 less the ranking loss between users; minus infinity for all but viewers."""
+        """Return 1 - the ranking loss of reference users; minus infinity for all other users."""
         if side == "items":
             return super()._similarities(side, indices)
         similar = np.full((len(indices), self.n_users_), -np.inf)
         for row, user in zip(similar, indices.tolist(), strict=True):
-            others, losses, _, _ = self._losses(user)
-            row[others] = 1.0 - losses
+            row[self.reference_users_] = 1.0 - self._distances(user).losses
         return similar
 
 
-def viewer_losses(
+def ranking_distances(
     grades: NDArray[np.intp],
-    viewers: NDArray[np.integer],
-    places: NDArray[np.integer],
-    levels: NDArray[np.integer],
-    n_viewers: int,
-    n_levels: int,
+    ratings: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]],
+    shape: tuple[int, int],
     weights: Reals | None = None,
-) -> tuple[Reals, NDArray[np.intp], NDArray[np.int64]]:
-    """Return the ranking loss (Iyer 1999, Eq. 5.1), best default level and common items of viewers.
+) -> Distances:
+    """Return the ranking losses (Iyer 1999, Eq. 5.1) of reference users, with the best defaults.
 
-    Pairs are never listed: the number that a viewer misorders follows from how many of the user's
-    items have each combination of the user's level and the viewer's. `grades` are the codes of the
-    user's ratings, from 0 without gaps; `viewers`, `places` and `levels` the viewers' ratings of
-    these items: the viewer, the item, and the code of the rating. A pair has the product of the
-    weights of its items. The default level of a viewer who rated all items is -1.
+    Pairs are never listed: the number of misordered pairs follows from how many of the user's items
+    have each combination of the user's level and the reference user's. `grades` are the codes of
+    the user's ratings, from 0 without gaps; `ratings` are those of these items by reference users:
+    the reference user, the item, and the code of the rating. `shape` is the number of reference
+    users and of levels. A pair has the product of the weights of its items. The default level of a
+    reference user who rated all items is -1.
     """
+    references, positions, levels = ratings
+    n_references, n_levels = shape
     n_grades = int(grades.max(initial=0)) + 1
     masses = np.ones(len(grades)) if weights is None else weights
     totals = np.asarray(np.bincount(grades, masses, n_grades), dtype=np.float64)
-    n_pairs = _pairs(totals[None])[0]
-    common = np.bincount(viewers, minlength=n_viewers)
-    losses, defaults = np.zeros(n_viewers), np.full(n_viewers, -1, dtype=np.intp)
-    cell = (viewers.astype(np.int64) * n_grades + grades[places]) * n_levels + levels
-    step = max(1, _COUNTS // (n_grades * n_levels))
-    for start in range(0, n_viewers, step):
-        stop = min(start + step, n_viewers)
-        mine = np.flatnonzero((viewers >= start) & (viewers < stop))
-        shape = (stop - start, n_grades, n_levels)
-        first = start * n_grades * n_levels
-        filled = np.bincount(cell[mine] - first, masses[places[mine]], int(np.prod(shape)))
-        counts = np.asarray(filled, dtype=np.float64).reshape(shape)
-        doubled = _doubled(counts, totals)
-        partial = common[start:stop] < len(grades)
-        best = np.where(partial, doubled.argmin(axis=1), 0)
-        losses[start:stop] = doubled[np.arange(len(best)), best] / (2 * n_pairs or 1.0)
-        defaults[start:stop] = np.where(partial, best, -1)
-    return losses, defaults, common
+    n_pairs = _pair_mass(totals[None])[0]
+    n_common = np.bincount(references, minlength=n_references)
+    losses = np.zeros(n_references)
+    default_levels = np.full(n_references, -1, dtype=np.intp)
+    width = n_grades * n_levels
+    cell = (references.astype(np.int64) * n_grades + grades[positions]) * n_levels + levels
+    for block in iter_blocks(n_references, width):
+        rows = np.flatnonzero((references >= block.start) & (references < block.stop))
+        size, first = block.stop - block.start, block.start * width
+        sums = np.bincount(cell[rows] - first, masses[positions[rows]], size * width)
+        counts = np.asarray(sums, dtype=np.float64).reshape(size, n_grades, n_levels)
+        doubled = _doubled_losses(counts, totals)
+        is_partial = n_common[block] < len(grades)
+        best = np.where(is_partial, doubled.argmin(axis=1), 0)
+        losses[block] = doubled[np.arange(size), best] / (2 * n_pairs or 1.0)
+        default_levels[block] = np.where(is_partial, best, -1)
+    return Distances(losses, default_levels, n_common)
 
 
-def _doubled(counts: Reals, totals: Reals) -> Reals:
-    """Return twice the misordered pairs, ties counting half, of each viewer and default level.
+def _doubled_losses(counts: Reals, totals: Reals) -> Reals:
+    """Return twice the misordered pairs, ties counting half, per reference user and default level.
 
-    `counts` is the number of items by viewer, grade of the user and level of the viewer.
+    `counts` is the number of items by reference user, grade of the user and level of the reference
+    user.
     """
     unrated = totals - counts.sum(axis=2)
     # Items with a lower grade, by level.
-    below = np.cumsum(counts, axis=1) - counts
-    unrated_below = np.cumsum(unrated, axis=1) - unrated
-    # Twice what an item of this grade misorders at each level: lower grades above it or tied.
-    above = 2 * (below.sum(axis=2, keepdims=True) - np.cumsum(below, axis=2)) + below
-    # Twice what an item of a lower grade misorders at each level.
-    under = 2 * np.cumsum(counts, axis=2) - counts
-    among = (counts * above).sum(axis=(1, 2)) + _pairs(unrated)
-    crossed = (unrated[:, :, None] * above + unrated_below[:, :, None] * under).sum(axis=1)
-    return among[:, None] + crossed
+    lower = np.cumsum(counts, axis=1) - counts
+    unrated_lower = np.cumsum(unrated, axis=1) - unrated
+    # Twice the pairs of an item of this grade at each level with lower grades above it or tied.
+    above = 2 * (lower.sum(axis=2, keepdims=True) - np.cumsum(lower, axis=2)) + lower
+    # Twice the pairs of an item of a lower grade at each level with this grade below it or tied.
+    below = 2 * np.cumsum(counts, axis=2) - counts
+    rated_pairs = (counts * above).sum(axis=(1, 2)) + _pair_mass(unrated)
+    mixed_pairs = (unrated[:, :, None] * above + unrated_lower[:, :, None] * below).sum(axis=1)
+    return rated_pairs[:, None] + mixed_pairs
 
 
-def _pairs(masses: Reals) -> Reals:
+def _pair_mass(masses: Reals) -> Reals:
     """Return the mass of pairs of different columns in each row."""
     return ((np.cumsum(masses, axis=1) - masses) * masses).sum(axis=1)

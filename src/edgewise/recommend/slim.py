@@ -6,35 +6,33 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer, not_negative, threads
+from edgewise.common.checks import integer, not_negative
 from edgewise.common.dtypes import Indices, Reals
-from edgewise.common.fields import Value, finite
-from edgewise.common.threads import Threads
-from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
 from edgewise.recommend.ease import EASE
-from edgewise.recommend.kernels import load_kernels
-from edgewise.recommend.parameters import parameter
+from edgewise.recommend.kernels import kernel_threads, load_kernels
+from edgewise.recommend.parameters import NUMBER, Threaded, parameter
 
-# The penalty on sizes, as a share of the one on squares; and the share of that of EASE, which has
-# to shrink all weights. Chosen on choices held out of training parts of ml-100k and ml-1m.
-_SPARSITY, _SHARE = 0.004, 0.5
+# The penalty on absolute weights as a fraction of the one on squares; and the latter as a fraction
+# of that of EASE, which has to shrink all weights. Chosen on interactions held out of training
+# parts of ml-100k and ml-1m.
+_SPARSITY, _PENALTY_FRACTION = 0.004, 0.5
 
 # A sweep that moves no weight by more than this is the last.
 _TOLERANCE = 1e-4
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SLIM(EASE):
+class SLIM(EASE, Threaded):
     """Sparse least squares of each item on others, with weights of at least 0.
 
-    The score of an item is the sum of its weights for what the user chose (Ning and Karypis 2011).
-    The weights w of an item, whose choices are the column x of X, minimize::
+    The score of an item is the sum of its weights for the user's items (Ning and Karypis 2011). The
+    weights w of an item, whose interactions are the column x of X, minimize::
 
         1/2 |D (x - X w)|^2 + lambda / 2 |w|^2 + mu |w|_1, with w >= 0 and 0 for the item itself
 
-    by coordinate descent. Few weights are left: lists can be explained by the few choices that
-    speak for an item. :class:`EASE` has no such bounds, and a closed form.
+    by coordinate descent. Few weights are left: a score is explained by few items. :class:`EASE`
+    has no such bounds, and a closed form.
 
     Fitted: `item_weights_`, in single precision, the `penalty_` lambda and the `sparsity_` mu.
 
@@ -43,9 +41,9 @@ class SLIM(EASE):
     regularization : float or None, default None
         The penalty lambda on squares. None is half of that of :class:`EASE`.
     sparsity : float or None, default None
-        The penalty mu on sizes: the larger, the fewer weights. None is 0.004 lambda.
+        The penalty mu on absolute weights: the larger, the fewer weights. None is 0.004 lambda.
     n_sweeps : int, default 20
-        The most passes over the weights of an item.
+        The maximum number of passes over the weights of an item.
     user_power, precision, max_items
         See :class:`EASE`; the precision is of the products of items.
     n_jobs
@@ -54,18 +52,17 @@ class SLIM(EASE):
     Examples
     --------
     >>> from edgewise import SLIM, Ratings
-    >>> chosen = Ratings.from_arrays([1, 1, 2, 2, 3, 3, 3], [7, 8, 7, 8, 7, 8, 9])
-    >>> model = SLIM(regularization=1.0, sparsity=0.1).fit(chosen)
+    >>> liked = Ratings.from_arrays([1, 1, 2, 2, 3, 3, 3], [7, 8, 7, 8, 7, 8, 9])
+    >>> model = SLIM(regularization=1.0, sparsity=0.1).fit(liked)
     >>> print(model.fold_in({4: {7: 1}}).explain(4, 8))
     8 for 4: 0.62
       +0.62  7
     """
 
-    stored: ClassVar = {"sparsity_": Noted(Value(float, finite))}
+    stored: ClassVar = {"sparsity_": NUMBER}
 
     sparsity: float | None = parameter(None, not_negative)
     n_sweeps: int = parameter(20, integer, 1)
-    n_jobs: int | None = parameter(None, threads)
 
     def _fit(self, ratings: Ratings) -> None:
         self.sparsity_ = 0.0
@@ -73,13 +70,13 @@ class SLIM(EASE):
 
     def _weights(self, gram: NDArray[Any], factors: Any) -> NDArray[Any]:
         if self.regularization is None:
-            self.penalty_ *= _SHARE
-        given = self.sparsity
-        self.sparsity_ = _SPARSITY * self.penalty_ if given is None else float(given)
+            self.penalty_ *= _PENALTY_FRACTION
+        default = _SPARSITY * self.penalty_
+        self.sparsity_ = default if self.sparsity is None else float(self.sparsity)
         n_items, weights = len(gram), np.zeros_like(gram)
         kernels = load_kernels("factorization", float(n_items) ** 2 * self.n_sweeps * 100)
         settings = self.penalty_, self.sparsity_, self.n_sweeps, _TOLERANCE
-        with Threads(self._threads() if kernels.RELEASES_GIL else 1) as pool:
+        with kernel_threads(kernels, self._threads()) as pool:
             spans = pool.shares(np.arange(n_items + 1))
             pool.map(lambda span: kernels.sparse_rows(*span, gram, *settings, weights), spans)
         return weights.T

@@ -42,7 +42,7 @@ def test_compiled_kernels_and_their_reference_give_the_same_bits(seed, weights, 
         scored._kernels = kind
         u, z = moved(scored, seed)
         sums = *scored.sums("users", z), *scored.sums("items", u), *scored.column_sums("users")
-        state = scored.scores, scored.gradients, scored.hessians
+        state = scored.slopes.scores, scored.slopes.gradients, scored.slopes.hessians
         found.append([*sums, *state, np.array(scored.squared_error)])
     for one, two in zip(*found, strict=True):
         assert np.array_equal(one, two)
@@ -51,7 +51,7 @@ def test_compiled_kernels_and_their_reference_give_the_same_bits(seed, weights, 
 def along_direction(scored, loss):
     """The slopes of a loss of scores along the direction, by finite differences."""
     h = 1e-4
-    scores, step = scored.scores.T.astype(float), h * scored.direction
+    scores, step = scored.slopes.scores.T.astype(float), h * scored.direction
     up, here, down = loss(scores + step), loss(scores), loss(scores - step)
     return -(up - down) / (2 * h), (up - 2 * here + down) / h**2
 
@@ -65,8 +65,8 @@ def test_gradients_and_hessians_are_those_of_the_logistic_loss():
         return scored.weights * np.logaddexp(0, -y * scores).sum(axis=1)
 
     gradients, hessians = along_direction(scored, loss)
-    assert scored.gradients == pytest.approx(gradients, abs=1e-5)
-    assert scored.hessians == pytest.approx(hessians, abs=1e-5)
+    assert scored.slopes.gradients == pytest.approx(gradients, abs=1e-5)
+    assert scored.slopes.hessians == pytest.approx(hessians, abs=1e-5)
 
 
 def test_without_levels_the_loss_is_the_squared_error():
@@ -78,8 +78,8 @@ def test_without_levels_the_loss_is_the_squared_error():
         return scored.weights * 0.25 * (wanted - scores[:, 0]) ** 2
 
     gradients, hessians = along_direction(scored, loss)
-    assert scored.gradients == pytest.approx(gradients, abs=1e-5)
-    assert scored.hessians == pytest.approx(hessians, abs=1e-5)
+    assert scored.slopes.gradients == pytest.approx(gradients, abs=1e-5)
+    assert scored.slopes.hessians == pytest.approx(hessians, abs=1e-5)
 
 
 def test_sums_are_those_of_the_products():
@@ -89,7 +89,10 @@ def test_sums_are_those_of_the_products():
     gradients, hessians = scored.sums("users", z)
     for user in range(8):
         mine = scored.users == user
-        slopes = scored.gradients[mine, None] * along[mine], scored.hessians[mine, None]
+        slopes = (
+            scored.slopes.gradients[mine, None] * along[mine],
+            scored.slopes.hessians[mine, None],
+        )
         assert gradients[user] == pytest.approx(slopes[0].sum(axis=0), abs=1e-5)
         assert hessians[user] == pytest.approx((slopes[1] * along[mine] ** 2).sum(axis=0), abs=1e-5)
 
@@ -107,7 +110,7 @@ def test_columns_sum_to_the_slopes_along_the_direction():
 def test_the_squared_error_is_that_of_the_expected_rating():
     scored = made(drawn(8, 6, 0.7))
     moved(scored)
-    expected = 1 + (1 / (1 + np.exp(-scored.scores))).sum(axis=0)
+    expected = 1 + (1 / (1 + np.exp(-scored.slopes.scores))).sum(axis=0)
     assert scored.squared_error == pytest.approx(((expected - scored.values) ** 2).sum(), rel=1e-5)
 
 
@@ -119,7 +122,7 @@ def test_parts_of_the_ratings_give_the_same_on_any_number_of_threads(monkeypatch
         scored = made(ratings, n_threads)
         assert len(scored._parts) > 3
         _, z = moved(scored)
-        found.append((*scored.sums("users", z), *scored.column_sums("items"), scored.scores))
+        found.append((*scored.sums("users", z), *scored.column_sums("items"), scored.slopes.scores))
         scored.threads.close()
     for one, two in zip(*found, strict=True):
         assert np.array_equal(one, two)

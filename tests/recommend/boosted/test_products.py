@@ -4,18 +4,16 @@ from scipy import sparse
 from tests.recommend.boosted.conftest import drawn
 from tests.recommend.boosted.test_gradients import made
 
-from edgewise.recommend.boosted.indicators import (
-    feature_indicators,
-    indicator_names,
-    indicators_of,
-    row_scaled,
-)
 from edgewise.recommend.boosted.products import (
     ValueStep,
     along,
     best_products,
     best_single,
     best_votes,
+)
+from edgewise.recommend.features import (
+    build_indicators,
+    indicator_names,
 )
 
 
@@ -36,7 +34,7 @@ def model_change(scored, users, items, votes):
     """The change of the loss along a product, to the second order."""
     scored.face(votes)
     h = users[scored.users] * items[scored.items]
-    return float((-scored.gradients * h + scored.hessians * h * h / 2).sum())
+    return float((-scored.slopes.gradients * h + scored.slopes.hessians * h * h / 2).sum())
 
 
 def test_values_of_users_alone_are_the_best_for_their_votes(ratings):
@@ -101,9 +99,9 @@ def test_gradients_and_hessians_along_votes():
 
 
 def test_shared_values_are_sums_over_indicators():
-    indicators = row_scaled(
-        sparse.csr_array(np.array([[1.0, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0]]))
-    )
+    half = 0.5**0.5
+    rows = [[half, half, 0], [1, 0, 0], [0, half, half], [0, 0, 0]]
+    indicators = sparse.csr_array(np.array(rows))
     side = ValueStep(np.ones(4), indicators, 1e12, 1.0)
     gradients, hessians = np.array([2.0, 1.0, -3.0, 0.0]), np.array([1.0, 2.0, 1.0, 0.0])
     values, weights = (one[:, 0] for one in side.values(gradients[:, None], hessians[:, None]))
@@ -117,21 +115,23 @@ def test_shared_values_are_sums_over_indicators():
 
 def test_indicators_are_ratings_and_features():
     ratings = drawn(6, 5, 0.5, features=True)
-    indicators = indicators_of(ratings.by_user, 5, ratings.user_features, True, 6)
+    indicators = build_indicators(ratings.by_user, 5, ratings.user_features, True, 6)
     sizes = np.diff(indicators.indptr)
     assert indicators.data == pytest.approx(np.repeat(1 / np.sqrt(sizes), sizes))
     rated = (indicators.toarray()[:, :5] > 0).astype(float)
     assert np.array_equal(rated, (ratings.csr().toarray() > 0).astype(float))
-    flags = feature_indicators(ratings.user_features, 6).toarray()
+    scaled = build_indicators(ratings.by_user, 5, ratings.user_features, False, 6).toarray()
+    flags = (scaled > 0).astype(float)
     # A yes or no is one indicator; a number is cut into parts, of which each row has one.
     assert set(flags[:, 0]) <= {0.0, 1.0}
     assert (flags[:, 1:].sum(axis=1) == 1).all()
-    assert indicators_of(ratings.by_user, 5, None, False, 6) is None
+    assert build_indicators(ratings.by_user, 5, None, False, 6) is None
 
 
-def test_indicators_of_features_have_names():
-    features = drawn(6, 5, 0.5, features=True).user_features
+def test_indicators_have_names():
+    ratings = drawn(6, 5, 0.5, features=True)
+    features = ratings.user_features
     names = indicator_names(features, 6)
-    assert len(names) == feature_indicators(features, 6).shape[1]
+    assert len(names) == build_indicators(ratings.by_user, 5, features, False, 6).shape[1]
     assert names[0] == features.name(0)
     assert names[1].startswith(f"{features.name(1)} < ")

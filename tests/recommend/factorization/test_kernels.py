@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from edgewise import ImplicitFactorization, MatrixFactorization, NonNegativeFactorization, Ratings
 from edgewise.common.threads import Threads
-from edgewise.recommend.factorization.base import ridge_solutions, run_on_rows
+from edgewise.ratings import Grouped
+from edgewise.recommend.factorization.base import run_on_rows, solve_ridge_rows
 from edgewise.recommend.factorization.implicit import ConfidenceSide, padded
 from edgewise.recommend.kernels import factorization as reference
 from edgewise.recommend.kernels import factorization_numba as compiled
@@ -85,9 +86,11 @@ def test_both_solve_every_row(seed, sizes, k, penalty):
     design = rng.normal(size=(9, k))
     scales, penalties = np.array(sizes, dtype=float), np.full(k, penalty)
     for kernels in (reference, compiled):
-        rows = ridge_solutions(
-            kernels, Threads(1), starts, others, weights, targets, design, scales, penalties
+        system = reference.RidgeSystem(
+            starts, others, weights, targets, design, np.zeros((k, k)), scales, penalties
         )
+        entries = Grouped(starts, others, weights, None, others)
+        rows = solve_ridge_rows(kernels, Threads(1), entries, system)
         for i, x in enumerate(rows):
             entries = slice(starts[i], starts[i + 1])
             Y = design[others[entries]]
@@ -128,11 +131,12 @@ def test_threads_take_every_row_once(n_threads):
     starts = np.array([0, 50, 50, 51, 60, 200, 201, 201])
     taken = np.zeros(7)
 
-    def take(start, stop, starts):
+    def take(start, stop):
         taken[start:stop] += 1
 
+    none = np.zeros(0)
     with Threads(n_threads) as pool:
-        run_on_rows(take, pool, starts)
+        run_on_rows(take, pool, Grouped(starts, none, none, None, none))
     assert (taken == 1).all()
 
 

@@ -40,7 +40,8 @@ def test_a_step_follows_the_gradient_of_the_logistic_loss():
     moved = users.copy(), items.copy()
     zero, starts = np.zeros(1, dtype=np.int32), np.array([0, 1])
     state = np.array([7], dtype=np.uint64)
-    reference.descend_pairs(zero, zero, zero, starts, zero, 50, (1e-6, 1e-6), 0.0, state, *moved)
+    pairs = reference.Interactions(zero, zero, starts, zero)
+    reference.descend_pairs(zero, pairs, (1e-6, 1e-6), 0.0, state, *moved)
     for side, before in enumerate((users, items)):
         for at in np.ndindex(before.shape):
             ahead = [users.copy(), items.copy()]
@@ -59,9 +60,8 @@ def test_both_kernels_take_the_same_steps():
         rng = np.random.default_rng(0)
         factors = rng.normal(size=(60, 4)), rng.normal(size=(40, 4))
         order, state = np.arange(len(rows), dtype=np.int32), np.array([9], dtype=np.uint64)
-        kernels.descend_pairs(
-            order, rows, view.others, view.starts, view.others, 5, (0.1, 0.1), 0.01, state, *factors
-        )
+        pairs = reference.Interactions(rows, view.others, view.starts, view.others)
+        kernels.descend_pairs(order, pairs, (0.1, 0.1), 0.01, state, *factors)
         found.append((*factors, state))
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)

@@ -5,7 +5,7 @@ import pandas as pd
 
 from edgewise import Ratings
 from edgewise.recommend.rankboost.matrix import (
-    MOST_CODES,
+    MAX_CODES,
     CodeValues,
     item_matrix,
     user_matrix,
@@ -65,7 +65,7 @@ def test_few_levels_are_all_told_apart():
 def test_many_levels_are_binned():
     values = np.random.default_rng(0).normal(size=5000)
     levels = CodeValues.of(values)
-    assert len(levels.values) <= MOST_CODES
+    assert len(levels.values) <= MAX_CODES
     codes = levels.encode(values)
     for below, above in ((0, 1), (3, 9), (100, 254)):
         (threshold,) = levels.thresholds(np.array([below]), np.array([above]))
@@ -82,9 +82,9 @@ def test_a_part_has_only_what_tells_its_rows_apart():
     )
     part = user_matrix(item_matrix(ratings, np.arange(4), False), np.array([0, 1]), without=-1)
     assert part.columns.tolist() == [0, 2]
-    assert part.gaps.tolist() == [False, True]
-    assert part.first_bins.tolist() == [0, 2, 3]
+    assert part.table.has_missing.tolist() == [False, True]
+    assert part.table.first_bins.tolist() == [0, 2, 3]
     np.testing.assert_array_equal(part.codes, [0, 4, 1])
-    np.testing.assert_array_equal(np.split(part.bins, part.starts[1:-1])[1], [0, 2])
+    np.testing.assert_array_equal(np.split(part.table.bins, part.table.starts[1:-1])[1], [0, 2])
     without = user_matrix(item_matrix(ratings, np.arange(4), False), np.array([0, 1]), without=0)
     assert without.columns.tolist() == [2]

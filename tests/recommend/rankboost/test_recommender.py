@@ -45,7 +45,7 @@ def test_a_ranker_depends_on_ones_own_ratings_only_as_grades():
     values = np.concatenate([ratings.values, ratings.values[mine]])
     both = Ratings.from_arrays(users, items, values)
     some = [user for user in range(14) if user != 3]
-    model = RankBoostRecommender(20, viewers=some, init="mean").fit(both)
+    model = RankBoostRecommender(20, reference_users=some, init="mean").fit(both)
     np.testing.assert_array_equal(
         model.predict(3, ratings.item_ids.values), model.predict(99, ratings.item_ids.values)
     )
@@ -78,18 +78,18 @@ def test_two_models_may_know_different_users_by_one_index():
 
 @pytest.mark.parametrize("viewers", [5, [3, 8, 11]])
 def test_viewers_may_be_some_users(viewers):
-    model = RankBoostRecommender(20, viewers=viewers, random_state=1).fit(world(3))
+    model = RankBoostRecommender(20, reference_users=viewers, random_state=1).fit(world(3))
     voices = set().union(*(viewers_of(model, user) for user in range(14)))
-    assert voices == {str(user) for user in model.viewers_}
-    assert len(model.viewers_) == (5 if viewers == 5 else 3)
+    assert voices == {str(user) for user in model.reference_users_}
+    assert len(model.reference_users_) == (5 if viewers == 5 else 3)
     if viewers == 5:
-        again = RankBoostRecommender(20, viewers=5, random_state=1).fit(world(3))
-        np.testing.assert_array_equal(again.viewers_, model.viewers_)
+        again = RankBoostRecommender(20, reference_users=5, random_state=1).fit(world(3))
+        np.testing.assert_array_equal(again.reference_users_, model.reference_users_)
 
 
 def test_the_mean_is_that_of_viewers_only():
     ratings = world(3)
-    model = RankBoostRecommender(viewers=[3, 8, 11]).fit(ratings)
+    model = RankBoostRecommender(reference_users=[3, 8, 11]).fit(ratings)
     some = without(ratings, [u for u in range(14) if u not in (3, 8, 11)])
     np.testing.assert_array_equal(
         model.item_counts_, np.bincount(some.items, minlength=ratings.n_items)
@@ -108,7 +108,7 @@ def test_the_side_of_missing_ratings_is_learned():
         "bob": {"c": 4, "d": 2, "e": 3},
         "cat": {"a": 1, "b": 1, "c": 5, "d": 5},
     })  # fmt: skip
-    model = RankBoostRecommender(1, viewers=["bob"], **THESIS).fit(ratings)
+    model = RankBoostRecommender(1, reference_users=["bob"], **THESIS).fit(ratings)
     assert model.rules("ann")[0].text == "-3.45 where (user bob rated it)"
     assert model.rules("cat")[0].text == "+3.45 where (user bob rated it)"
     assert model.predict("ann", "a") > model.predict("ann", "e")
@@ -120,11 +120,11 @@ def test_missing_ratings_go_with_the_better_side():
         "ann": {"a": 5, "b": 4, "c": 4, "d": 1},
         "bob": {"a": 5, "b": 5, "d": 2, "e": 1},
     })  # fmt: skip
-    model = RankBoostRecommender(1, viewers=["bob"], **THESIS).fit(ratings)
+    model = RankBoostRecommender(1, reference_users=["bob"], **THESIS).fit(ratings)
     assert model.rules("ann")[0].text.endswith(
         "where (user bob rated it >= 3.5 or did not rate it)"
     )
-    low = RankBoostRecommender(1, viewers=["bob"], missing="low", **THESIS).fit(ratings)
+    low = RankBoostRecommender(1, reference_users=["bob"], missing="low", **THESIS).fit(ratings)
     assert low.rules("ann")[0].text.endswith("where (user bob rated it >= 3.5)")
     assert low.predict("ann", "c") == low.predict("ann", "d") == 0.0
 
@@ -134,7 +134,9 @@ def test_rules_may_abstain_on_missing_ratings():
         "ann": {"a": 5, "b": 4, "c": 4, "d": 1},
         "bob": {"a": 5, "b": 5, "d": 2, "e": 1},
     })  # fmt: skip
-    model = RankBoostRecommender(1, viewers=["bob"], missing="abstain", **THESIS).fit(ratings)
+    model = RankBoostRecommender(1, reference_users=["bob"], missing="abstain", **THESIS).fit(
+        ratings
+    )
     assert model.rules("ann")[0].text.endswith("(user bob rated it >= 3.5; half where unrated)")
     high, half, low = model.predict("ann", ["a", "c", "d"])
     assert low == 0.0
@@ -143,7 +145,7 @@ def test_rules_may_abstain_on_missing_ratings():
 
 def test_where_nothing_was_missing_a_rule_is_of_two_minds():
     ratings = Ratings.from_dict({"ann": {"a": 5, "b": 1}, "bob": {"a": 5, "b": 2}, "cat": {"c": 3}})
-    model = RankBoostRecommender(1, viewers=["bob", "cat"], **THESIS).fit(ratings)
+    model = RankBoostRecommender(1, reference_users=["bob", "cat"], **THESIS).fit(ratings)
     assert model.rules("ann")[0].text == (
         "+3.45 where (user bob rated it >= 3.5; half where unrated)"
     )
@@ -330,9 +332,9 @@ def test_progress_is_shown_by_users(capsys):
         ({"missing": 2}, ValueError, "missing must be one of"),
         ({"missing": "middle"}, ValueError, "missing must be one of"),
         ({"pair_weight": "root"}, ValueError, "pair_weight must be one of"),
-        ({"viewers": 0}, ValueError, "viewers must be"),
-        ({"viewers": "ann"}, TypeError, "viewers must be"),
-        ({"viewers": [0, 99]}, ValueError, "viewers must be .*99"),
+        ({"reference_users": 0}, ValueError, "reference_users must be"),
+        ({"reference_users": "ann"}, TypeError, "reference_users must be"),
+        ({"reference_users": [0, 99]}, ValueError, "reference_users must be .*99"),
         ({"side_features": "yes"}, TypeError, "side_features must be True or False"),
         ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
     ],
@@ -374,7 +376,7 @@ def test_it_orders_movies_better_than_chance_and_than_the_thesis():
     for settings in ({}, THESIS):
         names = ratings.user_ids.values[viewers].tolist()
         model = RankBoostRecommender(
-            viewers=names, side_features=False, random_state=0, **settings
+            reference_users=names, side_features=False, random_state=0, **settings
         ).fit(train)
         scores = model.predict(*ids, unknown="mean")
         losses.append(metrics.disagreement(held.values, scores, held.users))

@@ -23,9 +23,10 @@ from edgewise.recommend.boosted.rounds import (
     RoundFactors,
     stacked,
 )
-from edgewise.recommend.factorization.base import ridge_solutions, ridge_visits
-from edgewise.recommend.kernels import load_kernels
+from edgewise.recommend.factorization.base import ridge_visits, solve_ridge_rows
+from edgewise.recommend.kernels import kernel_threads, load_kernels
 from edgewise.recommend.kernels.boosting import CURVATURE, WIDTH
+from edgewise.recommend.kernels.factorization import RidgeSystem
 
 # The most directions that are kept, and the least size of one beside the largest.
 _MOST_DIRECTIONS, _LEAST_SIZE = 100, 1e-6
@@ -53,12 +54,13 @@ class UserSystem:
         """Return the likeliest values of users, a column for each round that has any."""
         visits = ridge_visits(view.n_rows, len(view.values), len(self.solved))
         kernels = load_kernels("factorization", visits)
-        targets = weights * self.left(view.others, view.values)
-        with Threads(n_threads if kernels.RELEASES_GIL else 1) as pool:
-            return ridge_solutions(
-                kernels, pool, view.starts, view.others, weights, targets, self.design,
-                np.ones(view.n_rows), np.full(len(self.solved), self.noise),
-            )  # fmt: skip
+        k = len(self.solved)
+        system = RidgeSystem(
+            view.starts, view.others, weights, weights * self.left(view.others, view.values),
+            self.design, np.zeros((k, k)), np.ones(view.n_rows), np.full(k, self.noise),
+        )  # fmt: skip
+        with kernel_threads(kernels, n_threads) as pool:
+            return solve_ridge_rows(kernels, pool, view, system)
 
     def parts(self, items: Rows, values: Reals, weights: Reals, item: int) -> Reals:
         """Return what each rating of a user adds to its score of an item."""

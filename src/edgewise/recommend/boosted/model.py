@@ -10,17 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
+from edgewise.common.checks import flag, integer, one_of, positive
 from edgewise.common.dtypes import Indices, Mask, Reals
-from edgewise.common.fields import Array, Count, DictOf, Required, Value, finite
+from edgewise.common.fields import Array, Count, DictOf
 from edgewise.data import Table
 from edgewise.model import Contribution, PairExplanation, Terms
-from edgewise.model.file import Noted
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Recommender
+from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.boosted import joint, signs, training
-from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.rounds import (
     BOTH,
@@ -31,10 +29,10 @@ from edgewise.recommend.boosted.rounds import (
     KeptRounds,
     RoundFactors,
 )
-from edgewise.recommend.content import has_features
+from edgewise.recommend.features import has_features, indicator_names
 from edgewise.recommend.kernels.boosting import WIDTH
 from edgewise.recommend.model import Approximation
-from edgewise.recommend.parameters import parameter
+from edgewise.recommend.parameters import NUMBER, Seeded, Threaded, Verbose, parameter
 
 FACTORS = ("real", "signs")
 VOTES = ("real", "discrete")
@@ -62,7 +60,7 @@ _ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-6
 
 
 @dataclass(eq=False, repr=False)
-class BoostedFactorization(Recommender):
+class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     """Boosting with products of user values and item values: a factorization learned by rounds.
 
     The score of a user and an item in each score column is the sum over rounds of a user's value
@@ -165,17 +163,17 @@ class BoostedFactorization(Recommender):
 
     predicts_levels = True
     stored: ClassVar = {
-        "user_values_": Required(Array("rounds users", _VALUES)),
-        "item_values_": Required(Array("rounds items", _VALUES)),
+        "user_values_": (Array("rounds users", _VALUES)),
+        "item_values_": (Array("rounds items", _VALUES)),
         "round_votes_": "rounds columns",
-        "kinds_": Required(Array("rounds", np.int8)),
-        "indicator_weights_": Required(Array("rounds indicators", _VALUES)),
+        "kinds_": (Array("rounds", np.int8)),
+        "indicator_weights_": (Array("rounds indicators", _VALUES)),
         "levels_": "levels",
         "level_starts_": "starts",
         "history_": DictOf(Array("steps", np.float64)),
         "rules_": TERMS,
         "n_trained_": Count(),
-        "regularization_scale_": Noted(Value(float, finite)),
+        "regularization_scale_": NUMBER,
     }
 
     n_rounds: int | None = parameter(None, integer, 1)
@@ -196,9 +194,6 @@ class BoostedFactorization(Recommender):
     threshold: float | None = None
     validation_fraction: float | None = parameter(None, positive, 1.0)
     early_stopping_rounds: int | None = parameter(None, integer, 1)
-    random_state: Any = None
-    n_jobs: int | None = parameter(None, threads)
-    verbose: int = parameter(0, verbosity)
     _serves_in_threads = True
 
     # What was chosen, as files that do not say have it: rounds followed one by one.
@@ -318,24 +313,18 @@ class BoostedFactorization(Recommender):
         return stages()
 
     def explain(self, user: Any, item: Any, n: int = 10) -> PairExplanation:
-        """Return where the expected rating of an item comes from, in points of the rating.
+        """Explain an expected rating by the parts that add up to it, in points of the rating.
 
-        The parts add up to the prediction: the mean, the offsets of user and item, the items that
-        the user rated (however well), the user's features, and the user's own taste.
-
-        Parameters
-        ----------
-        user, item : id
-            A user and an item that training knows.
-        n : int, default 10
-            How many parts ``str()`` and ``plot()`` show.
+        They are the mean, the offsets of user and item, the items that the user rated (however
+        well), the user's features, and the user's own taste. Parameters are those of
+        :meth:`ItemKNN.explain`.
         """
-        integer("n", n, 1)
         if self.target == "one_hot":
             raise ValueError("explain needs a target other than 'one_hot'")
-        users, items, _ = self._find_pairs(user, item, "raise")
-        score, parts = _explanation(self, int(users[0]), int(items[0]))
-        return PairExplanation(user, item, score, parts, n)
+        return super().explain(user, item, n)
+
+    def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
+        return _explanation(self, user, item)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -691,7 +680,7 @@ def _history(measures: list[tuple[float, float]]) -> dict[str, Reals]:
 
 def _explanation(
     model: BoostedFactorization, user: int, item: int
-) -> tuple[float, tuple[Contribution, ...]]:
+) -> tuple[float, list[Contribution]]:
     """Return a prediction and its parts, given the indices of a user and an item.
 
     The scores of the columns are sums. The expected rating is a sum of chances, each of which
@@ -732,8 +721,7 @@ def _explanation(
         Contribution(name, amount, detail)
         for (name, detail), amount in zip(named, amounts.tolist(), strict=True)
     ]
-    parts.sort(key=lambda part: -abs(part.amount))
-    return float(levels.expected(constant + moved)), tuple(parts)
+    return float(levels.expected(constant + moved)), parts
 
 
 def _by_rating(

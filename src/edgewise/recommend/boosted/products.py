@@ -24,7 +24,7 @@ from edgewise.common.threads import Threads
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound
 from edgewise.recommend.kernels import load_kernels
-from edgewise.recommend.kernels.boosting import WIDTH
+from edgewise.recommend.kernels.boosting import WIDTH, Pairs, Slopes, Targets
 
 # Ratings are cut into parts whose sums are added in order. The number of parts depends on the
 # ratings alone, so that sums are the same on any number of threads.
@@ -66,12 +66,12 @@ class ScoredRatings:
         n, width = len(users), levels.n_columns
         self.direction = levels.direction()
         self.codes = levels.codes(values)
-        self._questions = (*levels.questions(), levels.gaps(), levels.low)
-        self._squared = levels.target == "value"
-        self._weighted = not bool((weights == 1.0).all())
-        self.scores = np.zeros((width, n), dtype=np.float32)
-        self.gradients = np.zeros(n, dtype=np.float32)
-        self.hessians = np.zeros(n, dtype=np.float32)
+        self._targets = Targets(
+            self.codes, *levels.questions(), levels.gaps(), levels.low, levels.target == "one_hot",
+            levels.target == "value", values, weights, not bool((weights == 1.0).all()),
+        )  # fmt: skip
+        shapes = (width, n), (n,), (n,)
+        self.slopes = Slopes(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
         self.squared_error = 0.0
         n_parts = min(_MOST_PARTS, max(1, n // _PART))
         self._parts = list(pairwise(np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()))
@@ -84,17 +84,14 @@ class ScoredRatings:
 
         Values have shape (rows,), or (rows, products) with votes for all products.
         """
-        pair = _padded(user_values), _padded(item_values)
+        pairs = Pairs(self.users, self.items, _padded(user_values), _padded(item_values))
         move, direction = votes.astype(np.float32), self.direction.astype(np.float32)
         sums = np.zeros((len(self._parts), 1))
 
         def run(part: int) -> None:
             self._kernels.advance(
-                *self._parts[part], self.users, self.items, *pair, move, direction, self.codes,
-                *self._questions, self.levels.target == "one_hot", self._squared, self.values,
-                self.weights, self._weighted, self.scores, self.gradients, self.hessians,
-                sums[part],
-            )  # fmt: skip
+                *self._parts[part], pairs, move, direction, self._targets, self.slopes, sums[part]
+            )
 
         self.threads.map(run, range(len(self._parts)))
         self.squared_error = float(np.add.reduce(sums)[0])
@@ -116,9 +113,7 @@ class ScoredRatings:
         sums = np.zeros((len(self._parts), n_rows, 2 * WIDTH))
 
         def run(part: int) -> None:
-            self._kernels.gather(
-                *self._parts[part], ones, others, values, self.gradients, self.hessians, sums[part]
-            )
+            self._kernels.gather(*self._parts[part], ones, others, values, self.slopes, sums[part])
 
         self.threads.map(run, range(len(self._parts)))
         total = np.add.reduce(sums)
@@ -133,8 +128,8 @@ class ScoredRatings:
 
         def run(part: int) -> None:
             self._kernels.gather_columns(
-                *self._parts[part], ones, self.codes, *self._questions, self._squared, self.values,
-                self.weights, self.scores, gradients[part], hessians[part],
+                *self._parts[part], ones, self._targets, self.slopes.scores, gradients[part],
+                hessians[part],
             )  # fmt: skip
 
         self.threads.map(run, range(len(self._parts)))

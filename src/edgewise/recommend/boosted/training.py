@@ -14,9 +14,9 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
 from edgewise.recommend.boosted import products
-from edgewise.recommend.boosted.indicators import indicators_of
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound, stacked
+from edgewise.recommend.features import build_indicators
 from edgewise.recommend.kernels.boosting import WIDTH
 
 # After the first rounds, values of users alone or of items alone follow on so many steps of
@@ -113,7 +113,7 @@ class HeldOutRatings:
 def user_indicators(ratings: Ratings, settings: FactorSettings, n_trained: int) -> Any:
     """Return the indicator features of all users; None if they have none."""
     features = ratings.user_features if settings.side_features else None
-    return indicators_of(ratings.by_user, ratings.n_items, features, settings.share, n_trained)
+    return build_indicators(ratings.by_user, ratings.n_items, features, settings.share, n_trained)
 
 
 def train(
@@ -158,7 +158,7 @@ class _RoundSearch:
         items: Any = np.bincount(ratings.items, scored.weights, minlength=ratings.n_items)
         features = ratings.item_features if settings.side_features else None
         of_users = user_indicators(ratings, settings, ratings.n_users)
-        of_items = indicators_of(
+        of_items = build_indicators(
             ratings.by_item, ratings.n_users, features, settings.share, ratings.n_items
         )
         alone, shared = settings.bias_regularization, settings.share_regularization

@@ -1,4 +1,4 @@
-"""What factor models share: scores, new users, and ridge regression row by row."""
+"""The shared parts of factor models: scores, new users, and ridge regression row by row."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import one_of, positive
-from edgewise.common.dtypes import Indices, Reals, Rows
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.threads import Threads
-from edgewise.ratings import Ratings
+from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.baselines import BiasedRecommender
-from edgewise.recommend.kernels import load_kernels
-from edgewise.recommend.kernels.factorization import pair_products
+from edgewise.recommend.kernels import kernel_threads, load_kernels
+from edgewise.recommend.kernels.factorization import RidgeSystem, pair_products
 from edgewise.recommend.model import Approximation
 from edgewise.recommend.similarity import single_precision_error
 from edgewise.recommend.updates import learn_rows, swap_sides
@@ -26,7 +26,7 @@ SIDES = ("users", "items")
 # about a second of work in NumPy.
 _EAGERNESS = 3.0
 
-# A row costs something without any entry too: its equations have to be solved.
+# A row without entries takes time too: its equations have to be solved.
 _ENTRIES_PER_ROW = 8
 
 # The standard deviation of ratings from one to five stars (1.126 on MovieLens 100K), for which
@@ -36,19 +36,16 @@ _FIVE_STARS = 1.125
 # Products of numbers below this fit into single precision, where numbers below the other vanish.
 _LARGE, _SMALL = 1e15, 1e-36
 
-# An equation is redundant if less than this share of its diagonal entry is left.
-_TINY = 1e-12
-
 
 class Vectors(NamedTuple):
-    """Ids of users or items, and the vector of each, one a row."""
+    """Ids of users or items, and the vector of each, one per row."""
 
     ids: NDArray[Any]
     rows: Reals
 
 
 class SinglePrecision(NamedTuple):
-    """Factors in single precision, and by how much the scores of each user may be off."""
+    """Factors in single precision, and a bound of the error of the scores of each user."""
 
     users: NDArray[np.float32]
     items: NDArray[np.float32]
@@ -59,9 +56,9 @@ class SinglePrecision(NamedTuple):
         """Return factors in single precision; None if they are too large for it."""
         if not max(np.abs(rows).max(initial=0.0) for rows in (users, items)) < _LARGE:
             return None
-        ones, others = (np.sqrt((rows**2).sum(axis=1)) for rows in (users, items))
-        longest = others.max(initial=0.0)
-        errors = single_precision_error(users.shape[1]) * ones * longest + _SMALL
+        user_lengths, item_lengths = (np.sqrt((rows**2).sum(axis=1)) for rows in (users, items))
+        longest = item_lengths.max(initial=0.0)
+        errors = single_precision_error(users.shape[1]) * user_lengths * longest + _SMALL
         return cls(users.astype(np.float32), items.astype(np.float32), errors)
 
 
@@ -79,26 +76,25 @@ class FactorModel(Recommender):
     user_factors_: Reals
     item_factors_: Reals
 
-    # Products of factors grow as ratings do, and so must penalties on factors. In a file without
-    # a scale they did not.
+    # Products of factors grow as ratings do, and so must penalties on factors.
     scale_ = 1.0
 
     def _fit_scale(self, ratings: Ratings) -> None:
         """Set the standard deviation of ratings relative to five stars; 1 if it is 0."""
         errors = ratings.values - ratings.mean
-        square = float(np.average(errors * errors, weights=ratings.weights))
-        self.scale_ = square**0.5 / _FIVE_STARS or 1.0
+        variance = float(np.average(errors * errors, weights=ratings.weights))
+        self.scale_ = variance**0.5 / _FIVE_STARS or 1.0
 
     def _kernels(self, visits: float) -> ModuleType:
         """Return the kernels for work that visits this many entries in NumPy.
 
-        The choice depends on the data alone, never on what is loaded already: the two sets of
+        The choice depends on the data alone, never on which are loaded already: the two sets of
         kernels agree within rounding errors only, and a seed must always give the same bits.
         """
         return load_kernels("factorization", _EAGERNESS * visits)
 
     def _pool(self, kernels: ModuleType) -> Threads:
-        return Threads(self._threads() if kernels.RELEASES_GIL else 1)
+        return kernel_threads(kernels, self._threads())
 
     def _train(self, losses: Iterator[float], n_epochs: int) -> None:
         """Run a solver, which yields the loss before each epoch."""
@@ -124,7 +120,7 @@ class FactorModel(Recommender):
 
         For an index of nearest neighbors by inner product, which finds good items among millions
         without scoring all. Products equal the scores up to rounding, and predicted ratings before
-        these are cut off at the ends of the scale.
+        they are clipped to the scale.
 
         Parameters
         ----------
@@ -134,7 +130,7 @@ class FactorModel(Recommender):
         Returns
         -------
         Vectors
-            The ids that the model knows, and their vectors, one a row: a pair of arrays.
+            The ids that the model knows, and their vectors, one per row: a pair of arrays.
 
         Examples
         --------
@@ -149,14 +145,16 @@ class FactorModel(Recommender):
         """
         one_of("side", side, SIDES)
         catalog, known = self._catalog(side)
-        return Vectors(catalog.values[known], self._factors_of(side)[known])
+        return Vectors(catalog.values[known], self._score_vectors(side)[known])
 
-    def _factors_of(self, side: str) -> Reals:
+    def _score_vectors(self, side: str) -> Reals:
         """Return a row for each user or item, whose products are the scores."""
         return self.user_factors_ if side == "users" else self.item_factors_
 
     def _approximate_scores(self, users: Indices) -> Approximation:
-        single = self._cached("scores", lambda: SinglePrecision.of(*map(self._factors_of, SIDES)))
+        single = self._cached(
+            "scores", lambda: SinglePrecision.of(*map(self._score_vectors, SIDES))
+        )
         if single is None:
             return super()._approximate_scores(users)
         return single.users[users] @ single.items.T, single.errors[users]
@@ -165,7 +163,7 @@ class FactorModel(Recommender):
         self.user_factors_ = np.vstack([self.user_factors_, factors])
 
     def _fold_in_items(self, before: Ratings, now: Ratings, items: Indices) -> None:
-        # Least squares do not tell users from items.
+        # Least squares treat users and items alike.
         self._swap_sides()
         learn_rows(self, swap_sides(before), swap_sides(now), items)
         self._swap_sides()
@@ -187,11 +185,11 @@ class BiasedFactorModel(FactorModel, BiasedRecommender):
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self._baseline(users, items) + super()._pair_scores(users, items)
 
-    def _factors_of(self, side: str) -> Reals:
-        factors, users = super()._factors_of(side), side == "users"
-        biases = self.intercept_ + self.user_biases_ if users else self.item_biases_
-        one = np.ones_like(biases)
-        return np.column_stack([factors, *((biases, one) if users else (one, biases))])
+    def _score_vectors(self, side: str) -> Reals:
+        factors, is_user = super()._score_vectors(side), side == "users"
+        biases = self.intercept_ + self.user_biases_ if is_user else self.item_biases_
+        ones = np.ones_like(biases)
+        return np.column_stack([factors, *((biases, ones) if is_user else (ones, biases))])
 
     def _user_scores(self, users: Indices) -> Reals:
         scores = super()._user_scores(users)
@@ -199,12 +197,10 @@ class BiasedFactorModel(FactorModel, BiasedRecommender):
         return scores
 
 
-def run_on_rows(
-    kernel: Callable[..., None], pool: Threads, starts: NDArray[np.int64], *arguments: Any
-) -> None:
-    """Call ``kernel(start, stop, starts, *arguments)`` for ranges of rows, spread over threads."""
-    shares = pool.shares(starts + _ENTRIES_PER_ROW * np.arange(len(starts)))
-    pool.map(lambda span: kernel(*span, starts, *arguments), shares)
+def run_on_rows(kernel: Callable[..., None], pool: Threads, entries: Grouped, *rest: Any) -> None:
+    """Call ``kernel(start, stop, *rest)`` for ranges of rows of entries, spread over threads."""
+    work = entries.starts + _ENTRIES_PER_ROW * np.arange(len(entries.starts))
+    pool.map(lambda span: kernel(*span, *rest), pool.shares(work))
 
 
 def ridge_visits(n_rows: int, n_entries: int, n_factors: int) -> float:
@@ -212,24 +208,10 @@ def ridge_visits(n_rows: int, n_entries: int, n_factors: int) -> float:
     return n_rows * (10_000 + 0.5 * n_factors**3) + 0.2 * n_entries * n_factors**2
 
 
-def ridge_solutions(
-    kernels: ModuleType,
-    pool: Threads,
-    starts: NDArray[np.int64],
-    others: Rows,
-    weights: Reals,
-    targets: Reals,
-    design: Reals,
-    scales: Reals,
-    penalties: Reals,
-    base: Reals | None = None,
+def solve_ridge_rows(
+    kernels: ModuleType, pool: Threads, entries: Grouped, system: RidgeSystem
 ) -> Reals:
     """Return the solutions of the kernel `ridge_rows`; redundant unknowns are 0."""
-    k = design.shape[1]
-    base = np.zeros((k, k)) if base is None else base
-    solutions = np.empty((len(starts) - 1, k))
-    run_on_rows(
-        kernels.ridge_rows, pool, starts, others, weights, targets, design, base, scales, penalties,
-        _TINY, solutions,
-    )  # fmt: skip
+    solutions = np.empty((entries.n_rows, system.design.shape[1]))
+    run_on_rows(kernels.ridge_rows, pool, entries, system, solutions)
     return solutions

@@ -8,19 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer, not_negative, one_of, threads, verbosity
+from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Indices, Reals, Singles
-from edgewise.common.fields import Value, finite
 from edgewise.common.threads import Threads
-from edgewise.model.file import Noted
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.factorization.base import (
     FactorModel,
-    ridge_solutions,
     ridge_visits,
     run_on_rows,
+    solve_ridge_rows,
 )
-from edgewise.recommend.parameters import parameter
+from edgewise.recommend.kernels.factorization import ConfidenceSystem, RidgeSystem
+from edgewise.recommend.parameters import NUMBER, Seeded, Threaded, Verbose, parameter
 
 SOLVERS = ("cg", "exact")
 
@@ -37,7 +36,7 @@ _LARGE = 24
 
 
 @dataclass(eq=False, repr=False)
-class ImplicitFactorization(FactorModel):
+class ImplicitFactorization(FactorModel, Seeded, Threaded, Verbose):
     """Alternating least squares over all pairs, weighted by confidence.
 
     The preference p of a pair is 1 if its rating r is positive, else 0; the confidence is
@@ -81,7 +80,7 @@ class ImplicitFactorization(FactorModel):
 
     predicts = "score"
     adds_items = True
-    stored: ClassVar = {"loss_history_": "epochs", "penalty_": Noted(Value(float, finite))}
+    stored: ClassVar = {"loss_history_": "epochs", "penalty_": NUMBER}
 
     n_factors: int = parameter(50, integer, 1)
     _: KW_ONLY
@@ -90,9 +89,6 @@ class ImplicitFactorization(FactorModel):
     alpha: float = parameter(1.0, not_negative)
     solver: str = parameter("cg", one_of, SOLVERS)
     cg_steps: int = parameter(3, integer, 1)
-    random_state: Any = None
-    n_jobs: int | None = parameter(None, threads)
-    verbose: int = parameter(0, verbosity)
 
     def _fit(self, ratings: Ratings) -> None:
         rng = np.random.default_rng(self._seed())
@@ -169,10 +165,11 @@ class ConfidenceSide:
     def exact(self, others: Reals, pool: Threads) -> Reals:
         """Return the solutions."""
         entries = self.entries
-        return ridge_solutions(
-            self.kernels, pool, entries.starts, entries.others, self.extra, self.targets, others,
-            np.ones(entries.n_rows), np.full(others.shape[1], self.penalty), others.T @ others,
+        system = RidgeSystem(
+            entries.starts, entries.others, self.extra, self.targets, others, others.T @ others,
+            np.ones(entries.n_rows), np.full(others.shape[1], self.penalty),
         )  # fmt: skip
+        return solve_ridge_rows(self.kernels, pool, entries, system)
 
     def improve(self, factors: Singles, others: Singles, n_steps: int, pool: Threads) -> None:
         """Take conjugate gradient steps toward the solutions, in place."""
@@ -181,11 +178,11 @@ class ConfidenceSide:
         # Single precision holds no cubes of large confidences: a power of two makes them smaller
         # and changes no digit.
         down = _exponent_above(self.extra)
-        run_on_rows(
-            self.kernels.conjugate_rows, pool, self.entries.starts, self.entries.others,
-            np.ldexp(self.extra, -down), np.ldexp(self.targets, -down), others,
-            np.ldexp(gram, -down), n_steps, factors,
+        system = ConfidenceSystem(
+            self.entries.starts, self.entries.others, np.ldexp(self.extra, -down),
+            np.ldexp(self.targets, -down), others, np.ldexp(gram, -down),
         )  # fmt: skip
+        run_on_rows(self.kernels.conjugate_rows, pool, self.entries, system, n_steps, factors)
 
     def loss(self, factors: NDArray, others: NDArray) -> float:
         """Return half the sum of c (p - x y)^2 over all pairs and of the penalties."""

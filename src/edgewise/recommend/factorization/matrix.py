@@ -5,22 +5,30 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from edgewise.common.checks import flag, integer, not_negative, one_of, positive, threads, verbosity
-from edgewise.common.dtypes import Indices, Reals, Rows
+from edgewise.common.checks import flag, integer, not_negative, one_of, positive
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
+from edgewise.recommend.arrays import optional_weights, weights_of
 from edgewise.recommend.factorization.base import (
     BiasedFactorModel,
-    ridge_solutions,
     ridge_visits,
+    solve_ridge_rows,
 )
-from edgewise.recommend.kernels import factorization as reference
-from edgewise.recommend.parameters import parameter
+from edgewise.recommend.kernels import factorization as numpy_kernels
+from edgewise.recommend.kernels.factorization import (
+    BiasedFactors,
+    RatedPairs,
+    RidgeSystem,
+    StepSizes,
+    pair_products,
+)
+from edgewise.recommend.parameters import Seeded, Threaded, Verbose, parameter
 
 # The solvers, with their default numbers of epochs and penalties. Short steps and a small penalty
 # do better than long ones and a large one; least squares have no steps, and need the penalty.
@@ -37,7 +45,7 @@ _GROWTH, _CUT, _MAX_CUTS = 1.5, 0.5, 60
 
 
 @dataclass(eq=False, repr=False)
-class MatrixFactorization(BiasedFactorModel):
+class MatrixFactorization(BiasedFactorModel, Seeded, Threaded, Verbose):
     """Factors and biases of users and items, learned from the observed ratings.
 
     A rating is predicted as ``mean + b_i + c_j + U_i V_j'``. All solvers minimize the same
@@ -47,7 +55,7 @@ class MatrixFactorization(BiasedFactorModel):
 
     with E the error, lambda `regularization`, and s the scale of the ratings: their standard
     deviation over 1.125, that of ratings from one to five stars. So the model of ratings in other
-    units, or from another zero, is the same but for these. The penalty of a user counts once for
+    units, or from another zero, is the same except for these. The penalty of a user counts once for
     each of the user's ratings (the weighted lambda of Zhou et al. 2008).
 
     Fitted: `user_factors_` U, `item_factors_` V, `user_biases_` b, `item_biases_` c, `intercept_`,
@@ -97,9 +105,6 @@ class MatrixFactorization(BiasedFactorModel):
     regularization: float | None = parameter(None, not_negative)
     learning_rate: float = parameter(0.005, positive)
     biases: bool = parameter(True, flag)
-    random_state: Any = None
-    n_jobs: int | None = parameter(None, threads)
-    verbose: int = parameter(0, verbosity)
 
     def _fit(self, ratings: Ratings) -> None:
         n_epochs = EPOCHS[self.solver] if self.n_epochs is None else self.n_epochs
@@ -110,7 +115,7 @@ class MatrixFactorization(BiasedFactorModel):
         # Gradients start small, so that the factors that matter grow first; least squares need no
         # such care, and get going sooner.
         scale = (1.0 if self.solver == "als" else 0.1) * loss.scale**0.5
-        factors = BiasedFactors.drawn(ratings, self.n_factors, scale, rng)
+        factors = draw_factors(ratings, self.n_factors, scale, rng)
         rate = float(self.learning_rate)
         with self._pool(loss.kernels) as pool:
             if self.solver == "sgd":
@@ -123,8 +128,8 @@ class MatrixFactorization(BiasedFactorModel):
         self.user_factors_, self.item_factors_, self.user_biases_, self.item_biases_ = factors
 
     def _loss(self, ratings: Ratings, visits: float) -> "RatingLoss":
-        given, kernels = self.regularization, self._kernels(visits)
-        penalty = PENALTIES[self.solver] if given is None else float(given)
+        kernels, default = self._kernels(visits), PENALTIES[self.solver]
+        penalty = default if self.regularization is None else float(self.regularization)
         biases, scale = bool(self.biases), self.scale_
         return RatingLoss(ratings, self.intercept_, penalty, biases, scale, kernels)
 
@@ -147,22 +152,13 @@ class MatrixFactorization(BiasedFactorModel):
         self.user_biases_ = np.concatenate([self.user_biases_, biases])
 
 
-class BiasedFactors(NamedTuple):
-    """The unknowns: a row of factors and a bias for each user and each item."""
-
-    users: Reals
-    items: Reals
-    user_biases: Reals
-    item_biases: Reals
-
-    @classmethod
-    def drawn(
-        cls, ratings: Ratings, n_factors: int, scale: float, rng: np.random.Generator
-    ) -> "BiasedFactors":
-        """Return random factors, with rows of length about `scale`, and biases of 0."""
-        sizes, deviation = (ratings.n_users, ratings.n_items), scale / n_factors**0.5
-        factors = (rng.normal(0.0, deviation, (size, n_factors)) for size in sizes)
-        return cls(*factors, *map(np.zeros, sizes))
+def draw_factors(
+    ratings: Ratings, n_factors: int, scale: float, rng: np.random.Generator
+) -> BiasedFactors:
+    """Return random factors, with rows of length about `scale`, and biases of 0."""
+    sizes, deviation = (ratings.n_users, ratings.n_items), scale / n_factors**0.5
+    users, items = (rng.normal(0.0, deviation, (size, n_factors)) for size in sizes)
+    return BiasedFactors(users, items, *map(np.zeros, sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +175,7 @@ class RatingLoss:
     penalty: float
     biases: bool
     scale: float = 1.0
-    kernels: ModuleType = reference
+    kernels: ModuleType = numpy_kernels
 
     @cached_property
     def masses(self) -> tuple[Reals, Reals]:
@@ -192,15 +188,15 @@ class RatingLoss:
         return self.scale * self.penalty, self.penalty
 
     @property
-    def entries(self) -> tuple[Rows, Rows, Reals, Reals, float]:
-        """The ratings and their mean as kernels take them: no weights if all are 1."""
+    def entries(self) -> RatedPairs:
+        """The ratings and their mean as kernels take them."""
         ratings = self.ratings
-        weights = np.zeros(0) if ratings.weights is None else ratings.weights
-        return ratings.users, ratings.items, ratings.values, weights, self.mean
+        weights = optional_weights(ratings)
+        return RatedPairs(ratings.users, ratings.items, ratings.values, weights, self.mean)
 
     def __call__(self, factors: BiasedFactors) -> float:
         """Return the loss."""
-        error = float(self.kernels.squared_error(*self.entries, *factors))
+        error = float(self.kernels.squared_error(self.entries, factors))
         for rows, biases, mass in (
             (factors.users, factors.user_biases, self.masses[0]),
             (factors.items, factors.item_biases, self.masses[1]),
@@ -234,7 +230,7 @@ class RatingLoss:
 
     def _errors(self, factors: BiasedFactors) -> Reals:
         users, items, values, _, mean = self.entries
-        products = reference.pair_products(factors.users, factors.items, users, items)
+        products = pair_products(factors.users, factors.items, users, items)
         biases = factors.user_biases[users] + factors.item_biases[items]
         return values - mean - biases - products
 
@@ -244,7 +240,8 @@ def descend_stochastically(
 ) -> Iterator[float]:
     """Improve the factors in place (Shi 2025, "Regularized SGD"); yield the loss of each epoch."""
     # The curvature along a factor grows with the products; along a bias it is always the same.
-    rates = rate / loss.scale, rate if loss.biases else 0.0
+    bias_rate = rate if loss.biases else 0.0
+    steps = StepSizes(rate / loss.scale, bias_rate, *loss.penalties)
     order = np.arange(len(loss.ratings), dtype=np.int32)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     while True:
@@ -257,7 +254,7 @@ def descend_stochastically(
             )
         yield value
         loss.kernels.shuffle(order, state)
-        loss.kernels.descend(order, *loss.entries, *rates, *loss.penalties, *factors)
+        loss.kernels.descend(order, loss.entries, steps, factors)
 
 
 def descend(loss: RatingLoss, factors: BiasedFactors, rate: float) -> Iterator[float]:
@@ -300,15 +297,16 @@ def solve_side(
     A bias is one more factor, whose counterpart on the other side is 1 everywhere.
     """
     k = others.shape[1]
-    weights = np.ones(len(side.values)) if side.weights is None else side.weights
-    wanted = side.values - loss.mean - other_biases[side.others]
+    weights = weights_of(side)
+    residuals = side.values - loss.mean - other_biases[side.others]
     penalty, bias_penalty = loss.penalties
     penalties = np.append(np.full(k, penalty), [bias_penalty] * loss.biases)
     design = np.column_stack([others, np.ones(len(others))]) if loss.biases else others
-    solutions = ridge_solutions(
-        loss.kernels, pool, side.starts, side.others, weights, weights * wanted, design, side.mass,
-        penalties,
+    system = RidgeSystem(
+        side.starts, side.others, weights, weights * residuals, design,
+        np.zeros((design.shape[1],) * 2), side.mass, penalties,
     )  # fmt: skip
+    solutions = solve_ridge_rows(loss.kernels, pool, side, system)
     if not loss.biases:
         return solutions, np.zeros(side.n_rows)
     return solutions[:, :k], solutions[:, k]

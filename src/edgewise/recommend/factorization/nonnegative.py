@@ -8,13 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from edgewise.common.checks import integer, not_negative, one_of, threads, verbosity
+from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
+from edgewise.recommend.arrays import optional_weights
 from edgewise.recommend.factorization.base import FactorModel, run_on_rows
-from edgewise.recommend.kernels.factorization import pair_products
-from edgewise.recommend.parameters import parameter
+from edgewise.recommend.kernels.factorization import (
+    BiasedFactors,
+    RatedPairs,
+    RowEntries,
+    pair_products,
+)
+from edgewise.recommend.parameters import Seeded, Threaded, Verbose, parameter
 
 ENTRIES = ("observed", "all")
 
@@ -26,7 +32,7 @@ _VISITS_PER_ENTRY, _VISITS_PER_FACTOR = 60.0, 5.0
 
 
 @dataclass(eq=False, repr=False)
-class NonNegativeFactorization(FactorModel):
+class NonNegativeFactorization(FactorModel, Seeded, Threaded, Verbose):
     """Factors that are never negative (Shi 2025), of ratings that are not.
 
     A rating is predicted as ``U_i V_j'``. Multiplicative updates, none of which increases the loss,
@@ -71,9 +77,6 @@ class NonNegativeFactorization(FactorModel):
     n_epochs: int = parameter(100, integer, 1, _MOST_EPOCHS)
     entries: str = parameter("observed", one_of, ENTRIES)
     regularization: float = parameter(0.1, not_negative)
-    random_state: Any = None
-    n_jobs: int | None = parameter(None, threads)
-    verbose: int = parameter(0, verbosity)
 
     @property
     def predicts(self) -> str:
@@ -151,11 +154,10 @@ class NonNegativeSide:
         if self.everything:
             self._update_everything(factors, others, mass)
             return
-        weights = np.zeros(0) if entries.weights is None else entries.weights
+        rows = RowEntries(entries.starts, entries.others, entries.values, optional_weights(entries))
         run_on_rows(
-            self.kernels.multiply_rows, pool, entries.starts, entries.others, entries.values,
-            weights, others, mass, self.penalty, factors,
-        )  # fmt: skip
+            self.kernels.multiply_rows, pool, entries, rows, others, mass, self.penalty, factors
+        )
 
     def _update_everything(self, factors: Reals, others: Reals, mass: Reals) -> None:
         entries, weights = self.entries, self.entries.weights
@@ -185,11 +187,11 @@ class NonNegativeSide:
     def _squared_error(self, factors: Reals, others: Reals) -> float:
         entries, rows = self.entries, self.entries.row_numbers.astype(np.int32)
         if not self.everything:
-            weights = np.zeros(0) if entries.weights is None else entries.weights
+            weights = optional_weights(entries)
             return self.kernels.squared_error(
-                rows, entries.others, entries.values, weights, 0.0, factors, others,
-                np.zeros(len(factors)), np.zeros(len(others)),
-            )  # fmt: skip
+                RatedPairs(rows, entries.others, entries.values, weights, 0.0),
+                BiasedFactors(factors, others, np.zeros(len(factors)), np.zeros(len(others))),
+            )
         products = pair_products(factors, others, rows, entries.others)
         squares = (entries.values - products) ** 2
         if entries.weights is not None:

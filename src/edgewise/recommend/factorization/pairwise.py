@@ -3,29 +3,26 @@
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from edgewise.common.checks import integer, not_negative, positive, threads, verbosity
+from edgewise.common.checks import integer, not_negative, positive
 from edgewise.common.dtypes import ROW, Indices, Reals, Rows
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.factorization.base import FactorModel
-from edgewise.recommend.kernels.factorization import pair_products
-from edgewise.recommend.parameters import SEED, parameter
+from edgewise.recommend.kernels.factorization import Interactions, pair_products
+from edgewise.recommend.parameters import SEED, Seeded, Threaded, Verbose, parameter
 
 # One step in NumPy takes as long as visiting this many entries.
 _VISITS_PER_STEP = 6000
-
-# Items are drawn so often at most until one is no choice of the user.
-_TRIES = 10
 
 # The loss is measured on this many choices.
 _SAMPLE = 2_000
 
 
 @dataclass(eq=False, repr=False)
-class PairwiseFactorization(FactorModel):
+class PairwiseFactorization(FactorModel, Seeded, Threaded, Verbose):
     """Stochastic gradient steps on pairs of a chosen and another item: BPR.
 
     Each step takes a choice, draws an item that the user did not choose, and lowers the logistic
@@ -68,9 +65,6 @@ class PairwiseFactorization(FactorModel):
     n_epochs: int = parameter(100, integer, 1)
     learning_rate: float = parameter(0.05, positive)
     regularization: float = parameter(0.02, not_negative)
-    random_state: Any = None
-    n_jobs: int | None = parameter(None, threads)
-    verbose: int = parameter(0, verbosity)
 
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
@@ -90,15 +84,14 @@ class PairwiseFactorization(FactorModel):
         # What a user chose, in the order of the items; ratings of 0 and below are no choices.
         own = view.others[chosen]
         starts = np.searchsorted(chosen, view.starts).astype(view.starts.dtype)
+        pairs = Interactions(rows, view.others, starts, own)
         state = np.random.default_rng([self.seed_, 1]).integers(1, 2**63, 1, dtype=np.uint64)
         kernels = self._kernels(float(_VISITS_PER_STEP) * len(chosen) * self.n_epochs)
         while True:
             yield self._wrong(view.others, rows, chosen, users, items) if moving else 0.0
             kernels.shuffle(chosen, state)
-            kernels.descend_pairs(
-                chosen, rows, view.others, starts, own, _TRIES,
-                (rate, rate if moving else 0.0), penalty, state, users, items,
-            )  # fmt: skip
+            rates = rate, rate if moving else 0.0
+            kernels.descend_pairs(chosen, pairs, rates, penalty, state, users, items)
 
     def _wrong(self, others: Rows, rows: Rows, chosen: Rows, users: Reals, items: Reals) -> float:
         """Return the share of sampled choices that are not above an item drawn at random."""

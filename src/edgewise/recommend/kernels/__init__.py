@@ -8,6 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from edgewise.common.compiled import compiling, use_compiled
+from edgewise.common.threads import Threads
 
 
 def load_kernels(name: str, visits: float) -> ModuleType:
@@ -19,3 +20,8 @@ def load_compiled(name: str) -> ModuleType:
     """Return a module of compiled kernels."""
     with compiling:
         return import_module(f"{__name__}.{name}_numba")
+
+
+def kernel_threads(kernels: ModuleType, n: int) -> Threads:
+    """Return `n` threads to run kernels on: one if the kernels hold Python's lock."""
+    return Threads(n if kernels.__name__.endswith("_numba") else 1)

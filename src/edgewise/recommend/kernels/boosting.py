@@ -3,6 +3,8 @@
 Sums are taken in the order of the ratings, as in the compiled kernels, so that the bits agree.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from edgewise.common.dtypes import Reals, Rows, Singles
@@ -17,8 +19,8 @@ WIDTH = 8
 # the columns of five levels do together: one regularization suits both.
 CURVATURE = np.float32(0.5)
 
-# The least sum that chances of one-hot columns are divided by: in single precision all may be 0.
-LEAST_CHANCE = 1e-8
+# The smallest divisor of the probabilities of one-hot columns: in single precision all may be 0.
+MIN_PROBABILITY = 1e-8
 
 # The coefficients of powers 13, 11, ..., 1 in the numerator, and of 6, 4, 2, 0 in the denominator.
 ODD = tuple(map(np.float32, (
@@ -54,87 +56,113 @@ def tanh(x: Singles) -> Singles:
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
 
+class Pairs(NamedTuple):
+    """The pairs of ratings, and the values of users and of items in each product."""
+
+    users: Rows
+    items: Rows
+    user_values: Singles
+    item_values: Singles
+
+
+class Targets(NamedTuple):
+    """The ratings and what the score columns predict of them.
+
+    The label of column k is positive if the level, `codes`, is in ``(above[k], upto[k]]``. The
+    expected rating is `low` plus the `gaps` times the probabilities of positive labels, divided by
+    their sum if `is_one_hot`. With `is_value` the score is the rating itself, standardized.
+    """
+
+    codes: Rows
+    above: Rows
+    upto: Rows
+    gaps: Reals
+    low: float
+    is_one_hot: bool
+    is_value: bool
+    values: Reals
+    weights: Reals
+    is_weighted: bool
+
+
+class Slopes(NamedTuple):
+    """The scores by column, and the negative gradients and hessians along a direction."""
+
+    scores: Singles
+    gradients: Singles
+    hessians: Singles
+
+
 def advance(
-    start: int, stop: int, users: Rows, items: Rows, user_values: Singles, item_values: Singles,
-    move: Singles, direction: Singles, codes: Rows, above: Rows, upto: Rows, gaps: Reals,
-    low: float, one_hot: bool, squared: bool, values: Reals, weights: Reals, weighted: bool,
-    scores: Singles, gradients: Singles, hessians: Singles, sums: Reals,
+    start: int, stop: int, pairs: Pairs, move: Singles, direction: Singles, targets: Targets,
+    slopes: Slopes, sums: Reals,
 ) -> None:  # fmt: skip
-    """Move the scores along a sum of products; compute the slopes of the loss along a direction."""
-    part = slice(start, stop)
-    p = user_values[users[part]] * item_values[items[part]]
+    """Move the scores along a sum of products; compute the slopes of the loss along a direction.
+
+    The scores of column k change by ``move[k]`` times the sum of the products. OUT slopes, and sums
+    of the squared errors of the expected ratings.
+    """
+    rows, scores, weights = slice(start, stop), slopes.scores, targets.weights
+    p = pairs.user_values[pairs.users[rows]] * pairs.item_values[pairs.items[rows]]
     even, odd = p[:, 0:4:2] + p[:, 4:8:2], p[:, 1:4:2] + p[:, 5:8:2]
     product = (even[:, 0] + even[:, 1]) + (odd[:, 0] + odd[:, 1])
     gradient, hessian = np.zeros_like(product), np.zeros_like(product)
     expected, total = np.zeros_like(product), np.zeros_like(product)
     for k in range(len(scores)):
-        scores[k, part] += product * move[k]
-        slope, bend, chance = slopes(
-            part, scores[k], codes, above[k], upto[k], values, low, gaps[k], squared
-        )
+        scores[k, rows] += product * move[k]
+        slope, curvature, probability = column_slopes(rows, k, scores[k], targets)
         gradient += direction[k] * slope
-        hessian += (direction[k] * direction[k]) * bend
-        expected += np.float32(gaps[k]) * chance
-        total += chance
-    means = low + expected.astype(np.float64)
-    if one_hot:
-        means /= np.maximum(total.astype(np.float64), LEAST_CHANCE)
-    if weighted:
-        gradient = (weights[part] * gradient.astype(np.float64)).astype(np.float32)
-        hessian = (weights[part] * hessian.astype(np.float64)).astype(np.float32)
-    gradients[part], hessians[part] = gradient, hessian
-    errors = means - values[part]
-    sums[0] = _in_order(weights[part] * (errors * errors))
+        hessian += (direction[k] * direction[k]) * curvature
+        expected += np.float32(targets.gaps[k]) * probability
+        total += probability
+    means = targets.low + expected.astype(np.float64)
+    if targets.is_one_hot:
+        means /= np.maximum(total.astype(np.float64), MIN_PROBABILITY)
+    if targets.is_weighted:
+        gradient = (weights[rows] * gradient.astype(np.float64)).astype(np.float32)
+        hessian = (weights[rows] * hessian.astype(np.float64)).astype(np.float32)
+    slopes.gradients[rows], slopes.hessians[rows] = gradient, hessian
+    errors = means - targets.values[rows]
+    # Squared errors are added one after the other.
+    sums[0] = np.add.accumulate(weights[rows] * (errors * errors))[-1] if stop > start else 0.0
 
 
-def slopes(
-    part: slice, scores: Singles, codes: Rows, above: int, upto: int, values: Reals, low: float,
-    gap: float, squared: bool,
-) -> tuple[Singles, Singles, Singles]:  # fmt: skip
-    """Return the negative gradient and the hessian of a column, and the chance of a yes.
-
-    A level above one and up to another is a yes. With `squared` the score is the rating itself,
-    standardized, in place of a chance.
-    """
-    f = scores[part]
-    if squared:
-        wanted = ((values[part] - low) / gap).astype(np.float32)
-        return CURVATURE * (wanted - f), np.full_like(f, CURVATURE), f
-    yes = (codes[part] > above) & (codes[part] <= upto)
+def column_slopes(
+    rows: slice, k: int, scores: Singles, targets: Targets
+) -> tuple[Singles, Singles, Singles]:
+    """Return the negative gradient and hessian of a column, and the probability of its label."""
+    f = scores[rows]
+    if targets.is_value:
+        target = ((targets.values[rows] - targets.low) / targets.gaps[k]).astype(np.float32)
+        return CURVATURE * (target - f), np.full_like(f, CURVATURE), f
+    codes = targets.codes[rows]
+    is_positive = (codes > targets.above[k]) & (codes <= targets.upto[k])
     t = tanh(f * _HALF)
-    slope = np.where(yes, _HALF, -_HALF) - _HALF * t
+    slope = np.where(is_positive, _HALF, -_HALF) - _HALF * t
     return slope, _HALF * (_HALF * (_ONE - t * t)), _HALF + _HALF * t
 
 
 def gather(
-    start: int, stop: int, ones: Rows, others: Rows, other_values: Singles, gradients: Singles,
-    hessians: Singles, sums: Reals,
+    start: int, stop: int, rows: Rows, others: Rows, other_values: Singles, slopes: Slopes,
+    sums: Reals,
 ) -> None:  # fmt: skip
-    """Add up the gradients and hessians of each row, times the values of the other side."""
-    part = slice(start, stop)
-    rows, x = ones[part], other_values[others[part]]
+    """Add the gradients and hessians of each row, times the other side's values, to OUT sums."""
+    some = slice(start, stop)
+    row, x = rows[some], other_values[others[some]]
     for k in range(WIDTH):
         z = x[:, k]
-        sums[:, k] += np.bincount(rows, gradients[part] * z, len(sums))
-        sums[:, WIDTH + k] += np.bincount(rows, hessians[part] * (z * z), len(sums))
+        sums[:, k] += np.bincount(row, slopes.gradients[some] * z, len(sums))
+        sums[:, WIDTH + k] += np.bincount(row, slopes.hessians[some] * (z * z), len(sums))
 
 
 def gather_columns(
-    start: int, stop: int, ones: Rows, codes: Rows, above: Rows, upto: Rows, gaps: Reals,
-    low: float, squared: bool, values: Reals, weights: Reals, scores: Singles, gradient_sums: Reals,
+    start: int, stop: int, rows: Rows, targets: Targets, scores: Singles, gradient_sums: Reals,
     hessian_sums: Reals,
 ) -> None:  # fmt: skip
-    """Add up the gradients and hessians of each row in every column."""
-    part = slice(start, stop)
-    rows, weight, size = ones[part], weights[part], len(gradient_sums)
+    """Add the gradients and hessians of each row in every column to OUT the sums."""
+    some = slice(start, stop)
+    row, weight, size = rows[some], targets.weights[some], len(gradient_sums)
     for k in range(len(scores)):
-        slope, bend, _ = slopes(
-            part, scores[k], codes, above[k], upto[k], values, low, gaps[k], squared
-        )
-        gradient_sums[:, k] += np.bincount(rows, weight * slope.astype(np.float64), size)
-        hessian_sums[:, k] += np.bincount(rows, weight * bend.astype(np.float64), size)
-
-
-def _in_order(values: Reals) -> float:
-    """Return the sum of values, added one after the other."""
-    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
+        slope, curvature, _ = column_slopes(some, k, scores[k], targets)
+        gradient_sums[:, k] += np.bincount(row, weight * slope.astype(np.float64), size)
+        hessian_sums[:, k] += np.bincount(row, weight * curvature.astype(np.float64), size)

@@ -1,95 +1,165 @@
-"""The loops of matrix factorization in NumPy: see `kernels.factorization_numba`.
+"""The loops of matrix factorization in NumPy: the twins of `kernels.factorization_numba`.
 
-Both agree within rounding errors. Arguments are read (IN) or written (OUT).
+Both agree within rounding errors. Arguments are read, or written where the text says OUT; rows are
+solved from `start` to `stop`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.common.dtypes import Reals, Rows, Singles
+from edgewise.recommend.arrays import iter_blocks
 
-RELEASES_GIL = False
+# An equation is redundant if less than this fraction of its diagonal entry is left.
+TINY = 1e-12
 
-# Blocks of pairs, or of equations, are sized to at most this many numbers.
-_BLOCK = 1 << 20
+MAX_DRAWS = 10
+"""Items are drawn at most this often until one is not an interaction of the user."""
+
 _WORD = (1 << 64) - 1
 
 Starts = NDArray[np.int64]
 
 
-def pair_products(left: NDArray, right: NDArray, ones: NDArray, others: NDArray) -> NDArray:
+class RatedPairs(NamedTuple):
+    """Ratings; no weights means that all are 1. The mean is subtracted from the values."""
+
+    users: Rows
+    items: Rows
+    values: Reals
+    weights: Reals
+    mean: float
+
+
+class BiasedFactors(NamedTuple):
+    """A row of factors and a bias for each user and each item."""
+
+    users: Reals
+    items: Reals
+    user_biases: Reals
+    item_biases: Reals
+
+
+class StepSizes(NamedTuple):
+    """The step lengths and the penalties of factors and of biases."""
+
+    rate: float
+    bias_rate: float
+    penalty: float
+    bias_penalty: float
+
+
+class Interactions(NamedTuple):
+    """Pairs of users and items, and the items of each user, ascending, in compressed rows."""
+
+    users: Rows
+    items: Rows
+    starts: Starts
+    others: Rows
+
+
+class RowEntries(NamedTuple):
+    """Entries in compressed rows; no weights means that all are 1."""
+
+    starts: Starts
+    others: Rows
+    values: Reals
+    weights: Reals
+
+
+class RidgeSystem(NamedTuple):
+    """Regularized least squares for each row of entries.
+
+    Row i has the matrix ``base + sum of w y y' + scales[i] diag(penalties)`` over its entries and
+    the right side ``sum of targets y``, where y is the row of the design at the entry's other end.
+    """
+
+    starts: Starts
+    others: Rows
+    weights: Reals
+    targets: Reals
+    design: Reals
+    base: Reals
+    scales: Reals
+    penalties: Reals
+
+
+class ConfidenceSystem(NamedTuple):
+    """For each row of entries ``(gram + sum of extra y y') x = sum of targets y``."""
+
+    starts: Starts
+    others: Rows
+    extra: Reals
+    targets: Reals
+    design: Singles
+    gram: Singles
+
+
+def pair_products(left: NDArray, right: NDArray, rows: NDArray, others: NDArray) -> NDArray:
     """Return the inner products of pairs of rows, one from `left` and one from `right`."""
-    products = np.empty(len(ones), dtype=np.result_type(left, right))
-    size = max(1, _BLOCK // max(1, left.shape[1]))
-    for start in range(0, len(ones), size):
-        part = slice(start, start + size)
-        products[part] = np.einsum("ij,ij->i", left[ones[part]], right[others[part]])
+    products = np.empty(len(rows), dtype=np.result_type(left, right))
+    for block in iter_blocks(len(rows), left.shape[1]):
+        products[block] = np.einsum("ij,ij->i", left[rows[block]], right[others[block]])
     return products
 
 
 def shuffle(order: Rows, state: NDArray[np.uint64]) -> None:
     """Shuffle (Fisher and Yates) with Marsaglia's xorshift generator; OUT order, state."""
-    x, places = int(state[0]), order.tolist()
-    for last in range(len(places) - 1, 0, -1):
-        x ^= x << 13 & _WORD
-        x ^= x >> 7
-        x ^= x << 17 & _WORD
-        place = (x >> 32) * (last + 1) >> 32
-        places[last], places[place] = places[place], places[last]
-    order[:] = places
+    x, values = int(state[0]), order.tolist()
+    for last in range(len(values) - 1, 0, -1):
+        x = _next_random(x)
+        i = (x >> 32) * (last + 1) >> 32
+        values[last], values[i] = values[i], values[last]
+    order[:] = values
     state[0] = x
 
 
-def descend(
-    order: Rows, users: Rows, items: Rows, values: Reals, weights: Reals, mean: float, rate: float,
-    bias_rate: float, penalty: float, bias_penalty: float, user_factors: Reals, item_factors: Reals,
-    user_biases: Reals, item_biases: Reals,
-) -> None:  # fmt: skip
-    """Take a gradient step for every rating in turn; OUT factors and biases.
+def _next_random(x: int) -> int:
+    x ^= x << 13 & _WORD
+    x ^= x >> 7
+    return x ^ (x << 17 & _WORD)
 
-    No weights means all are 1; a `bias_rate` of 0 means no biases.
-    """
-    b, c = user_biases, item_biases
+
+def descend(order: Rows, ratings: RatedPairs, steps: StepSizes, factors: BiasedFactors) -> None:
+    """Take a gradient step for every rating in turn; OUT factors. Without bias rate no biases."""
+    users, items, values, weights, mean = ratings
+    _, _, b, c = factors
     with np.errstate(over="ignore", invalid="ignore"):
-        for place in order.tolist():
-            i, j = int(users[place]), int(items[place])
-            u, v = user_factors[i], item_factors[j]
-            error = values[place] - mean - b[i] - c[j] - u @ v
-            weight = weights[place] if len(weights) else 1.0
-            step, bias_step = rate * weight, bias_rate * weight
-            b[i] += bias_step * (error - bias_penalty * b[i])
-            c[j] += bias_step * (error - bias_penalty * c[j])
-            moved = u + step * (error * v - penalty * u)
-            v += step * (error * u - penalty * v)
+        for row in order.tolist():
+            i, j = int(users[row]), int(items[row])
+            u, v = factors.users[i], factors.items[j]
+            error = values[row] - mean - b[i] - c[j] - u @ v
+            weight = weights[row] if len(weights) else 1.0
+            step, bias_step = steps.rate * weight, steps.bias_rate * weight
+            b[i] += bias_step * (error - steps.bias_penalty * b[i])
+            c[j] += bias_step * (error - steps.bias_penalty * c[j])
+            moved = u + step * (error * v - steps.penalty * u)
+            v += step * (error * u - steps.penalty * v)
             u[:] = moved
 
 
 def descend_pairs(
-    order: Rows, users: Rows, items: Rows, starts: Starts, others: Rows, n_tries: int,
-    rates: tuple[float, float], penalty: float, state: NDArray[np.uint64], user_factors: Reals,
-    item_factors: Reals,
+    order: Rows, pairs: Interactions, rates: tuple[float, float], penalty: float,
+    state: NDArray[np.uint64], user_factors: Reals, item_factors: Reals,
 ) -> None:  # fmt: skip
-    """Take a gradient step for every choice and an item drawn beside it; OUT state, factors.
+    """Take a gradient step for every interaction and an item drawn beside it; OUT state, factors.
 
-    An item is drawn up to `n_tries` times, until it is no choice of the user. The last factor of a
-    user stays.
+    Items are drawn until one is not an interaction of the user. The last factor of a user stays.
     """
     x = int(state[0])
-    for place in order.tolist():
-        i = int(users[place])
-        own = others[starts[i] : starts[i + 1]]
-        for _ in range(n_tries):
-            x ^= x << 13 & _WORD
-            x ^= x >> 7
-            x ^= x << 17 & _WORD
+    for row in order.tolist():
+        i = int(pairs.users[row])
+        own = pairs.others[pairs.starts[i] : pairs.starts[i + 1]]
+        for _ in range(MAX_DRAWS):
+            x = _next_random(x)
             other = (x >> 32) * len(item_factors) >> 32
             at = np.searchsorted(own, other)
             if at == len(own) or own[at] != other:
                 with np.errstate(over="ignore", invalid="ignore"):
-                    u, v, w = user_factors[i], item_factors[items[place]], item_factors[other]
+                    u, v, w = user_factors[i], item_factors[pairs.items[row]], item_factors[other]
                     length = 1.0 / (1.0 + np.exp(u @ v - u @ w))
                     moved = u + rates[0] * (length * (v - w) - penalty * u)
                     v += rates[1] * (length * u - penalty * v)
@@ -103,7 +173,7 @@ def sparse_rows(
     start: int, stop: int, gram: NDArray, ridge: float, lasso: float, n_sweeps: int,
     tolerance: float, weights: NDArray,
 ) -> None:  # fmt: skip
-    """Regress the items from start to stop on all others by coordinate descent; OUT weights.
+    """Regress items on all others by coordinate descent; OUT weights.
 
     Row i of the weights minimizes ``w' G w / 2 - G_i w + ridge |w|^2 / 2 + lasso |w|_1`` with all
     weights at least 0 and that of the item itself 0.
@@ -124,52 +194,44 @@ def sparse_rows(
         rows, gradient = rows[largest > tolerance], gradient[largest > tolerance]
 
 
-def squared_error(
-    users: Rows, items: Rows, values: Reals, weights: Reals, mean: float, user_factors: Reals,
-    item_factors: Reals, user_biases: Reals, item_biases: Reals,
-) -> float:  # fmt: skip
-    """Return the weighted sum of squared errors; no weights means all are 1."""
-    products = pair_products(user_factors, item_factors, users, items)
-    squares = (values - mean - (user_biases[users] + item_biases[items]) - products) ** 2
+def squared_error(ratings: RatedPairs, factors: BiasedFactors) -> float:
+    """Return the weighted sum of squared errors."""
+    users, items, values, weights, mean = ratings
+    products = pair_products(factors.users, factors.items, users, items)
+    biases = factors.user_biases[users] + factors.item_biases[items]
+    squares = (values - mean - biases - products) ** 2
     return float(np.vdot(squares, weights) if len(weights) else squares.sum())
 
 
-def ridge_rows(
-    start: int, stop: int, starts: Starts, others: Rows, weights: Reals, targets: Reals,
-    design: Reals, base: Reals, scales: Reals, penalties: Reals, tiny: float, solutions: Reals,
-) -> None:  # fmt: skip
-    """Solve the regularized least squares of the rows from start to stop; OUT solutions.
-
-    Row i has the matrix ``base + sum of w y y' + scales[i] diag(penalties)`` over its entries and
-    the right side ``sum of targets y``, where y is the row of the design at the entry's other end.
-    """
+def ridge_rows(start: int, stop: int, system: RidgeSystem, solutions: Reals) -> None:
+    """Solve the regularized least squares of some rows; OUT solutions."""
+    starts, others, weights, targets, design, base, scales, penalties = system
     k = design.shape[1]
-    size = max(1, _BLOCK // (k * k))
-    for first in range(start, stop, size):
-        last = min(first + size, stop)
+    for block in iter_blocks(stop - start, k * k):
+        first, last = start + block.start, start + block.stop
         matrices = base + scales[first:last, None, None] * np.diag(penalties)
         right = np.zeros((last - first, k))
-        for place, row in enumerate(range(first, last)):
+        for i, row in enumerate(range(first, last)):
             entries = slice(starts[row], starts[row + 1])
-            near = design[others[entries]]
-            matrices[place] += near.T @ (weights[entries, None] * near)
-            right[place] = targets[entries] @ near
-        solutions[first:last] = solved(matrices, right, tiny)
+            rows = design[others[entries]]
+            matrices[i] += rows.T @ (weights[entries, None] * rows)
+            right[i] = targets[entries] @ rows
+        solutions[first:last] = solve_symmetric(matrices, right)
 
 
-def solved(matrices: Reals, right: Reals, tiny: float) -> Reals:
+def solve_symmetric(matrices: Reals, right: Reals) -> Reals:
     """Return the solutions of many symmetric systems by Cholesky decomposition.
 
-    Systems may be singular, as without regularization: where less than `tiny` of a diagonal entry
+    Systems may be singular, as without regularization: where less than TINY of a diagonal entry
     is left, its equation is redundant and its unknown is 0. LAPACK would raise instead.
     """
     upper, x = matrices.copy(), right.copy()
     k = x.shape[1]
-    least = tiny * np.einsum("ijj->ij", upper)
+    smallest = TINY * np.einsum("ijj->ij", upper)
     roots = np.zeros_like(x)
     for j in range(k):
         pivot = upper[:, j, j]
-        solvable = pivot > least[:, j]
+        solvable = pivot > smallest[:, j]
         roots[:, j] = np.where(solvable, np.sqrt(np.where(solvable, pivot, 1.0)), 0.0)
         over = np.where(solvable, 1.0 / np.where(solvable, roots[:, j], 1.0), 0.0)
         upper[:, j, j:] *= over[:, None]
@@ -185,43 +247,38 @@ def solved(matrices: Reals, right: Reals, tiny: float) -> Reals:
 
 
 def multiply_rows(
-    start: int, stop: int, starts: Starts, others: Rows, values: Reals, weights: Reals,
-    design: Reals, scales: Reals, penalty: float, factors: Reals,
+    start: int, stop: int, entries: RowEntries, design: Reals, scales: Reals, penalty: float,
+    factors: Reals,
 ) -> None:  # fmt: skip
-    """Make one multiplicative update of the rows from start to stop; OUT factors.
+    """Make one multiplicative update of some rows; OUT factors.
 
-    Row u becomes ``u * (sum of w r y) / (sum of w (u y) y + penalty scale u)``, factor by factor;
-    no weights means all are 1.
+    Row u becomes ``u * (sum of w r y) / (sum of w (u y) y + penalty scale u)``, factor by factor.
     """
-    part = _Part(start, stop, starts, others, len(design))
-    rows, entries = factors[start:stop], part.entries
-    products = pair_products(rows, design, part.numbers, part.others)
-    wanted = values[entries]
-    if len(weights):
-        wanted = weights[entries] * wanted
-        products *= weights[entries]
-    above = part.matrix(wanted) @ design
+    some = _SomeRows(start, stop, entries.starts, entries.others, len(design))
+    rows, values = factors[start:stop], entries.values[some.entries]
+    products = pair_products(rows, design, some.numbers, some.others)
+    if len(entries.weights):
+        values = entries.weights[some.entries] * values
+        products *= entries.weights[some.entries]
+    above = some.matrix(values) @ design
     below = penalty * scales[start:stop, None] * rows
-    below += part.matrix(products) @ design
+    below += some.matrix(products) @ design
     rows *= np.divide(above, below, out=np.ones_like(below), where=below > 0)
 
 
 def conjugate_rows(
-    start: int, stop: int, starts: Starts, others: Rows, extra: Reals, targets: Reals,
-    design: Singles, gram: Singles, n_steps: int, factors: Singles,
-) -> None:  # fmt: skip
-    """Take conjugate gradient steps for the rows from start to stop; OUT factors.
-
-    The system of a row is ``(gram + sum of extra y y') x = sum of targets y``.
-    """
-    part = _Part(start, stop, starts, others, len(design))
-    more, x = extra[part.entries], factors[start:stop]
+    start: int, stop: int, system: ConfidenceSystem, n_steps: int, factors: Singles
+) -> None:
+    """Take conjugate gradient steps for some rows; OUT factors."""
+    starts, others, extra, targets, design, gram = system
+    some = _SomeRows(start, stop, starts, others, len(design))
+    extra, x = extra[some.entries], factors[start:stop]
 
     def times(vector: Singles) -> Any:
-        products = more * pair_products(vector, design, part.numbers, part.others)
-        return vector @ gram + part.matrix(products.astype(np.float32)) @ design
+        products = extra * pair_products(vector, design, some.numbers, some.others)
+        return vector @ gram + some.matrix(products.astype(np.float32)) @ design
 
-    residual = part.matrix(targets[part.entries].astype(np.float32)) @ design - times(x)
+    residual = some.matrix(targets[some.entries].astype(np.float32)) @ design - times(x)
     direction, size = residual, np.einsum("ij,ij->i", residual, residual)
     for _ in range(n_steps):
         image = times(direction)
@@ -242,7 +299,7 @@ def confident_error(
     return float((extra * s * s - 2.0 * targets * s).sum())
 
 
-class _Part:
+class _SomeRows:
     """The entries of the rows from start to stop."""
 
     def __init__(self, start: int, stop: int, starts: Starts, others: Rows, n_others: int) -> None:

@@ -1,7 +1,7 @@
 """The loops of matrix factorization, compiled; `kernels.factorization` documents them.
 
-Arguments are read (IN) or written (OUT). No row depends on another row of the same call, so threads
-can share rows in any way.
+Arguments are read, or written where the text says OUT. No row depends on another row of the same
+call, so threads can share rows in any way.
 """
 
 from typing import Any
@@ -11,8 +11,7 @@ from numba import njit
 
 from edgewise.backend.numba.vectors import copy_to
 from edgewise.common.compiled import compile_cached
-
-RELEASES_GIL = True
+from edgewise.recommend.kernels.factorization import MAX_DRAWS, TINY
 
 # Reassociation lets sums of products use vector instructions. The order is fixed at compile time,
 # so a fit still gives the same bits every time.
@@ -28,39 +27,44 @@ _inner = njit(no_cpython_wrapper=True, **_OPTIONS)
 _BLOCK = 1024
 
 
+@_inner
+def _next_random(x):  # type: ignore[no-untyped-def]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    return x ^ (x << np.uint64(17))
+
+
 @_kernel
 def shuffle(order, state):  # type: ignore[no-untyped-def]
     """Shuffle (Fisher and Yates) with Marsaglia's xorshift generator; OUT order, state."""
     x = state[0]
     for last in range(len(order) - 1, 0, -1):
-        x ^= x << np.uint64(13)
-        x ^= x >> np.uint64(7)
-        x ^= x << np.uint64(17)
-        # The upper half of x as a fraction of all last + 1 places.
-        place = np.intp(((x >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
+        x = _next_random(x)
+        # The upper half of x as a fraction of all last + 1 positions.
+        i = np.intp(((x >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
         held = order[last]
-        order[last] = order[place]
-        order[place] = held
+        order[last] = order[i]
+        order[i] = held
     state[0] = x
 
 
 @_kernel
-def descend(  # type: ignore[no-untyped-def]
-    order, users, items, values, weights, mean, rate, bias_rate, penalty, bias_penalty,
-    user_factors, item_factors, user_biases, item_biases,
-):  # fmt: skip
-    """Take a gradient step for every rating in turn; OUT factors and biases."""
+def descend(order, ratings, steps, factors):  # type: ignore[no-untyped-def]
+    """Take a gradient step for every rating in turn; OUT factors."""
+    users, items, values, weights, mean = ratings
+    rate, bias_rate, penalty, bias_penalty = steps
+    user_factors, item_factors, user_biases, item_biases = factors
     # Ratings are fetched a block ahead: a step that waits for its rating takes twice as long.
     near_users, near_items = np.empty(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
     near_values, near_weights = np.empty(_BLOCK), np.ones(_BLOCK)
     for start in range(0, len(order), _BLOCK):
         size = min(_BLOCK, len(order) - start)
         for at in range(size):
-            place = order[start + at]
-            near_users[at], near_items[at] = users[place], items[place]
-            near_values[at] = values[place] - mean
+            row = order[start + at]
+            near_users[at], near_items[at] = users[row], items[row]
+            near_values[at] = values[row] - mean
             if len(weights):
-                near_weights[at] = weights[place]
+                near_weights[at] = weights[row]
         for at in range(size):
             i, j = near_users[at], near_items[at]
             u, v = user_factors[i], item_factors[j]
@@ -79,23 +83,22 @@ def descend(  # type: ignore[no-untyped-def]
 
 @_kernel
 def descend_pairs(  # type: ignore[no-untyped-def]
-    order, users, items, starts, others, n_tries, rates, penalty, state, user_factors, item_factors
+    order, pairs, rates, penalty, state, user_factors, item_factors
 ):
-    """Take a gradient step for every choice and an item drawn beside it; OUT state, factors."""
+    """Take a step for every interaction and an item drawn beside it; OUT state, factors."""
+    users, items, starts, others = pairs
     n_items, k = item_factors.shape
     user_rate, item_rate = rates
     x = state[0]
-    for place in order:
-        i, j = users[place], items[place]
+    for row in order:
+        i, j = users[row], items[row]
         u, v = user_factors[i], item_factors[j]
         score = 0.0
         for f in range(k):
             score += u[f] * v[f]
         first, last = starts[i], starts[i + 1]
-        for _ in range(n_tries):
-            x ^= x << np.uint64(13)
-            x ^= x >> np.uint64(7)
-            x ^= x << np.uint64(17)
+        for _ in range(MAX_DRAWS):
+            x = _next_random(x)
             other = np.intp(((x >> np.uint64(32)) * np.uint64(n_items)) >> np.uint64(32))
             at = first + np.searchsorted(others[first:last], other)
             if at < last and others[at] == other:
@@ -145,18 +148,18 @@ def sparse_rows(  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def squared_error(  # type: ignore[no-untyped-def]
-    users, items, values, weights, mean, user_factors, item_factors, user_biases, item_biases
-):
+def squared_error(ratings, factors):  # type: ignore[no-untyped-def]
     """Return the weighted sum of squared errors."""
+    users, items, values, weights, mean = ratings
+    user_factors, item_factors, user_biases, item_biases = factors
     total = 0.0
-    for place in range(len(values)):
-        i, j = users[place], items[place]
+    for row in range(len(values)):
+        i, j = users[row], items[row]
         product = 0.0
         for f in range(user_factors.shape[1]):
             product += user_factors[i, f] * item_factors[j, f]
-        error = values[place] - mean - user_biases[i] - item_biases[j] - product
-        total += error * error * (weights[place] if len(weights) else 1.0)
+        error = values[row] - mean - user_biases[i] - item_biases[j] - product
+        total += error * error * (weights[row] if len(weights) else 1.0)
     return total
 
 
@@ -183,17 +186,17 @@ def _add_outer(matrix, design, others, weights):  # type: ignore[no-untyped-def]
 
 
 @_inner
-def _solve(matrix, right, tiny):  # type: ignore[no-untyped-def]
-    """Solve by Cholesky decomposition; OUT matrix (upper triangle, spoilt), right (the solution).
+def _solve(matrix, right):  # type: ignore[no-untyped-def]
+    """Solve by Cholesky decomposition; OUT matrix (destroyed), right (the solution).
 
-    Where less than `tiny` of a diagonal entry is left, its unknown is 0.
+    Where less than TINY of a diagonal entry is left, its unknown is 0.
     """
     k = len(right)
-    least = np.empty(k)
+    smallest = np.empty(k)
     for j in range(k):
-        least[j] = tiny * matrix[j, j]
+        smallest[j] = TINY * matrix[j, j]
     for j in range(k):
-        if not matrix[j, j] > least[j]:
+        if not matrix[j, j] > smallest[j]:
             matrix[j, j] = 0.0
             continue
         root = np.sqrt(matrix[j, j])
@@ -216,10 +219,9 @@ def _solve(matrix, right, tiny):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def ridge_rows(  # type: ignore[no-untyped-def]
-    start, stop, starts, others, weights, targets, design, base, scales, penalties, tiny, solutions
-):
-    """Solve the regularized least squares of the rows from start to stop; OUT solutions."""
+def ridge_rows(start, stop, system, solutions):  # type: ignore[no-untyped-def]
+    """Solve the regularized least squares of some rows; OUT solutions."""
+    starts, others, weights, targets, design, base, scales, penalties = system
     k = design.shape[1]
     matrix, right = np.empty((k, k)), np.empty(k)
     for i in range(start, stop):
@@ -233,15 +235,16 @@ def ridge_rows(  # type: ignore[no-untyped-def]
             y, target = design[others[e]], targets[e]
             for f in range(k):
                 right[f] += target * y[f]
-        _solve(matrix, right, tiny)
+        _solve(matrix, right)
         copy_to(solutions[i], right)
 
 
 @_kernel
 def multiply_rows(  # type: ignore[no-untyped-def]
-    start, stop, starts, others, values, weights, design, scales, penalty, factors
+    start, stop, entries, design, scales, penalty, factors
 ):
-    """Make one multiplicative update of the rows from start to stop; OUT factors."""
+    """Make one multiplicative update of some rows; OUT factors."""
+    starts, others, values, weights = entries
     k = design.shape[1]
     above, below = np.empty(k), np.empty(k)
     for i in range(start, stop):
@@ -255,10 +258,10 @@ def multiply_rows(  # type: ignore[no-untyped-def]
             for f in range(k):
                 product += row[f] * y[f]
             weight = weights[e] if len(weights) else 1.0
-            wanted, given = weight * values[e], weight * product
+            value, predicted = weight * values[e], weight * product
             for f in range(k):
-                above[f] += wanted * y[f]
-                below[f] += given * y[f]
+                above[f] += value * y[f]
+                below[f] += predicted * y[f]
         for f in range(k):
             if below[f] > 0.0:
                 row[f] *= above[f] / below[f]
@@ -305,13 +308,12 @@ def _residual(gram, design, others, extra, targets, vector, out):  # type: ignor
 
 
 @_kernel
-def conjugate_rows(  # type: ignore[no-untyped-def]
-    start, stop, starts, others, extra, targets, design, gram, n_steps, factors
-):
-    """Take conjugate gradient steps for the rows from start to stop; OUT factors.
+def conjugate_rows(start, stop, system, n_steps, factors):  # type: ignore[no-untyped-def]
+    """Take conjugate gradient steps for some rows; OUT factors.
 
     Design, gram and factors are float32, and their width is a multiple of 4.
     """
+    starts, others, extra, targets, design, gram = system
     k = design.shape[1]
     x, p = np.empty(k, dtype=np.float32), np.empty(k, dtype=np.float32)
     r, image = np.empty(k, dtype=np.float32), np.empty(k, dtype=np.float32)

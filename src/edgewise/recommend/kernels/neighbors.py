@@ -1,58 +1,79 @@
 """Nearest neighbors in NumPy and SciPy: the same bits as `kernels.neighbors_numba`."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.common.dtypes import Reals, Rows
-
-RELEASES_GIL = False
+from edgewise.ratings.rows import entry_positions
 
 # Blocks of similarities, or of looked-up ratings, hold at most this many numbers.
 _BLOCK = 1 << 18
 
 
-def nearest(
-    starts: NDArray[np.int64], others: Rows, values: Reals, column_starts: NDArray[np.int64],
-    column_others: Rows, column_values: Reals, norms: Reals, targets: NDArray[np.intp],
-    shrinkage: float, min_support: int, limit: int, found: Rows, similarities: Reals,
-) -> None:  # fmt: skip
-    """Find the most similar rows of some rows; ties go to the lower number.
+class Entries(NamedTuple):
+    """A matrix in compressed rows, with one or two numbers per entry."""
 
-    IN a sparse matrix by rows and by columns, the lengths of its rows, targets. A similarity from
-    m common columns counts ``m / (m + shrinkage)`` of itself, and not at all if m is below
-    `min_support`; only rows below `limit` are candidates. OUT found, similarities: the nearest
-    rows of each target, most similar first; initially -1 and 0.
+    starts: NDArray[np.int64]
+    others: Rows
+    values: Reals
+    weights: Reals
+
+
+class Neighbors(NamedTuple):
+    """The most similar rows of each row, most similar first; -1 and 0 past the last."""
+
+    others: Rows
+    similarities: Reals
+
+    def entries(self) -> tuple[NDArray[np.int64], Rows, Reals]:
+        """Return the neighbors in compressed rows: starts, numbers and similarities."""
+        present = self.others >= 0
+        starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+        return starts, self.others[present], self.similarities[present]
+
+
+def nearest(
+    rows: Entries, columns: Entries, norms: Reals, targets: NDArray[np.intp],
+    damping: tuple[float, int], limit: int, near: Neighbors,
+) -> None:  # fmt: skip
+    """Find the most similar rows of the targets; ties go to the lower number.
+
+    A similarity from m common columns is multiplied by ``m / (m + shrinkage)``, and is 0 if m is
+    below min_support: `damping` has both; only rows below `limit` are candidates. `norms` are the
+    lengths of the rows, `columns` the transpose. OUT near: initially -1 and 0.
     """
-    n_rows, n_columns = len(starts) - 1, len(column_starts) - 1
-    rows = _csr(values, others, starts, (n_rows, n_columns))[targets]
-    turned = _csr(column_values, column_others, column_starts, (n_columns, n_rows))
-    ones, turned_ones = _ones(rows), _ones(turned)
+    shrinkage, min_support = damping
+    n_rows, n_columns = len(rows.starts) - 1, len(columns.starts) - 1
+    by_row = _csr(rows, (n_rows, n_columns))[targets]
+    by_column = _csr(columns, (n_columns, n_rows))
+    row_ones, column_ones = _ones(by_row), _ones(by_column)
     step = max(1, _BLOCK // max(1, n_rows))
     for start in range(0, len(targets), step):
-        part = slice(start, start + step)
-        here = targets[part]
-        dots = (rows[part] @ turned).toarray()
-        common = (ones[part] @ turned_ones).toarray()
-        lengths = norms[here][:, None] * norms
+        block = slice(start, start + step)
+        own = targets[block]
+        dots = (by_row[block] @ by_column).toarray()
+        common = (row_ones[block] @ column_ones).toarray()
+        lengths = norms[own][:, None] * norms
         # A zero row has zero products.
-        near = dots / np.where(lengths > 0, lengths, 1.0)
+        similarities = dots / np.where(lengths > 0, lengths, 1.0)
         if shrinkage > 0:
             counts = np.arange(common.max(initial=0) + 1)
-            near *= (counts / (counts + shrinkage))[common]
+            similarities *= (counts / (counts + shrinkage))[common]
         if min_support > 1:
-            near[common < min_support] = 0.0
-        near[np.arange(len(here)), here] = 0.0
-        near[:, limit:] = 0.0
-        _keep_largest(near, found[part], similarities[part])
+            similarities[common < min_support] = 0.0
+        similarities[np.arange(len(own)), own] = 0.0
+        similarities[:, limit:] = 0.0
+        _keep_largest(similarities, near.others[block], near.similarities[block])
 
 
-def _csr(
-    values: Reals, others: Rows, starts: NDArray[np.int64], shape: tuple[int, int]
-) -> sparse.csr_array:
+def _csr(entries: Entries, shape: tuple[int, int]) -> sparse.csr_array:
     # SciPy multiplies faster where all indices have 32 bits.
-    kind = np.int32 if len(values) < 2**31 else np.int64
-    return sparse.csr_array((values, others, starts.astype(kind)), shape=shape)
+    dtype = np.int32 if len(entries.values) < 2**31 else np.int64
+    parts = entries.values, entries.others, entries.starts.astype(dtype)
+    return sparse.csr_array(parts, shape=shape)
 
 
 def _ones(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -60,53 +81,52 @@ def _ones(matrix: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _keep_largest(near: Reals, found: Rows, similarities: Reals) -> None:
-    n = min(found.shape[1], near.shape[1])
-    least = np.partition(near, near.shape[1] - n, axis=1)[:, [near.shape[1] - n]]
-    above, level = near > least, near == least
-    # Of the ties for the last places, the lowest numbers fill the room.
-    room = n - above.sum(axis=1, keepdims=True)
-    above |= level & (np.cumsum(level, axis=1, dtype=np.int32) <= room)
-    kept = np.nonzero(above)[1].reshape(len(near), n)
-    values = np.take_along_axis(near, kept, axis=1)
+def _keep_largest(table: Reals, others: Rows, similarities: Reals) -> None:
+    n = min(others.shape[1], table.shape[1])
+    nth = np.partition(table, table.shape[1] - n, axis=1)[:, [table.shape[1] - n]]
+    chosen, ties = table > nth, table == nth
+    # Of the ties for the last entries, the lowest numbers are chosen.
+    room = n - chosen.sum(axis=1, keepdims=True)
+    chosen |= ties & (np.cumsum(ties, axis=1, dtype=np.int32) <= room)
+    columns = np.nonzero(chosen)[1].reshape(len(table), n)
+    values = np.take_along_axis(table, columns, axis=1)
     order = np.argsort(-values, axis=1, kind="stable")
     largest = np.take_along_axis(values, order, axis=1)
-    found[:, :n] = np.where(largest > 0, np.take_along_axis(kept, order, axis=1), -1)
+    others[:, :n] = np.where(largest > 0, np.take_along_axis(columns, order, axis=1), -1)
     similarities[:, :n] = np.maximum(largest, 0.0)
 
 
 def averages(
-    near: Rows, similarities: Reals, starts: NDArray[np.int64], others: Rows, values: Reals,
-    weights: Reals, targets: NDArray[np.intp], columns: NDArray[np.intp], k: int, totals: Reals,
-    masses: Reals,
+    near: Neighbors, entries: Entries, targets: NDArray[np.intp], columns: NDArray[np.intp], k: int,
+    totals: Reals, masses: Reals,
 ) -> None:  # fmt: skip
     """Sum over the neighbors of a row that have a value in a column, for pairs of the two.
 
-    IN near, similarities: the neighbors of each row; a matrix by columns, with weights; targets,
-    columns: the pairs, best ordered by column; k: the most neighbors that count. OUT totals: the
-    sums of similarity times weight times value; masses: of similarity times weight.
+    `entries` are the matrix by columns. The pairs of `targets` and `columns` are fastest in the
+    order of the columns; at most `k` neighbors count. OUT totals: the sums of similarity times
+    weight times value; masses: of similarity times weight.
     """
-    n_rows = int(max(len(near), others.max(initial=0) + 1))
-    step = max(1, _BLOCK // max(n_rows, near.shape[1]))
+    starts, others, values, weights = entries
+    n_rows = int(max(len(near.others), others.max(initial=0) + 1))
+    step = max(1, _BLOCK // max(n_rows, near.others.shape[1]))
     for start in range(0, len(targets), step):
-        part = slice(start, start + step)
-        present, place = np.unique(columns[part], return_inverse=True)
+        block = slice(start, start + step)
+        present, place = np.unique(columns[block], return_inverse=True)
         sizes = np.diff(starts)[present]
-        first = np.cumsum(sizes) - sizes
-        entries = np.arange(sizes.sum()) + np.repeat(starts[present] - first, sizes)
+        positions = entry_positions(starts, present)
         # The last column is where neighbor -1, none, is looked up.
-        held = np.full((len(present), n_rows + 1), -1, dtype=np.int64)
-        held[np.repeat(np.arange(len(present)), sizes), others[entries]] = entries
-        at = held[place[:, None], near[targets[part]]]
-        pair, rank = _first(at >= 0, k)
-        found = at[pair, rank]
-        shares = similarities[targets[part][pair], rank] * weights[found]
+        table = np.full((len(present), n_rows + 1), -1, dtype=np.int64)
+        table[np.repeat(np.arange(len(present)), sizes), others[positions]] = positions
+        at = table[place[:, None], near.others[targets[block]]]
+        pair, rank = _find_first(at >= 0, k)
+        entry = at[pair, rank]
+        shares = near.similarities[targets[block][pair], rank] * weights[entry]
         # bincount adds from left to right, as the compiled kernel does.
-        totals[part] = np.bincount(pair, shares * values[found], len(place))
-        masses[part] = np.bincount(pair, shares, len(place))
+        totals[block] = np.bincount(pair, shares * values[entry], len(place))
+        masses[block] = np.bincount(pair, shares, len(place))
 
 
-def _first(present: NDArray[np.bool_], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _find_first(present: NDArray[np.bool_], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the row and column of the first `k` true entries of each row."""
     rows, columns = np.nonzero(present)
     counts = np.bincount(rows, minlength=len(present))
@@ -115,34 +135,30 @@ def _first(present: NDArray[np.bool_], k: int) -> tuple[NDArray[np.intp], NDArra
 
 
 def spread(
-    source_starts: NDArray[np.int64], sources: Rows, amounts: Reals, shares: Reals,
-    starts: NDArray[np.int64], others: Rows, values: Reals, weights: Reals, limit: int,
-    totals: Reals, masses: Reals, counts: Rows,
-) -> None:  # fmt: skip
+    sources: Entries, entries: Entries, limit: int, totals: Reals, masses: Reals, counts: Rows
+) -> None:
     """Add the rows of a matrix that are the sources of each row.
 
-    IN the sources of each row, each with an amount and a share; a sparse matrix by rows, with two
-    numbers for each entry. OUT totals: the sums of amounts times values; masses: of shares times
-    weights; counts: how many entries there were, of which the first `limit` count. Initially all
-    are 0; without columns in `counts`, totals are all that is wanted, without a limit.
+    `sources` are those of each row, each with an amount and a share. OUT totals: the sums of
+    amounts times values; masses: of shares times weights; counts: how many entries there were, of
+    which the first `limit` count. Initially all are 0; without columns in `counts`, totals are all
+    that is computed, without a limit.
     """
     width = totals.shape[1]
-    sizes = starts[sources + 1] - starts[sources]
-    entries = np.arange(sizes.sum()) + np.repeat(
-        starts[sources] - (np.cumsum(sizes) - sizes), sizes
-    )
-    source = np.repeat(np.arange(len(sources)), sizes)
-    row = np.repeat(np.arange(len(totals)), np.diff(source_starts))[source]
-    places = row * width + others[entries]
+    sizes = np.diff(entries.starts)[sources.others]
+    positions = entry_positions(entries.starts, sources.others)
+    source = np.repeat(np.arange(len(sources.others)), sizes)
+    row = np.repeat(np.arange(len(totals)), np.diff(sources.starts))[source]
+    cells = row * width + entries.others[positions]
     if counts.shape[1]:
-        counts.ravel()[:] = np.bincount(places, minlength=totals.size)
+        counts.ravel()[:] = np.bincount(cells, minlength=totals.size)
         if counts.max(initial=0) > limit:
-            order = np.argsort(places, kind="stable")
+            order = np.argsort(cells, kind="stable")
             ends = np.cumsum(counts.ravel())
-            turn = np.arange(len(order)) - (ends - counts.ravel())[places[order]]
-            kept = np.sort(order[turn < limit])
-            entries, source, places = entries[kept], source[kept], places[kept]
-        added = shares[source] * weights[entries]
-        masses.ravel()[:] = np.bincount(places, added, totals.size)
-    added = amounts[source] * values[entries]
-    totals.ravel()[:] = np.bincount(places, added, totals.size)
+            rank = np.arange(len(order)) - (ends - counts.ravel())[cells[order]]
+            kept = np.sort(order[rank < limit])
+            positions, source, cells = positions[kept], source[kept], cells[kept]
+        added = sources.weights[source] * entries.weights[positions]
+        masses.ravel()[:] = np.bincount(cells, added, totals.size)
+    added = sources.values[source] * entries.values[positions]
+    totals.ravel()[:] = np.bincount(cells, added, totals.size)

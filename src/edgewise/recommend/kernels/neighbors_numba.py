@@ -1,13 +1,11 @@
 """Nearest neighbors, compiled: the same bits as `kernels.neighbors`.
 
-Each function notes which arguments it reads (IN) and writes (OUT).
+Arguments are read, or written where the text says OUT.
 """
 
 import numpy as np
 
 from edgewise.backend.numba.vectors import inner, kernel
-
-RELEASES_GIL = True
 
 
 @inner
@@ -17,8 +15,8 @@ def _sift(similarities, rows, place, size):  # type: ignore[no-untyped-def]
     child = 2 * place + 1
     while child < size:
         if child + 1 < size:
-            one, other = similarities[child], similarities[child + 1]
-            child += other < one or (other == one and rows[child + 1] > rows[child])
+            left, right = similarities[child], similarities[child + 1]
+            child += right < left or (right == left and rows[child + 1] > rows[child])
         below = similarities[child]
         if similarity < below or (similarity == below and row > rows[child]):
             break
@@ -47,10 +45,11 @@ def _keep_largest(near, candidates, count, similarities, rows):  # type: ignore[
 
 
 @inner
-def _add_products(  # type: ignore[no-untyped-def]
-    first, last, others, values, column_starts, column_others, column_values, dots, common, touched
-):
+def _add_products(target, entries, columns, dots, common, touched):  # type: ignore[no-untyped-def]
     """Sum the products of a row with all rows. OUT dots, common, touched; return the count."""
+    starts, others, values, _ = entries
+    column_starts, column_others, column_values, _ = columns
+    first, last = starts[target], starts[target + 1]
     work = 0
     for e in range(first, last):
         column, value = others[e], values[e]
@@ -83,20 +82,15 @@ def _add_products(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def nearest(  # type: ignore[no-untyped-def]
-    starts, others, values, column_starts, column_others, column_values, norms,
-    targets, shrinkage, min_support, limit, found, similarities,
-):  # fmt: skip
-    """Find the most similar rows of some rows: see the reference. OUT found, similarities."""
-    n_rows = len(starts) - 1
+def nearest(rows, columns, norms, targets, damping, limit, near):  # type: ignore[no-untyped-def]
+    """Find the most similar rows of the targets: see the reference. OUT near."""
+    shrinkage, min_support = damping
+    n_rows = len(rows.starts) - 1
     dots, common = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int32)
-    touched, near = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1)
+    touched, similarities = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1)
     for t in range(len(targets)):
         target = targets[t]
-        touched_count = _add_products(
-            starts[target], starts[target + 1], others, values, column_starts, column_others,
-            column_values, dots, common, touched,
-        )  # fmt: skip
+        touched_count = _add_products(target, rows, columns, dots, common, touched)
         count = 0
         for c in range(touched_count):
             row = touched[c]
@@ -106,17 +100,17 @@ def nearest(  # type: ignore[no-untyped-def]
                 similarity = dot / length
                 if shrinkage > 0.0:
                     similarity *= support / (support + shrinkage)
-                near[count], touched[count] = similarity, row
+                similarities[count], touched[count] = similarity, row
                 count += similarity > 0.0
-        _keep_largest(near, touched, count, similarities[t], found[t])
+        _keep_largest(similarities, touched, count, near.similarities[t], near.others[t])
 
 
 @kernel
-def averages(  # type: ignore[no-untyped-def]
-    near, similarities, starts, others, values, weights, targets, columns, k, totals, masses
-):
+def averages(near, entries, targets, columns, k, totals, masses):  # type: ignore[no-untyped-def]
     """Sum over the neighbors with a value in a column: see the reference. OUT totals, masses."""
-    n_rows = len(near)
+    starts, others, values, weights = entries
+    neighbors, similarities = near
+    n_rows = len(neighbors)
     if len(others) > 0:
         n_rows = max(n_rows, others.max() + 1)
     held = np.full(n_rows, -1, dtype=np.int64)
@@ -130,8 +124,8 @@ def averages(  # type: ignore[no-untyped-def]
             for e in range(starts[current], starts[current + 1]):
                 held[others[e]] = e
         row, count, total, mass = targets[p], 0, 0.0, 0.0
-        for i in range(near.shape[1]):
-            other = near[row, i]
+        for i in range(neighbors.shape[1]):
+            other = neighbors[row, i]
             if other < 0 or count == k:
                 break
             e = held[other]
@@ -144,16 +138,15 @@ def averages(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def spread(  # type: ignore[no-untyped-def]
-    source_starts, sources, amounts, shares, starts, others, values, weights, limit, totals,
-    masses, counts,
-):  # fmt: skip
+def spread(sources, entries, limit, totals, masses, counts):  # type: ignore[no-untyped-def]
     """Add the rows of the sources of each row: see the reference. OUT totals, masses, counts."""
+    source_starts, source_rows, amounts, shares = sources
+    starts, others, values, weights = entries
     counted = counts.shape[1] > 0
     for row in range(len(source_starts) - 1):
         total = totals[row]
         for e in range(source_starts[row], source_starts[row + 1]):
-            start, stop = starts[sources[e]], starts[sources[e] + 1]
+            start, stop = starts[source_rows[e]], starts[source_rows[e] + 1]
             columns, added, heavy = others[start:stop], values[start:stop], weights[start:stop]
             amount, share = amounts[e], shares[e]
             if not counted:

@@ -1,4 +1,4 @@
-"""One binned matrix for all rankers: items by viewers and item features; a user's part of it."""
+"""One binned matrix of items by reference users and item features, and a user's part of it."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -7,19 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.common.dtypes import NARROW_CODE, ROW, Codes, Columns, Reals, Rows
+from edgewise.common.dtypes import NARROW_CODE, ROW, Codes, Columns, Mask, Reals, Rows
 from edgewise.data import Table
 from edgewise.data.bins import find_bins, midpoints
 from edgewise.data.columns import CategoricalColumn, NumericColumn
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entry_positions
 
-MOST_CODES = 256
+MAX_CODES = 256
 """The most distinct values of a column that get codes of their own: codes are bytes."""
 
 
 class ItemFeature(NamedTuple):
-    """A column that is no viewer: a numeric item feature, or one category of another."""
+    """A column that is not a reference user: a numeric item feature, or one category of another."""
 
     name: str
     category: object = None
@@ -33,11 +33,11 @@ class CodeValues(NamedTuple):
 
     @staticmethod
     def of(values: Reals) -> "CodeValues":
-        """Return the codes of some values, at most MOST_CODES."""
+        """Return the codes of some values, at most MAX_CODES."""
         distinct = np.unique(values)
-        if len(distinct) <= MOST_CODES:
+        if len(distinct) <= MAX_CODES:
             return CodeValues(distinct, True)
-        bins = find_bins("", NumericColumn(values), None, MOST_CODES)
+        bins = find_bins("", NumericColumn(values), None, MAX_CODES)
         return CodeValues(np.concatenate(([-np.inf], bins.thresholds)), False)
 
     def encode(self, values: Reals) -> Codes:
@@ -54,13 +54,13 @@ class CodeValues(NamedTuple):
 
 
 class ItemMatrix(NamedTuple):
-    """Codes of items by columns, viewers first; missing entries take no memory.
+    """Codes of items by columns, reference users first; missing entries take no memory.
 
     Training reads rows, scoring reads columns, so there is a sparse matrix for each.
     """
 
-    # The user of each viewer's column; the columns after them.
-    viewers: Columns
+    # The user of each reference user's column; the columns after them.
+    references: Columns
     features: tuple[ItemFeature, ...]
     # What the codes of ratings stand for, and then of each feature column.
     values: tuple[CodeValues, ...]
@@ -80,33 +80,33 @@ class ItemMatrix(NamedTuple):
         return int(self.by_item.shape[1])
 
     @property
-    def n_viewers(self) -> int:
-        """The number of columns that are viewers."""
-        return len(self.viewers)
+    def n_references(self) -> int:
+        """The number of columns that are reference users."""
+        return len(self.references)
 
     def column_of(self, user: int) -> int:
-        """Return the column of a user, or -1 for a user who is no viewer."""
-        at = int(np.searchsorted(self.viewers, user))
-        return at if at < len(self.viewers) and self.viewers[at] == user else -1
+        """Return the column of a user, or -1 for a user who is not a reference user."""
+        at = int(np.searchsorted(self.references, user))
+        return at if at < len(self.references) and self.references[at] == user else -1
 
     def values_of(self, column: int) -> CodeValues:
         """Return what the codes of a column stand for."""
-        return self.values[max(0, column - self.n_viewers + 1)]
+        return self.values[max(0, column - self.n_references + 1)]
 
     def feature_of(self, column: int) -> ItemFeature | None:
-        """Return the feature of a column, None for a viewer."""
-        return self.features[column - self.n_viewers] if column >= self.n_viewers else None
+        """Return the feature of a column, None for a reference user."""
+        return self.features[column - self.n_references] if column >= self.n_references else None
 
     def by_values(self, columns: Rows | Columns) -> list[tuple[CodeValues, Columns]]:
         """Return the places of the given columns, grouped by what their codes stand for."""
-        number = np.maximum(0, columns - self.n_viewers + 1)
+        number = np.maximum(0, columns - self.n_references + 1)
         return [(self.values[k], np.flatnonzero(number == k)) for k in np.unique(number)]
 
 
-def item_matrix(ratings: Ratings, viewers: Columns, side_features: bool) -> ItemMatrix:
-    """Return the matrix of the viewers' ratings and the items' features."""
+def item_matrix(ratings: Ratings, references: Columns, side_features: bool) -> ItemMatrix:
+    """Return the matrix of the reference users' ratings and the items' features."""
     number = np.full(ratings.n_users, -1, dtype=np.intp)
-    number[viewers] = np.arange(len(viewers))
+    number[references] = np.arange(len(references))
     counted = number[ratings.users] >= 0
     rated = ratings.values[counted]
     values = [CodeValues.of(rated) if len(rated) else CodeValues(np.zeros(1), True)]
@@ -115,17 +115,17 @@ def item_matrix(ratings: Ratings, viewers: Columns, side_features: bool) -> Item
     features: list[ItemFeature] = []
     table = ratings.item_features if side_features else None
     for feature, rows, numbers in () if table is None else _feature_columns(table):
-        columns.append(np.full(len(rows), len(viewers) + len(features)))
+        columns.append(np.full(len(rows), len(references) + len(features)))
         items.append(rows.astype(ROW))
         values.append(CodeValues.of(numbers))
         codes.append(values[-1].encode(numbers))
         features.append(feature)
     places = np.concatenate(items), np.concatenate(columns)
-    shape = ratings.n_items, len(viewers) + len(features)
+    shape = ratings.n_items, len(references) + len(features)
     by_item = sparse.csr_array((np.concatenate(codes), places), shape=shape)
-    widths = [len(values[0].values)] * len(viewers) + [len(own.values) for own in values[1:]]
+    widths = [len(values[0].values)] * len(references) + [len(own.values) for own in values[1:]]
     return ItemMatrix(
-        viewers.astype(np.intp), tuple(features), tuple(values), by_item, by_item.T.tocsr(),
+        references.astype(np.intp), tuple(features), tuple(values), by_item, by_item.T.tocsr(),
         _starts(np.array(widths, dtype=np.intp)),
     )  # fmt: skip
 
@@ -151,19 +151,25 @@ def _feature_columns(table: Table) -> Iterator[tuple[ItemFeature, Columns, Reals
                 yield ItemFeature(name), rows, numbers[rows]
 
 
-class UserMatrix(NamedTuple):
-    """One user's rows of the matrix: only columns that tell them apart, only codes that occur."""
+class TrainingTable(NamedTuple):
+    """The codes of a user's items, each column's codes numbered through as bins."""
 
     # The bins of row i are from starts[i] to starts[i + 1]; in a column they ascend by value.
     starts: Columns
     bins: Rows
+    # The bins of column c are from first_bins[c] to first_bins[c + 1].
+    first_bins: Columns
+    has_missing: Mask
+
+
+class UserMatrix(NamedTuple):
+    """One user's rows of the matrix: only columns that tell them apart, only codes that occur."""
+
+    table: TrainingTable
     # The columns of the item matrix, ascending.
     columns: Columns
-    # The bins of column c are from first_bins[c] to first_bins[c + 1]; the code of each.
-    first_bins: Columns
+    # The code of each bin.
     codes: Columns
-    # Whether a column has missing entries.
-    gaps: NDArray[np.bool_]
 
 
 def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
@@ -176,9 +182,9 @@ def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     counts = np.bincount(bins, minlength=matrix.first_bins[-1])
     present = np.bincount(columns, minlength=matrix.n_columns)
     occupied = np.add.reduceat(counts > 0, matrix.first_bins[:-1], dtype=np.intp)
-    gaps = present < len(items)
+    has_missing = present < len(items)
     # A cut of any other column would leave all rows on one side.
-    useful = (occupied > 1) | ((occupied == 1) & gaps)
+    useful = (occupied > 1) | ((occupied == 1) & has_missing)
     if without >= 0:
         useful[without] = False
     kept_bins = np.flatnonzero((counts > 0) & np.repeat(useful, np.diff(matrix.first_bins)))
@@ -188,5 +194,5 @@ def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     starts = _starts(local >= 0)[_starts(np.diff(rows.indptr)[items])]
     chosen = np.flatnonzero(useful)
     codes = kept_bins - np.repeat(matrix.first_bins[chosen], occupied[chosen])
-    first_bins = _starts(occupied[chosen])
-    return UserMatrix(starts, local[local >= 0], chosen, first_bins, codes, gaps[chosen])
+    table = TrainingTable(starts, local[local >= 0], _starts(occupied[chosen]), has_missing[chosen])
+    return UserMatrix(table, chosen, codes)

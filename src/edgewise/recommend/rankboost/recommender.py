@@ -6,23 +6,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from edgewise.common.checks import flag, integer, one_of, threads, up_to_one, verbosity
+from edgewise.common.checks import flag, integer, one_of, up_to_one
 from edgewise.common.choices import PAIR_WEIGHTS
 from edgewise.common.dtypes import Columns, Indices, Mask, Reals
-from edgewise.common.fields import Array, Converted, Record, Value, finite
+from edgewise.common.fields import Array, Converted, Record
 from edgewise.common.threads import Threads
-from edgewise.model import Contribution, PairExplanation, RankWording, ReadableRule
+from edgewise.model import Contribution, RankWording, ReadableRule
 from edgewise.model.terms import StumpTerms, Terms
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entry_positions
-from edgewise.recommend.base import Recommender
-from edgewise.recommend.parameters import SEED, parameter
-from edgewise.recommend.per_user import MOST_ROUNDS, check_viewers, chosen_viewers
+from edgewise.recommend.base import ExplainedRecommender
+from edgewise.recommend.parameters import NUMBER, SEED, Threaded, Verbose, parameter
+from edgewise.recommend.per_user import MAX_ROUNDS, ReferenceUsers, group_by_user
 from edgewise.recommend.rankboost import training
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, item_matrix
 
 INITS = ("mean", "zero")
-MONOTONIC = ("increasing", "learn", "none")
+MONOTONIC_CHOICES = ("increasing", "learn", "none")
 
 NO_TERMS = Terms.empty(1, n_cuts=1).stumps
 """The rules of a user without pairs."""
@@ -74,7 +74,7 @@ RANKERS = Converted(_JOINED, _joined, _split)
 
 
 @dataclass(eq=False, repr=False)
-class RankBoostRecommender(Recommender):
+class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbose):
     """Order items for each user by the votes of other users, learned by RankBoost.
 
     After Iyer 1999 section 5.2: the other users are the ranking features, each ordering the items
@@ -90,29 +90,29 @@ class RankBoostRecommender(Recommender):
     learning_rate : float, default 0.05
         The factor on every step, above 0 and at most 1.
     max_features : float, default 0.05
-        The share of the viewers and item features drawn in each round, at least about ten: more of
-        them have a say. 1 takes all, as in the thesis.
+        The fraction of the reference users and item features drawn per round, at least about ten:
+        more of them get rules. 1 takes all, as in the thesis.
     init : {"mean", "zero"}, default "mean"
-        The scores before the first round: the viewers' mean rating of each item, times a weight
-        learned from all viewers; or 0, as in the thesis.
-    viewers : int, sequence of ids or None, default None
+        The scores before the first round: the reference users' mean rating of each item, times a
+        weight learned from all reference users; or 0, as in the thesis.
+    reference_users : int, sequence of ids or None, default None
         The users whose ratings are ranking features, the thesis's viewers: all (None), a random
         number of them, or those named. Time is in proportion to their ratings.
     side_features : bool, default True
         Whether item features are ranking features too; a categorical one counts as one feature for
         each category.
     monotonic_cst : {"increasing", "learn", "none"}, default "increasing"
-        Whether a viewer's higher rating may lower the score: never (WeakLearn.3.cum of the thesis);
-        only if the viewer's first rule says so; or freely. Item features learn their direction,
-        unless it is "none".
+        Whether a reference user's higher rating may lower the score: never (WeakLearn.3.cum of the
+        thesis); only if the user's first rule does; or freely. Item features learn their
+        direction, unless it is "none".
     missing : {"learn", "low", "high", "abstain"}, default "learn"
-        A rule's output for items the viewer did not rate, the q_def of Iyer 1999: 0 or 1, whichever
+        A rule's output for unrated items, the q_def of Iyer 1999: 0 or 1, whichever
         is better; always 0 ("low") or 1 ("high"); or 1/2, which abstains. Item features learn
         theirs.
     pair_weight : {"equal", "difference"}, default "difference"
         The weight of a pair of items: 1, or the difference of the user's ratings.
     random_state : int, RandomState or None, default None
-        Seed of the draws of viewers and features.
+        Seed of the draws of reference users and features.
     n_jobs : int or None, default None
         Threads, each training other users; -1 takes all cores. The rules are the same.
     verbose : int, default 0
@@ -120,21 +120,21 @@ class RankBoostRecommender(Recommender):
 
     Attributes
     ----------
-    viewers_ : intp array
+    reference_users_ : intp array
         The indices of the users whose ratings are features.
     start_weight_ : float
         The weight of the mean rating; 0 with ``init="zero"``.
     seed_ : int
         The seed drawn from `random_state`.
     item_sums_, item_counts_ : float64 arrays of shape (items,)
-        The sum of the viewers' ratings of each item, and their weight.
+        The sum of the reference users' ratings of each item, and their weight.
 
     Notes
     -----
     The defaults were chosen on MovieLens 100k. The thesis has ``init="zero", learning_rate=1,
     max_features=1, pair_weight="equal"``. The rules are those of `edgewise.RankBoost` with the same
     settings on the matrix of the user's items. A user without pairs of different ratings gets the
-    viewers' mean ratings, damped by five ratings of the overall mean.
+    reference users' mean ratings, damped by five ratings of the overall mean.
 
     Examples
     --------
@@ -149,32 +149,32 @@ class RankBoostRecommender(Recommender):
     array(['Eraser', 'Fargo'], dtype='<U7')
     >>> print(model.rules("ann")[0])
     +4.82 where (user bob rated it >= 3)
+    >>> ratings = Ratings.from_arrays([1, 1, 2, 2, 2], [7, 8, 7, 8, 9], [5, 3, 4, 2, 4])
+    >>> model = RankBoostRecommender(n_rounds=1, init="zero", learning_rate=1).fit(ratings)
+    >>> print(model.explain(1, 9))
+    9 for 1: 3.45
+      +3.45  user 2: rated it 4
     """
 
     predicts = "score"
     refits_on_update = True
     stored: ClassVar = {
-        "viewers_": Array("viewers", np.intp, below="users"),
         "item_sums_": "items",
         "item_counts_": "items",
-        "start_weight_": Value(float, finite),
+        "start_weight_": NUMBER,
         "seed_": SEED,
         "_rankers": RANKERS,
     }
 
-    n_rounds: int = parameter(100, integer, 1, MOST_ROUNDS)
+    n_rounds: int = parameter(100, integer, 1, MAX_ROUNDS)
     _: KW_ONLY
     learning_rate: float = parameter(0.05, up_to_one)
     max_features: float = parameter(0.05, up_to_one)
     init: str = parameter("mean", one_of, INITS)
-    viewers: Any = parameter(None, check_viewers)
     side_features: bool = parameter(True, flag)
-    monotonic_cst: str = parameter("increasing", one_of, MONOTONIC)
+    monotonic_cst: str = parameter("increasing", one_of, MONOTONIC_CHOICES)
     missing: str = parameter("learn", one_of, training.MISSING_SIDES)
     pair_weight: str = parameter("difference", one_of, PAIR_WEIGHTS)
-    random_state: Any = None
-    n_jobs: int | None = parameter(None, threads)
-    verbose: int = parameter(0, verbosity)
 
     def fit_users(self, users: Any = None) -> Self:
         """Train the rankers of users now rather than on first use.
@@ -210,59 +210,33 @@ class RankBoostRecommender(Recommender):
             listed.append(ReadableRule(0, weight, f"{weight:+.2f} * (mean rating of others)"))
         return sorted(listed, key=lambda rule: (-rule.alpha, rule.round))[:n]
 
-    def explain(self, user: Any, item: Any, n: int = 10) -> PairExplanation:
-        """Return why an item has its score: who votes for it, and who against.
-
-        Parameters
-        ----------
-        user, item : ids
-            The pair.
-        n : int, default 10
-            How many votes ``str()`` and ``plot()`` show; all add up to the score.
-
-        Examples
-        --------
-        >>> from edgewise import Ratings
-        >>> from edgewise.recommend import RankBoostRecommender
-        >>> ratings = Ratings.from_arrays([1, 1, 2, 2, 2], [7, 8, 7, 8, 9], [5, 3, 4, 2, 4])
-        >>> model = RankBoostRecommender(n_rounds=1, init="zero", learning_rate=1).fit(ratings)
-        >>> print(model.explain(1, 9))
-        9 for 1: 3.45
-          +3.45  user 2: rated it 4
-        """
-        integer("n", n, 1)
-        place = int(self._known_indices("users", user)[0])
-        row = int(self.ratings_.item_ids.require("items", item)[0])
-        terms = self._rankers_of([place])[0]
-        votes = self._wording().votes_for(terms, row)
-        begin = self._begin(place, terms)
-        if begin is not None:
-            mean = begin[row] / (self.start_weight_ if len(terms) else 1.0)
-            votes.append(Contribution("mean of others", float(begin[row]), f"{mean:.2f}"))
-        votes.sort(key=lambda vote: -abs(vote.amount))
-        score = float(self._row(place, terms)[row])
-        return PairExplanation(user, item, score, tuple(votes), n)
-
-    # What the base asks for.
+    def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
+        terms = self._rankers_of([user])[0]
+        votes = self._wording().votes_for(terms, item)
+        start = self._start_scores(user, terms)
+        if start is not None:
+            mean = start[item] / (self.start_weight_ if len(terms) else 1.0)
+            votes.append(Contribution("mean of others", float(start[item]), f"{mean:.2f}"))
+        return float(self._score_items(user, terms)[item]), votes
 
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
-        self.viewers_ = chosen_viewers(self.viewers, ratings, self.seed_)
-        theirs = self._of_viewers(ratings)
+        self.reference_users_ = self._resolve_reference_users(ratings, self.seed_)
+        theirs = self._of_references(ratings)
         means = training.ItemMeans.of(theirs)
         self.item_sums_, self.item_counts_ = means
         self.start_weight_ = 0.0
         if self.init == "mean":
             self.start_weight_ = means.start_weight(theirs, self.pair_weight)
-        self._share(ratings)
+        self._build_matrix(ratings)
 
-    def _of_viewers(self, ratings: Ratings) -> Ratings:
+    def _of_references(self, ratings: Ratings) -> Ratings:
         """Return the ratings that are features."""
-        return ratings.take(np.isin(ratings.users, self.viewers_))
+        return ratings.take(np.isin(ratings.users, self.reference_users_))
 
-    def _share(self, ratings: Ratings) -> None:
+    def _build_matrix(self, ratings: Ratings) -> None:
         """Make the matrix that all rankers share; none is trained yet."""
-        self._matrix = item_matrix(ratings, self.viewers_, bool(self.side_features))
+        self._matrix = item_matrix(ratings, self.reference_users_, bool(self.side_features))
         self._rankers: dict[int, StumpTerms] = {}
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
@@ -275,18 +249,16 @@ class RankBoostRecommender(Recommender):
         return np.ones_like(rated) if described else rated
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        different, place = np.unique(users, return_inverse=True)
-        rankers = self._rankers_of(different.tolist())
-        order = np.argsort(place, kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(place))[:-1])
+        groups = group_by_user(users)
+        rankers = self._rankers_of([user for user, _ in groups])
         scores = np.empty(len(users))
-        for user, terms, part in zip(different.tolist(), rankers, parts, strict=True):
-            scores[part] = self._row(user, terms)[items[part]]
+        for (user, rows), terms in zip(groups, rankers, strict=False):
+            scores[rows] = self._score_items(user, terms)[items[rows]]
         return scores
 
     def _user_scores(self, users: Indices) -> Reals:
         rankers = self._rankers_of(users.tolist())
-        rows = [self._row(*ranker) for ranker in zip(users.tolist(), rankers, strict=True)]
+        rows = [self._score_items(*ranker) for ranker in zip(users.tolist(), rankers, strict=True)]
         return np.array(rows).reshape(len(users), self.n_items_)
 
     def _mean_scores(self, users: Indices, items: Indices) -> Reals:
@@ -298,19 +270,17 @@ class RankBoostRecommender(Recommender):
         for at in np.flatnonzero(self._are_known(users, None)):
             user = int(users[at])
             terms = self._rankers_of([user])[0]
-            begin = self._begin(user, terms)
-            found[at] = missing_scores(terms).sum() + (0.0 if begin is None else begin.mean())
+            start = self._start_scores(user, terms)
+            found[at] = missing_scores(terms).sum() + (0.0 if start is None else start.mean())
         return found
 
     def _restored(self) -> None:
         super()._restored()
-        if not np.array_equal(self.viewers_, np.unique(self.viewers_)):
-            raise ValueError("viewers_ must be ascending")
-        means = training.ItemMeans.of(self._of_viewers(self.ratings_))
+        means = training.ItemMeans.of(self._of_references(self.ratings_))
         if not np.array_equal(means.counts, self.item_counts_):
-            raise ValueError("item_counts_ must be the counts of the ratings of viewers_")
+            raise ValueError("item_counts_ must be the counts of the ratings of reference_users_")
         rankers = self._rankers
-        self._share(self.ratings_)
+        self._build_matrix(self.ratings_)
         for terms in rankers.values():
             low, high = terms.columns.min(initial=0), terms.columns.max(initial=-1)
             if low < 0 or high >= self._matrix.n_columns:
@@ -319,27 +289,27 @@ class RankBoostRecommender(Recommender):
 
     # How it is done.
 
-    def _wording(self) -> "ViewerWording":
+    def _wording(self) -> "ReferenceWording":
         names = self.ratings_.user_ids.values
-        return ViewerWording(self._matrix, lambda user: str(names[user]))
+        return ReferenceWording(self._matrix, lambda user: str(names[user]))
 
-    def _begin(self, user: int, terms: StumpTerms | None) -> Reals | None:
-        """Return the scores of items that rounds begin with; means if there are no rules."""
+    def _start_scores(self, user: int, terms: StumpTerms | None) -> Reals | None:
+        """Return the scores of items that rounds start with; means if there are no rules."""
         if terms is not None and not len(terms):
             scale = 1.0
         elif self.start_weight_ > 0:
             scale = self.start_weight_
         else:
             return None
-        viewer = self._matrix.column_of(user) >= 0
-        own = training.UserRatings.of(self.ratings_, user) if viewer else training.NOBODY
+        is_reference = self._matrix.column_of(user) >= 0
+        own = training.UserRatings.of(self.ratings_, user) if is_reference else training.NOBODY
         return scale * training.ItemMeans(self.item_sums_, self.item_counts_).without(own)
 
-    def _row(self, user: int, terms: StumpTerms) -> Reals:
+    def _score_items(self, user: int, terms: StumpTerms) -> Reals:
         """Return the scores of all items."""
-        begin = self._begin(user, terms)
+        start = self._start_scores(user, terms)
         scores = item_scores(terms, self._matrix)
-        return scores if begin is None else scores + begin
+        return scores if start is None else scores + start
 
     def _rankers_of(self, users: Sequence[int]) -> list[StumpTerms]:
         """Return the rankers of users, training those that are not there yet."""
@@ -367,8 +337,8 @@ class RankBoostRecommender(Recommender):
             self.n_rounds, self.learning_rate, self.monotonic_cst, self.missing, self.max_features,
             self.seed_,
         )  # fmt: skip
-        own, begin = matrix.column_of(user), self._begin(user, None)
-        problem = training.user_problem(matrix, rated, begin, own, self.pair_weight)
+        own, start = matrix.column_of(user), self._start_scores(user, None)
+        problem = training.user_problem(matrix, rated, start, own, self.pair_weight)
         return merged_terms(train(problem, settings), problem.matrix, matrix, self.missing)
 
 
@@ -376,7 +346,7 @@ def merged_terms(
     cuts: training.Cuts, part: UserMatrix, matrix: ItemMatrix, missing: str
 ) -> StumpTerms:
     """Return each rule once, in the order of discovery, with the total of its steps."""
-    bins = part.first_bins[cuts.columns] + cuts.firsts
+    bins = part.table.first_bins[cuts.columns] + cuts.firsts
     _, found, place = np.unique(2 * bins + (cuts.sides < 1), return_index=True, return_inverse=True)
     steps = np.bincount(place, 2.0 * cuts.steps, len(found))
     order = np.argsort(found)
@@ -386,8 +356,8 @@ def merged_terms(
     columns = part.columns[local]
     # A column without gaps in training abstains on missing values, unless the user chose a side.
     side = 0 if missing == "learn" else training.MISSING_SIDES[missing]
-    without_gaps = np.where(columns < matrix.n_viewers, side, 0)
-    sides = np.where(part.gaps[local], cuts.sides[at], without_gaps)
+    without_gaps = np.where(columns < matrix.n_references, side, 0)
+    sides = np.where(part.table.has_missing[local], cuts.sides[at], without_gaps)
     thresholds = np.full(len(columns), -np.inf)
     for values, mine in matrix.by_values(columns):
         mine = mine[cuts.firsts[at[mine]] > 0]
@@ -432,8 +402,8 @@ def _first_codes(terms: StumpTerms, matrix: ItemMatrix) -> Columns:
     return first
 
 
-class ViewerWording(RankWording):
-    """Rules on viewers and item features in words; `user_name` names a user by index."""
+class ReferenceWording(RankWording):
+    """Rules on reference users and item features in words; `user_name` names a user by index."""
 
     def __init__(self, matrix: ItemMatrix, user_name: Callable[[int], str]) -> None:
         super().__init__(self._column_name, {}, [""])
@@ -464,11 +434,11 @@ class ViewerWording(RankWording):
     def _column_name(self, column: int) -> str:
         feature = self._matrix.feature_of(column)
         if feature is None:
-            return f"user {self._user_name(int(self._matrix.viewers[column]))}"
+            return f"user {self._user_name(int(self._matrix.references[column]))}"
         return feature.name if feature.category is None else f"{feature.name} = {feature.category}"
 
     def cut(self, column: int, threshold: float, missing: int) -> str:
-        """Return a cut of a viewer's ratings, or of a feature."""
+        """Return a cut of a reference user's ratings, or of a feature."""
         name, feature = self.name(column), self._matrix.feature_of(column)
         least = "" if threshold == -np.inf else f" >= {threshold:g}"
         if feature is None:

@@ -28,8 +28,9 @@ from edgewise.objective.feedback import best_step
 from edgewise.objective.lists import GradedLists, Layout
 from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
 from edgewise.ratings import Ratings
+from edgewise.recommend.arrays import weights_of
 from edgewise.recommend.kernels import load_compiled
-from edgewise.recommend.rankboost.matrix import MOST_CODES, ItemMatrix, UserMatrix, user_matrix
+from edgewise.recommend.rankboost.matrix import MAX_CODES, ItemMatrix, UserMatrix, user_matrix
 from edgewise.search import Search
 
 MISSING_SIDES = {"learn": MISSING_AUTO, "low": -1, "abstain": 0, "high": 1}
@@ -76,6 +77,12 @@ class Cuts(NamedTuple):
     sides: Signs
     steps: Reals
 
+    @staticmethod
+    def empty(n: int) -> "Cuts":
+        """Return memory for `n` rules."""
+        columns, firsts = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
+        return Cuts(columns, firsts, np.empty(n, dtype=np.int8), np.empty(n))
+
 
 class UserRatings(NamedTuple):
     """The ratings of one user: items, values, and weights or None."""
@@ -105,24 +112,24 @@ NOBODY = UserRatings(np.empty(0, dtype=np.intp), np.empty(0), None)
 class UserProblem(NamedTuple):
     """What one ranker is trained on: the user's items in the order of their ratings.
 
-    Columns of the item matrix below `n_viewers` are viewers, the others item features. `layout` has
-    the pairs, `start` the scores to begin with.
+    Columns of the item matrix below `n_references` are reference users, the others item features.
+    `layout` has the pairs, `start` the scores before the first round.
     """
 
     matrix: UserMatrix
-    n_viewers: int
+    n_references: int
     layout: Layout
     start: Reals
 
     def directions(self, monotonic_cst: str) -> tuple[Signs, NDArray[np.bool_]]:
         """Return the direction of each column (features have none), and which learn theirs."""
-        rises = (self.matrix.columns < self.n_viewers) & (monotonic_cst == "increasing")
+        rises = (self.matrix.columns < self.n_references) & (monotonic_cst == "increasing")
         return rises.astype(np.int8), (monotonic_cst != "none") & ~rises
 
     def missing_sides(self, missing: str) -> Signs:
         """Return the side of missing values in each column; item features always learn theirs."""
-        viewer = self.matrix.columns < self.n_viewers
-        return np.where(viewer, MISSING_SIDES[missing], MISSING_AUTO).astype(np.int8)
+        is_reference = self.matrix.columns < self.n_references
+        return np.where(is_reference, MISSING_SIDES[missing], MISSING_AUTO).astype(np.int8)
 
 
 def user_problem(
@@ -135,7 +142,7 @@ def user_problem(
     items = rated.items[layout.rows]
     scores = np.zeros(len(items)) if start is None else start[items]
     in_order = replace(layout, rows=rows.astype(np.int32))
-    return UserProblem(user_matrix(matrix, items, without), matrix.n_viewers, in_order, scores)
+    return UserProblem(user_matrix(matrix, items, without), matrix.n_references, in_order, scores)
 
 
 def drawn_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool_]:
@@ -168,25 +175,24 @@ def trainer_for(users: list[int], ratings: Ratings, matrix: ItemMatrix, n_rounds
 def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
     """Return the rules of a user's ranker, found in one call of compiled code."""
     matrix, layout, rounds = problem.matrix, problem.layout, settings.n_rounds
-    columns, firsts = np.empty(rounds, dtype=np.intp), np.empty(rounds, dtype=np.intp)
-    sides, steps = np.empty(rounds, dtype=np.int8), np.empty(rounds)
-    n = load_compiled("rankers").boost(
-        matrix.starts, matrix.bins, matrix.first_bins, matrix.gaps, layout.group_starts,
-        layout.query_groups, layout.steps, layout.by_difference, layout.weights,
-        GradedLists(layout).query_weights, problem.start,
-        *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.missing),
-        float(settings.learning_rate), (LEAST_ENERGY, SMOOTHING, WIDEST),
-        drawn_columns(matrix.columns, settings), columns, firsts, sides, steps,
+    cuts = Cuts.empty(rounds)
+    pairs = (
+        layout.group_starts, layout.query_groups, layout.steps, layout.by_difference,
+        layout.weights, GradedLists(layout).query_weights,
     )  # fmt: skip
-    return Cuts(columns[:n], firsts[:n], sides[:n], steps[:n])
+    columns = *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.missing)
+    n = load_compiled("rankers").boost(
+        matrix.table, pairs, problem.start, columns, float(settings.learning_rate),
+        (LEAST_ENERGY, SMOOTHING, WIDEST), drawn_columns(matrix.columns, settings), cuts,
+    )  # fmt: skip
+    return Cuts(cuts.columns[:n], cuts.firsts[:n], cuts.sides[:n], cuts.steps[:n])
 
 
 def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
     """Return the rules of a user's ranker, found by RankBoost's objective and loop."""
     matrix, rate = problem.matrix, float(settings.learning_rate)
     if len(matrix.columns) == 0:
-        nothing = np.empty(0, dtype=np.intp)
-        return Cuts(nothing, nothing, np.empty(0, dtype=np.int8), np.empty(0))
+        return Cuts.empty(0)
     table = _table(matrix)
     directions, learn = problem.directions(settings.monotonic_cst)
     cumulative = None
@@ -235,7 +241,7 @@ def _learner(table: BinnedTable, drawn: NDArray[np.bool_], sides: Signs) -> Lear
         Stump(constant=False, missing=_STUMPS[side]).ready(
             table, _Draws(drawn & (sides == side)), 0
         )
-        # Of equal rules the lowest column's is taken: viewers come before features.
+        # Of equal rules the lowest column's is taken: reference users come before features.
         for side in dict.fromkeys(sides.tolist())
     ]
     best = Best(stumps)
@@ -245,13 +251,14 @@ def _learner(table: BinnedTable, drawn: NDArray[np.bool_], sides: Signs) -> Lear
 
 def _table(matrix: UserMatrix) -> BinnedTable:
     """Return the user's matrix as a table, coded already; bin b begins at b - 1/2."""
-    sizes, n_rows = np.diff(matrix.first_bins), len(matrix.starts) - 1
-    bins = [_bins(*one) for one in zip(sizes.tolist(), matrix.gaps.tolist(), strict=True)]
-    dtype = NARROW_CODE if sizes.max() < MOST_CODES else np.uint16
+    starts, user_bins, first_bins, has_missing = matrix.table
+    sizes, n_rows = np.diff(first_bins), len(starts) - 1
+    bins = [_bins(*one) for one in zip(sizes.tolist(), has_missing.tolist(), strict=True)]
+    dtype = NARROW_CODE if sizes.max() < MAX_CODES else np.uint16
     codes = np.repeat(sizes.astype(dtype)[:, None], n_rows, axis=1)
-    columns = np.repeat(np.arange(len(sizes)), sizes)[matrix.bins]
-    rows = np.repeat(np.arange(n_rows), np.diff(matrix.starts))
-    codes[columns, rows] = matrix.bins - matrix.first_bins[columns]
+    columns = np.repeat(np.arange(len(sizes)), sizes)[user_bins]
+    rows = np.repeat(np.arange(n_rows), np.diff(starts))
+    codes[columns, rows] = user_bins - first_bins[columns]
     return dense_table(bins, codes)
 
 
@@ -264,7 +271,7 @@ def _as_cuts(terms: StumpTerms, matrix: UserMatrix) -> Cuts:
     """Return the engine's terms as cuts between bins."""
     columns = terms.columns[:, 0].astype(np.intp)
     firsts = np.maximum(terms.thresholds[:, 0] + 0.5, 0.0).astype(np.intp)
-    sides = np.where(matrix.gaps[columns], terms.missing[:, 0], 1).astype(np.int8)
+    sides = np.where(matrix.table.has_missing[columns], terms.missing[:, 0], 1).astype(np.int8)
     return Cuts(columns, firsts, sides, terms.coefficients[:, 0])
 
 
@@ -277,7 +284,7 @@ class ItemMeans(NamedTuple):
     @staticmethod
     def of(ratings: Ratings) -> "ItemMeans":
         """Return the means of ratings."""
-        weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
+        weights = weights_of(ratings)
         return ItemMeans(
             _totals(ratings.items, weights * ratings.values, ratings.n_items),
             _totals(ratings.items, weights, ratings.n_items),
@@ -285,7 +292,7 @@ class ItemMeans(NamedTuple):
 
     def without(self, own: UserRatings) -> Reals:
         """Return each item's mean without a user's ratings, damped toward the overall mean."""
-        taken = np.ones(len(own.items)) if own.weights is None else own.weights
+        taken = weights_of(own)
         sums, counts = self.sums.copy(), self.counts.copy()
         sums[own.items] -= taken * own.values
         counts[own.items] -= taken
@@ -298,7 +305,7 @@ class ItemMeans(NamedTuple):
 
         Users count equally, and each user's own ratings are left out of the means.
         """
-        own = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
+        own = weights_of(ratings)
         values, users, items = ratings.values, ratings.users, ratings.items
         sums = self.sums.sum() - _totals(users, own * values, ratings.n_users)
         counts = self.counts.sum() - _totals(users, own, ratings.n_users)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.recommend import ranking_neighbor
-from edgewise.recommend.ranking_neighbor import viewer_losses
+from edgewise.recommend import arrays as blocks
+from edgewise.recommend.ranking_neighbor import ranking_distances
 
 
 def pair_by_pair(grades, scores, weights):
@@ -49,10 +49,9 @@ def test_counting_gives_the_loss_of_all_pairs(weighed, problem):
     grades, table, n_levels = problem
     weights = np.linspace(0.5, 2.0, len(grades)) if weighed else np.ones(len(grades))
     viewers, places = np.nonzero(table >= 0)
-    losses, defaults, common = viewer_losses(
-        grades, viewers, places, table[viewers, places], len(table), n_levels,
-        weights if weighed else None,
-    )  # fmt: skip
+    rated_pairs, shape = (viewers, places, table[viewers, places]), (len(table), n_levels)
+    distances = ranking_distances(grades, rated_pairs, shape, weights if weighed else None)
+    losses, defaults, common = distances
     for viewer, rated in enumerate(table):
         least, each = best_default(grades, rated, n_levels, weights)
         assert losses[viewer] == pytest.approx(least)
@@ -71,8 +70,8 @@ def test_viewers_some_at_a_time(monkeypatch):
     table = rng.integers(-1, 5, (40, 30))
     grades = rng.integers(0, 5, 30)
     viewers, places = np.nonzero(table >= 0)
-    parts = grades, viewers, places, table[viewers, places], 40, 5
-    whole = viewer_losses(*parts)
-    monkeypatch.setattr(ranking_neighbor, "_COUNTS", 75)
-    for one, two in zip(whole, viewer_losses(*parts), strict=True):
+    problem = grades, (viewers, places, table[viewers, places]), (40, 5)
+    whole = ranking_distances(*problem)
+    monkeypatch.setattr(blocks, "_BLOCK", 75)
+    for one, two in zip(whole, ranking_distances(*problem), strict=True):
         np.testing.assert_array_equal(one, two)

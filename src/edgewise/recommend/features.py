@@ -1,0 +1,127 @@
+"""Features of users and items as numbers: for regression, and as indicators."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from edgewise.common.dtypes import Mask, Reals
+from edgewise.data import CategoricalColumn, Table
+from edgewise.data.table import ColumnTable
+from edgewise.ratings import Grouped
+
+# A numeric feature is cut into this many intervals of about as many rows each.
+_INTERVALS = 10
+
+
+def has_features(table: Table) -> Mask:
+    """Return which rows of a table have a value in some column."""
+    has_value = np.zeros(table.n_rows, dtype=bool)
+    for column in table.columns():
+        if isinstance(column, CategoricalColumn):
+            has_value |= column.codes != column.missing_code
+        else:
+            has_value |= ~np.isnan(column.reals())
+    return has_value
+
+
+def encode_features(table: Table) -> tuple[Reals, list[str]]:
+    """Return a table as numbers, and the names of their columns.
+
+    Numeric columns get mean 0 and variance 1, or range 1 if they have two values; a category
+    becomes a centered one-hot column. Missing values are 0.
+    """
+    columns: list[Reals] = []
+    names: list[str] = []
+    for j, column in enumerate(table.columns()):
+        if isinstance(column, CategoricalColumn):
+            present = column.codes != column.missing_code
+            for code, category in enumerate(column.categories):
+                columns.append(_center((column.codes == code).astype(np.float64), present))
+                names.append(f"{table.name(j)}={category}")
+        else:
+            values = column.reals()
+            present = ~np.isnan(values)
+            scale = _scale(values[present])
+            columns.append(_center(np.where(present, values, 0.0), present) / scale)
+            names.append(table.name(j))
+    return np.stack(columns, axis=1), names
+
+
+def _scale(values: Reals) -> float:
+    """Return the standard deviation, or the distance of the values if there are two."""
+    distinct = np.unique(values)
+    if len(distinct) < 2:
+        return 1.0
+    return float(np.ptp(distinct) if len(distinct) == 2 else values.std())
+
+
+def _center(values: Reals, present: Mask) -> Reals:
+    """Return the values less their mean, and 0 for missing ones."""
+    mean = values[present].mean() if present.any() else 0.0
+    return np.where(present, values - mean, 0.0)
+
+
+def build_indicators(
+    view: Grouped, n_others: int, features: ColumnTable | None, rated: bool, n_trained: int
+) -> Any:
+    """Return the indicator features of users or items as a sparse matrix; None if there are none.
+
+    They are the `rated` ones on the other side, and the features. In each row all are 1 over the
+    root of their number. Numeric features are cut at quantiles of the first `n_trained` rows.
+    """
+    blocks = []
+    if rated:
+        shape = (view.n_rows, n_others)
+        ones = np.ones(len(view.others))
+        blocks.append(sparse.csr_array((ones, view.others, view.starts), shape))
+    if features is not None:
+        blocks += [_one_hot(*_encode(column, n_trained)[:2]) for column in features.columns()]
+    if not blocks:
+        return None
+    indicators = sparse.csr_array(sparse.hstack(blocks, format="csr"))
+    sizes = np.diff(indicators.indptr)
+    indicators.data = np.repeat(1.0 / np.sqrt(np.maximum(sizes, 1)), sizes)
+    return indicators
+
+
+def indicator_names(features: ColumnTable, n_trained: int) -> list[str]:
+    """Return the names of the indicators of features."""
+    names = []
+    for j, column in enumerate(features.columns()):
+        name = features.name(j)
+        if isinstance(column, CategoricalColumn):
+            names += [f"{name} = {value}" for value in column.categories]
+            continue
+        *_, cuts = _encode(column, n_trained)
+        ends = [None, *cuts.tolist(), None] if cuts is not None else [None, None]
+        names += [_format_interval(name, low, high) for low, high in pairwise(ends)]
+    return names
+
+
+def _format_interval(name: str, low: float | None, high: float | None) -> str:
+    if low is None:
+        return name if high is None else f"{name} < {high:g}"
+    return f"{name} >= {low:g}" if high is None else f"{low:g} <= {name} < {high:g}"
+
+
+def _encode(column: Any, n_trained: int) -> tuple[NDArray[np.intp], int, Reals | None]:
+    """Return the code of each row (-1 if missing), the number of codes, and the cut points."""
+    if isinstance(column, CategoricalColumn):
+        codes = column.codes.astype(np.intp)
+        return np.where(codes == column.missing_code, -1, codes), len(column.categories), None
+    numbers = column.reals()
+    trained = numbers[:n_trained][~np.isnan(numbers[:n_trained])]
+    if np.isin(trained, (0.0, 1.0)).all():
+        # Only a yes is an indicator: two people who are not poets have little in common.
+        return np.where(numbers == 1.0, 0, -1), 1, None
+    cuts = np.unique(np.quantile(trained, np.arange(1, _INTERVALS) / _INTERVALS))
+    codes = np.searchsorted(cuts, numbers, side="right")
+    return np.where(np.isnan(numbers), -1, codes), len(cuts) + 1, cuts
+
+
+def _one_hot(codes: NDArray[np.intp], width: int) -> Any:
+    rows = np.flatnonzero(codes >= 0)
+    return sparse.csr_array((np.ones(len(rows)), (rows, codes[rows])), shape=(len(codes), width))
