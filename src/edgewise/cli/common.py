@@ -433,9 +433,8 @@ def print_table(
     rows: Sequence[Sequence[str]], left: Collection[int] = (0,), heading: bool = True
 ) -> None:
     """Print rows of cells, the first of them a heading; columns outside `left` flush right."""
-    lines = text_table(rows, left).split("\n")
-    for i, line in enumerate(lines):
-        click.secho(f" {line}", bold=heading and i == 0)
+    for i, line in enumerate(text_table(rows, left).split("\n")):
+        click.secho(f" {line}", bold=True if heading and i == 0 else None)
 
 
 def print_metrics(values: Mapping[str, float | None]) -> None:
@@ -492,14 +491,16 @@ def describe_training(model: Any) -> str:
 
 
 def print_rules(model: Any, n: int, max_lines: int = 16) -> None:
-    """Print the strongest rules of a model; of trees, only the strongest if it has many lines."""
+    """Print the strongest rules of a model, as many as fit on some lines, at least the first."""
     # Rounds may repeat a rule, and a constant is not worth showing.
     texts = dict.fromkeys(str(rule) for rule in model.rules(2 * n))
     rules = [text for text in texts if "(always)" not in text][:n]
     if not rules:
         return
-    print_heading("Strongest rules" if len(rules) > 1 else "Strongest rule")
-    lines = "\n".join(rules).split("\n")
+    lines = rules[0].split("\n")
+    for rule in rules[1:]:
+        lines += rule.split("\n") if len(lines) + rule.count("\n") < max_lines else []
+    print_heading("Strongest rules")
     for line in lines[:max_lines]:
         click.echo(f" {one_line(line)}")
     if len(lines) > max_lines:
