@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import edgewise
-from edgewise import AdaBoostMH, Indicator, Product, Selector, Stump, Tree
+from edgewise import AdaBoostMH, Chunks, Indicator, Product, Selector, Stump, Tree
 
 LEARNERS = {
     "stump": "stump",
@@ -309,3 +309,20 @@ def test_curves_and_groups_of_products():
     for group in model.explain().groups:
         assert set(group.names) <= {"color", "size", "code"}
         assert list(group.names) == sorted(group.names, key=list(X.columns).index)
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+def test_chunks_drop_the_categories_that_memory_drops(held_out, same_terms):
+    rng = np.random.default_rng(0)
+    towns = rng.choice([f"town {i}" for i in range(30)], 60).astype(object)
+    X = pd.DataFrame({"x": rng.normal(size=60), "town": towns})
+    y, weights = (X.x > rng.normal(size=60)).astype(int), np.ones(60)
+    X.loc[5, "town"], weights[5] = "rare", 0.0
+    settings = {"validation_fraction": 0.3} if held_out else {}
+    models = [
+        AdaBoostMH("stump", n_rounds=20, **settings).fit(rows, y, sample_weight=weights)
+        for rows in (X, Chunks.rows_of([X[:30], X[30:]]))
+    ]
+    assert models[0].fitted_.categories == models[1].fitted_.categories
+    assert "rare" not in models[1].fitted_.categories[1]
+    same_terms(*models)

@@ -342,8 +342,11 @@ class Categories:
         name: str, column: CategoricalColumn, partition: Partition | None = None
     ) -> "Categories":
         """Return the values of a training column, of which other processes have other rows."""
-        has_missing = bool((column.codes == column.missing_code).any())
+        occurs = np.bincount(column.codes, minlength=column.missing_code + 1) > 0
+        has_missing = bool(occurs[-1])
+        # A chunk may have categories of rows that are held out or have no weight.
+        present = tuple(c for c, there in zip(column.categories, occurs, strict=False) if there)
         if partition is None:
-            return Categories(name, column.categories, has_missing)
-        every = {one for own in partition.collective.gather(column.categories) for one in own}
+            return Categories(name, present, has_missing)
+        every = {category for local in partition.collective.gather(present) for category in local}
         return Categories(name, tuple(sorted(every)), partition.any(has_missing))

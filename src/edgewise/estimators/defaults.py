@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from edgewise.boosting import StoppingRule
 from edgewise.data import MAX_BINS
 from edgewise.estimators.candidates import Candidate, parse_objective
-from edgewise.learners import NAMED_LEARNERS, Goal, Learner, Preset, Stump, Tree, resolve_learner
+from edgewise.learners import NAMED_LEARNERS, Goal, Learner, Preset, Stump, Tree
 from edgewise.objective import RankSettings, Settings, TopSettings
 from edgewise.search import Exhaustive, Lazy, Search, resolve_search
 
@@ -192,7 +192,7 @@ def resolve_ranker(
     n_rounds = _RANKING_ROUNDS if isinstance(model.n_rounds, str) else model.n_rounds
     goal = Goal(ranking=True, missing=model.missing, newton=metric != "pairs")
     return ResolvedSettings(
-        resolve_learner(learner) if isinstance(learner, str) else learner,
+        NAMED_LEARNERS[learner](Stump(), goal).learner if isinstance(learner, str) else learner,
         objective,
         search,
         model.max_bins or (_BINS if few_bins else max_bins),
