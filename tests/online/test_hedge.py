@@ -223,7 +223,7 @@ def test_before_the_first_round():
     for ask in (lambda: learner.weights_, lambda: learner.log_weights_, learner.bound):
         with pytest.raises(NotFittedError, match="start"):
             ask()
-    with pytest.raises(NotFittedError, match="no experts yet"):
+    with pytest.raises(NotFittedError, match="start"):
         learner.choose()
 
 

@@ -34,7 +34,7 @@ class Lists:
 
     All lists are written one after another, in the order of the sorted query ids; an index into
     that sequence is called a place. The query of a place and its position in that query's list
-    depend on the sizes of the lists alone: scores only say which row stands there.
+    depend on the sizes of the lists alone; scores determine the row at each place.
 
     Parameters
     ----------

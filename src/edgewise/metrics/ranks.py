@@ -140,7 +140,7 @@ def _in_top(ranked: Ranked, good: Relevance, k: int) -> Reals:
 def r_precision(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
     """R-precision: the share of relevant documents among the top R of a list that has R of them.
 
-    Takes the parameters of :func:`mean_average_precision`, but for `k`.
+    Takes the parameters of :func:`mean_average_precision`, except `k`.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def bpref(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
     trec_eval has it); a document that was not returned adds 0. Documents that nobody judged
     (`judged` of :class:`Lists`) do not count.
 
-    Takes the parameters of :func:`mean_average_precision`, but for `k`.
+    Takes the parameters of :func:`mean_average_precision`, except `k`.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def bpref(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
 def rank_biased_precision(
     ranked: Ranked, *, p: float = 0.8, k: Cutoffs | None = None, relevant: RelevantOption = None
 ) -> PerQuery:
-    """Rank-biased precision: what a reader finds who goes on to the next document with chance p.
+    """Rank-biased precision: the utility for a reader who continues with probability p.
 
     It is (1 - p) times the sum of p^(rank - 1) over the relevant documents (Moffat and Zobel 2008).
 

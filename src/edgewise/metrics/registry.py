@@ -187,7 +187,7 @@ RANKING_METRICS = {n: m for n, m in METRICS.items() if m.kind == "ranking"}
 RUN_METRICS = {n: m for n, m in METRICS.items() if m.for_runs}
 """The names, before an "@k", that an evaluation of TREC runs takes."""
 
-# Quantities of training histories that are no metrics of their own.
+# Quantities of training histories that are not metrics.
 _LOSS_TITLES = {
     "train_error": "training error",
     "train_rmse": "training RMSE",

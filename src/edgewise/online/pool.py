@@ -30,7 +30,7 @@ class Pool(BaseEstimator):
             raise NotFittedError("not started: call start(n_experts) or update() first")
 
     def _check_n_experts(self, name: str, n_experts: int) -> None:
-        """Raise unless a round has an entry for every expert."""
+        """Raise unless there is an entry for every expert."""
         if n_experts == 0:
             raise ValueError(f"{name} must come from at least one expert, got none")
         if self._is_started and n_experts != self.n_experts_:

@@ -261,7 +261,7 @@ def _tie_groups(
 
 
 def defined_mean(values: Reals) -> float:
-    """Return the mean of the values that are not NaN, or NaN if there are none."""
+    """Return the mean of the values that are not NaN; NaN without any."""
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else float("nan")
 

@@ -192,10 +192,14 @@ def evaluate(
     (['rmse', 'ndcg@1'], 1.0)
     """
     chosen = recommender_metrics(metrics, k)
-    least = check_relevant(relevant)
+    min_relevant = check_relevant(relevant)
     flag("per_user", per_user)
     evaluator = Evaluator(model, test, unknown)
-    return evaluator.user_values(chosen, least) if per_user else evaluator.values(chosen, least)
+    return (
+        evaluator.user_values(chosen, min_relevant)
+        if per_user
+        else evaluator.values(chosen, min_relevant)
+    )
 
 
 def check_relevant(relevant: Any) -> float | None:
