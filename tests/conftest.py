@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from edgewise.backend import warmup
-from edgewise.backend.arithmetic import fixed
+from edgewise.backend.arithmetic import to_fixed_point
 from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_encode
@@ -96,7 +96,7 @@ class Problem:
 
     def fresh_state(self, mass_column=False):
         """Return the state of these weights, not yet quantized for the search."""
-        row_mass = fixed(self.row_weights)
+        row_mass = to_fixed_point(self.row_weights)
         return state_of(self.labels, self.target, row_mass, self.weights.copy(), mass_column)
 
     def state(self, mass_column=False):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.backend.arithmetic import EXACT_SCALE, exact_sum, fixed
+from edgewise.backend.arithmetic import EXACT_SCALE, exact_sum, to_fixed_point
 
 weights = st.lists(st.floats(0.0, 1e12), min_size=1, max_size=60)
 
@@ -49,6 +49,6 @@ def test_nothing_sums_to_zero():
 
 
 def test_fixed_point_rounds_to_the_nearest():
-    assert fixed(np.array([0.0, 0.5, 1.0, 0.3])).tolist() == [
+    assert to_fixed_point(np.array([0.0, 0.5, 1.0, 0.3])).tolist() == [
         0, 2**61, 2**62, round(0.3 * EXACT_SCALE),
     ]  # fmt: skip

@@ -67,7 +67,7 @@ def exact_shift(count: int, largest: float) -> int:
     return 62 - int(np.ceil(np.log2(count))) - int(np.frexp(largest)[1])
 
 
-def fixed(values: Reals) -> Exacts:
+def to_fixed_point(values: Reals) -> Exacts:
     """Return numbers from 0 to 1 as 64-bit integers at the scale of exact sums."""
     return np.rint(values * EXACT_SCALE).astype(np.int64)
 

@@ -181,7 +181,7 @@ class NodeHistograms:
         key = columns.tobytes()
         if key not in self._histograms:
             if self._relatives is not None and all(
-                key in one._histograms for one in self._relatives
+                key in relative._histograms for relative in self._relatives
             ):
                 parent, sibling = self._relatives
                 self._histograms[key] = parent._histograms.pop(key) - sibling._histograms[key]
@@ -240,37 +240,20 @@ class Candidates:
 class Growth(NamedTuple):
     """How a tree grows best first: the leaf whose split improves the criterion most is split next.
 
-    Attributes
-    ----------
-    max_leaf_nodes : int
-        The maximum number of leaves.
-    same_columns : bool
-        Whether all nodes search the same columns, so that histograms can be subtracted.
-    columns : intp array
-        The columns that every node searches: numeric ones, then categorical ones. Without them a
-        tree is grown node by node, by its `NodeSearch`.
-    n_cut : int
-        The number of numeric columns.
-    criterion : {"edge", "gain"}
-        Compares splits.
-    missing : int
-        The side of missing values of numeric columns, -1 or +1, or MISSING_AUTO.
-    min_sums : tuple of int
-        The minimum of each of ``problem.constraints`` in a leaf; empty allows any.
-    damping : float
-        Added to the mass of either side in gains.
-    groups : dict
-        For categorical columns the value that each value counts as; all their own where absent.
+    Without columns a tree is grown node by node, by its `NodeSearch`.
     """
 
     max_leaf_nodes: int
+    # Whether all nodes search the same columns, so that histograms can be subtracted.
     same_columns: bool = True
+    # The columns that every node searches: n_cut numeric ones, then categorical ones.
     columns: Columns = np.empty(0, dtype=np.intp)
     n_cut: int = 0
-    criterion: str = "gain"
-    missing: int = MISSING_AUTO
-    min_sums: tuple[int, ...] = ()
-    damping: float = 0.0
+    criterion: str = "gain"  # or "edge": compares splits
+    missing: int = MISSING_AUTO  # or -1 or +1: the side of missing values of numeric columns
+    min_sums: tuple[int, ...] = ()  # of each of the constraints in a leaf; empty allows any
+    damping: float = 0.0  # added to the mass of either side in gains
+    # For categorical columns the value that each value counts as; all their own where absent.
     groups: Mapping[int, Columns] = MappingProxyType({})
 
 
@@ -314,128 +297,67 @@ def split_directions(criterion: str, n_scores: int) -> Reals:
 
 
 class GrownTree(NamedTuple):
-    """A tree with N nodes and N + 1 leaves.
+    """A tree with N nodes and N + 1 leaves."""
 
-    Attributes
-    ----------
-    nodes : intp array of shape (N, 5)
-        The split of each node, where the backend chose it: its index in ``Growth.columns``, and if
-        it is a cut the first bin on the positive side and the side of missing values. Then the next
-        nodes below and above, or -1 - a leaf.
-    totals, masses : int64 arrays of shape (2 N + 1, K)
-        The sums of S and of ``|S|`` over the rows of each leaf, and then of each node.
-    leaves : array of shape (n,)
-        The leaf of each row of the table, also of those that do not count; the backend's own.
-    splits : tuple of NodeSplit
-        The splits that a `NodeSearch` chose.
-    growth : Growth
-        How the tree was grown, where the backend chose the splits.
-    sides : int8 array of shape (N, codes)
-        The side of each code, 0 where the node abstains; the code after those of training is for
-        the missing values and the new categories of other tables.
-    n_searches : int
-        The number of nodes and leaves that the backend searched.
-    improvements : int64 array
-        How much the best split of each column improves the criterion, summed over all searches.
-    mass : int
-        The sum of ``|S|`` over the rows of all searches.
-    lease : object
-        Gives the memory of `leaves` back when nobody refers to it any more.
-    """
-
+    # (N, 5), the split of each node where the backend chose it: its index in `Growth.columns`, and
+    # if it is a cut the first bin on the positive side and the side of missing values. Then the
+    # next nodes below and above, or -1 - a leaf.
     nodes: Columns
+    # (2 N + 1, K), the sums of S and of |S| over the rows of each leaf, and then of each node
     totals: Exacts
     masses: Exacts
-    leaves: Any
-    splits: tuple[NodeSplit, ...] = ()
-    growth: Growth | None = None
+    leaves: Any  # (n,), the leaf of each row of the table, where the backend has its rows
+    splits: tuple[NodeSplit, ...] = ()  # that a `NodeSearch` chose
+    growth: Growth | None = None  # where the backend chose the splits
+    # (N, codes), the side of each code, 0 where the node abstains; the code after those of training
+    # is for the missing values and the new categories of other tables.
     sides: Signs = np.empty((0, 0), dtype=np.int8)
-    n_searches: int = 0
+    n_searches: int = 0  # the number of nodes and leaves that the backend searched
+    # How much the best split of each column improves the criterion, and the sum of |S| over the
+    # rows, summed over all searches.
     improvements: Exacts = np.empty(0, dtype=np.int64)
     mass: int = 0
-    lease: Any = None
+    lease: Any = None  # gives the memory of `leaves` back when nobody refers to it any more
 
 
 class RoundsRequest(NamedTuple):
-    """Rounds to train in one call, all on every row or all on samples drawn uniformly.
+    """Rounds to train in one call.
 
     They are rounds of trees with real votes under the logistic loss, where there is a `growth`, or
     else of products of `n_terms` stumps with discrete votes under the exponential loss.
-
-    Attributes
-    ----------
-    t, n_rounds : int
-        The first round, and the maximum number of rounds.
-    rate : float
-        The learning rate.
-    floor : float
-        Added to either side in logarithms: for trees a share of the initial weight, for products
-        the minimum of a side.
-    columns, n_terms : intp array, int
-        The columns that every search of a product looks at, and the number of factors.
-    growth : Growth
-        How trees grow; the damping changes with the weights.
-    constraints : tuple of str
-        What leaves must hold a minimum of.
-    fraction, seed : float, int
-        The fraction of the rows that a round draws, and the seed of the draws.
-    weight : float
-        The sum of the weights.
-    watched : BinnedTable and array of shape (K, m)
-        Validation rows and their scores.
     """
 
-    t: int
+    t: int  # the first round
     n_rounds: int
-    rate: float
+    rate: float  # the learning rate
+    # Added to either side in logarithms, a share of the initial weight; for products their minimum.
     floor: float
-    columns: Columns = np.empty(0, dtype=np.intp)
+    columns: Columns = np.empty(0, dtype=np.intp)  # that every search of a product looks at
     n_terms: int = 0
-    growth: Growth | None = None
-    constraints: tuple[str, ...] = ()
-    fraction: float = 1.0
-    seed: int = 0
-    weight: float = float("nan")
-    watched: tuple[BinnedTable, Reals] | None = None
+    growth: Growth | None = None  # its damping changes with the weights
+    constraints: tuple[str, ...] = ()  # what leaves must hold a minimum of
+    fraction: float = 1.0  # of the rows that a round draws
+    seed: int = 0  # of the draws
+    weight: float = float("nan")  # the sum of the weights
+    watched: tuple[BinnedTable, Reals] | None = None  # validation rows and their scores
 
 
 class RoundResult(NamedTuple):
-    """A round that was trained with others in one call.
+    """A round that was trained with others in one call: a product or a tree."""
 
-    Attributes
-    ----------
-    n_searches : int
-        The number of searches of all columns.
-    tally : Tally
-        The counts of the step.
-    edges : Edges
-        The edges of a product.
-    cuts : tuple
-        The factors of a product: column, first bin on the positive side, side of missing values.
-    tree : GrownTree
-        A tree: its `nodes` and `sides`.
-    votes : array of shape (2 N + 1, K)
-        The votes of the tree's leaves, and of its nodes where they abstain.
-    edge : int
-        The tree's edge, in the search's fixed point.
-    energy, weight, next_weight : float
-        The energy, and the sums of the weights before and after the step.
-    scores, watched : arrays of shape (K, n)
-        The scores after the step, of training and of validation rows.
-    """
-
-    n_searches: int
+    n_searches: int  # of all columns
     tally: "Tally"
-    edges: "Edges | None" = None
+    edges: "Edges | None" = None  # of a product
+    # The factors of a product: column, first bin on the positive side, side of missing values.
     cuts: tuple[tuple[int, int, int], ...] = ()
-    tree: GrownTree | None = None
-    votes: Reals = np.empty((0, 0))
-    edge: int = 0
+    tree: GrownTree | None = None  # with nodes and sides
+    votes: Reals = np.empty((0, 0))  # (2 N + 1, K), of leaves, and of nodes where they abstain
+    edge: int = 0  # of a tree, in the search's fixed point
     energy: float = float("nan")
-    weight: float = float("nan")
-    next_weight: float = float("nan")
-    scores: Reals = np.empty((0, 0))
-    watched: Reals = np.empty((0, 0))
+    weight: float = float("nan")  # the sum of the weights before the step
+    next_weight: float = float("nan")  # and after it
+    scores: Reals = np.empty((0, 0))  # (K, n), after the step
+    watched: Reals = np.empty((0, 0))  # (K, m), of validation rows after the step
 
 
 class Edges(NamedTuple):
@@ -688,7 +610,7 @@ class Backend(RowWeights[StateT], ColumnSearch[ProblemT]):
 
     def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         """Return ``run(part)`` for each part, on as many threads as there are."""
-        return [run(part) for part in parts]
+        return [run(task) for task in parts]
 
     def close(self) -> None:
         """End the threads, or whatever else the backend holds."""

@@ -150,7 +150,7 @@ def record_kernels_compiled(backend: "Backend") -> None:
 
 def _form(table: "BinnedTable", n_scores: int, n_jobs: int, settings: Any) -> str:
     """Return the same string for work that takes the same kernels."""
-    # One more column for the mass of a row, and one for its amounts, change the lanes with K.
+    # One more column for the mass of a row, and one for its constraints, change the lanes with K.
     lanes = [lanes_for(n_scores + more)[1] for more in range(3)]
     wide = search_type(table.n_rows * n_scores).__name__
     kinds = [table.dense.codes.dtype, table.dense.codes.size > 0, len(table.sparse.columns) > 0]
@@ -172,5 +172,5 @@ def _shape(value: Any) -> str:
         return (
             str(value) if value is None or isinstance(value, (str, bool)) else type(value).__name__
         )
-    parts = [f"{name}={_shape(one)}" for name, one in held.items() if name != "seed"]
-    return f"{type(value).__name__}({' '.join(parts)})"
+    settings = [f"{name}={_shape(setting)}" for name, setting in held.items() if name != "seed"]
+    return f"{type(value).__name__}({' '.join(settings)})"

@@ -63,7 +63,7 @@ def grow_best_first(
         leaves.remove(best)
         leaves += _children(backend, best, len(nodes))
         nodes.append(best)
-    return _grown(backend, nodes, leaves)
+    return _build_tree(backend, nodes, leaves)
 
 
 def _children(backend: ColumnSearch, leaf: _Leaf, node: int) -> list[_Leaf]:
@@ -77,7 +77,7 @@ def _children(backend: ColumnSearch, leaf: _Leaf, node: int) -> list[_Leaf]:
     ]
 
 
-def _grown(backend: ColumnSearch, nodes: list[_Leaf], leaves: list[_Leaf]) -> GrownTree:
+def _build_tree(backend: ColumnSearch, nodes: list[_Leaf], leaves: list[_Leaf]) -> GrownTree:
     table = np.zeros((len(nodes), 5), dtype=np.intp)
     for number, leaf in [*enumerate(nodes), *((-1 - i, leaf) for i, leaf in enumerate(leaves))]:
         if leaf.parent >= 0:
@@ -108,9 +108,9 @@ def rest_sums(nodes: Columns, sums: Exacts) -> Exacts:
     `sums` are those of leaves and of whole nodes.
     """
     ends = np.where(nodes[:, 3:] < 0, -1 - nodes[:, 3:], len(nodes) + 1 + nodes[:, 3:])
-    rest = sums.copy()
-    rest[len(nodes) + 1 :] -= sums[ends].sum(axis=1)
-    return rest
+    sums_at_ends = sums.copy()
+    sums_at_ends[len(nodes) + 1 :] -= sums[ends].sum(axis=1)
+    return sums_at_ends
 
 
 def _sums(problems: list[Problem]) -> tuple[Exacts, Exacts]:

@@ -123,8 +123,8 @@ class SignedProblem(Problem):
         """Return the problem of other signed weights, or of these times a factor for each row."""
         if factors is not None:
             signed = np.rint(signed * factors[None, :, None]).astype(signed.dtype)
-        part = replace(self, signed=signed)
-        scores = part.matrix()
+        other = replace(self, signed=signed)
+        scores = other.matrix()
         sizes = np.abs(scores)
         if self.mass_column:
             chunk, lane = divmod(self.n_scores, signed.shape[2])
@@ -134,11 +134,11 @@ class SignedProblem(Problem):
 
     def constraints_of(self, rows: Rows) -> "SignedProblem | None":
         """Return the constraints of some rows, as those of a part."""
-        whole = self.constraints
-        if whole is None:
+        constraints = self.constraints
+        if constraints is None:
             return None
-        assert isinstance(whole, SignedProblem)
-        return whole.with_signed(np.ascontiguousarray(whole.signed[:, rows]), None)
+        assert isinstance(constraints, SignedProblem)
+        return constraints.with_signed(np.ascontiguousarray(constraints.signed[:, rows]), None)
 
 
 class HostState(State):

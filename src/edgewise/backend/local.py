@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import exact_shift, exact_sum, exp, fixed
+from edgewise.backend.arithmetic import exact_shift, exact_sum, exp, to_fixed_point
 from edgewise.backend.base import (
     Backend,
     Candidates,
@@ -170,10 +170,10 @@ class LocalBackend(Backend[StateT, SignedProblem]):
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
         if problem.histograms is None or not self.keeps_histograms:
             return self._compute_histogram(columns, problem)
-        found: Histogram = problem.histograms.get(
+        histogram: Histogram = problem.histograms.get(
             columns, lambda: self._compute_histogram(columns, problem)
         )
-        return found
+        return histogram
 
     def scan(self, histogram: Histogram, query: ScanQuery) -> Candidates:
         return scan(self._plan(histogram.columns), histogram, query)
@@ -262,7 +262,7 @@ class HostBackend(LocalBackend[HostState]):
     ) -> HostState:
         """Return the state before the first round; `scale` normalizes a part of `n_all` rows."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
-        row_mass = fixed(targets.row_weights)
+        row_mass = to_fixed_point(targets.row_weights)
         if scale is not None:
             return HostState(targets, scale, row_mass, weights, mass_column, n_all)
         state = HostState(targets, 1.0 / exact_sum(weights), row_mass, weights, mass_column)
@@ -336,7 +336,7 @@ class HostBackend(LocalBackend[HostState]):
         return CopiedPart(self, rows, heavy[:, rows])
 
     @abstractmethod
-    def restricted(self, rows: Rows) -> "HostBackend":
+    def on_rows(self, rows: Rows) -> "HostBackend":
         """Return the backend of some rows; the one returned before is no longer valid."""
 
     def copy_rows(
@@ -353,7 +353,7 @@ class CopiedPart(Part[SignedProblem]):
         self, whole: HostBackend, rows: Rows, chosen: NDArray[np.bool_] | None = None
     ) -> None:
         size = len(rows) if chosen is None else int(chosen.sum())
-        super().__init__(whole.restricted(rows), rows, size)
+        super().__init__(whole.on_rows(rows), rows, size)
         self._whole, self._chosen = whole, chosen
         self._memory: Integers | None = None
 

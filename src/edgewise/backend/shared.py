@@ -49,8 +49,8 @@ class SharedProblem(Problem):
     own: Any = None
 
     def absolute(self) -> "SharedProblem":
-        own = self.own.absolute()
-        return replace(self, signed_totals=self.signed_masses, own=own, histograms=None)
+        local = self.own.absolute()
+        return replace(self, signed_totals=self.signed_masses, own=local, histograms=None)
 
 
 class SharedBackend(Backend[HostState, SharedProblem]):
@@ -71,20 +71,20 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         """Return the state of the rows here, normalized with all others."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         scale = 1.0 / exact_sum(weights, self.partition)
-        own: Any = self.own
-        state: HostState = own.state(targets, mass_column, scale, self.partition.n_rows)
+        local: Any = self.own
+        state: HostState = local.state(targets, mass_column, scale, self.partition.n_rows)
         self.refresh(state)
         return state
 
     def problem(self, state: HostState, constraints: tuple[str, ...] = ()) -> SharedProblem:
-        own, n_rows = self.own.problem(state, constraints), self.partition.n_rows
+        local, n_rows = self.own.problem(state, constraints), self.partition.n_rows
         assert self._totals is not None
         masses = None
         if constraints:
             if constraints not in self._masses:
-                self._masses[constraints] = self._share([own.constraints])[0]
-            masses = replace(self._masses[constraints], own=own.constraints)
-        return SharedProblem(n_rows, n_rows, *self._totals, own.mass_column, masses, own=own)
+                self._masses[constraints] = self._share([local.constraints])[0]
+            masses = replace(self._masses[constraints], own=local.constraints)
+        return SharedProblem(n_rows, n_rows, *self._totals, local.mass_column, masses, own=local)
 
     def potentials(
         self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
@@ -129,19 +129,19 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def _sum_together(self, *parts: Exacts) -> list[Exacts]:
         """Return arrays of integers, summed over all processes in one message."""
-        flat = np.concatenate([np.ravel(part) for part in parts]).astype(np.int64)
-        sums = np.split(self.partition.sum(flat), np.cumsum([part.size for part in parts])[:-1])
-        return [one.reshape(part.shape) for one, part in zip(sums, parts, strict=True)]
+        flat = np.concatenate([np.ravel(array) for array in parts]).astype(np.int64)
+        sums = np.split(self.partition.sum(flat), np.cumsum([array.size for array in parts])[:-1])
+        return [total.reshape(array.shape) for total, array in zip(sums, parts, strict=True)]
 
     # The search.
 
     def histogram(self, columns: Columns, problem: SharedProblem) -> Histogram:
         if problem.histograms is None:
             return self._histogram(columns, problem)
-        found: Histogram = problem.histograms.get(
+        histogram: Histogram = problem.histograms.get(
             columns, lambda: self._histogram(columns, problem)
         )
-        return found
+        return histogram
 
     def _histogram(self, columns: Columns, problem: SharedProblem) -> ArrayHistogram:
         values = self.own.histogram(columns, problem.own).by_score
@@ -154,10 +154,12 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         return self.own.scan(histogram, query)
 
     def grow(self, problem: SharedProblem, growth: Growth, search: NodeSearch) -> GrownTree | None:
-        own: Any = self.own
-        can_grow = hasattr(own, "can_grow") and own.can_grow(problem.own, growth, self.partition)
+        local: Any = self.own
+        can_grow = hasattr(local, "can_grow") and local.can_grow(
+            problem.own, growth, self.partition
+        )
         if len(growth.columns) and self.partition.all(can_grow):
-            grown: GrownTree | None = own.grow(problem.own, growth, search, self.partition)
+            grown: GrownTree | None = local.grow(problem.own, growth, search, self.partition)
             return grown
         return grow_best_first(self, problem, growth, search)
 
@@ -181,27 +183,29 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         return SharedPart(self, self.own.select(rows))
 
     def select_heavy(self, problem: SharedProblem, least: int) -> Part[SharedProblem] | None:
-        own = self.own.select_heavy(problem.own, least)
-        return None if own is None else SharedPart(self, own)
+        local = self.own.select_heavy(problem.own, least)
+        return None if local is None else SharedPart(self, local)
 
     # The step.
 
     def edges(self, state: HostState, rule: Rule) -> Edges:
-        own = self.own.edges(state, rule)
-        edges, masses, total = self._sum_together(own.edges, own.masses, np.array([own.total]))
+        local = self.own.edges(state, rule)
+        edges, masses, total = self._sum_together(
+            local.edges, local.masses, np.array([local.total])
+        )
         return Edges(edges, masses, int(total[0]))
 
     def energy(self, state: HostState, rule: Rule, coefficients: Reals) -> int:
         return int(self.partition.sum(self.own.energy(state, rule, coefficients)))
 
     def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
-        own, whole = self.own.advance(state, rule, self._agree_on(step)), state.whole
-        counts = np.array([own.pseudo, own.wrong_rows])
+        local, problem = self.own.advance(state, rule, self._agree_on(step)), state.whole
+        counts = np.array([local.pseudo, local.wrong_rows])
         counts, wrong, totals, masses = self._sum_together(
-            counts, own.wrong_entries, whole.signed_totals, whole.signed_masses
+            counts, local.wrong_entries, problem.signed_totals, problem.signed_masses
         )
         self._totals = (totals, masses)
-        pseudo = -1 if own.pseudo < 0 else int(counts[0])
+        pseudo = -1 if local.pseudo < 0 else int(counts[0])
         return Tally(pseudo, int(counts[1]), wrong)
 
     def reweigh(self, state: HostState, rule: Rule, step: RealStep) -> tuple[int, int]:
@@ -220,17 +224,17 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         values: list[Any] = []
         for value in step:
             size = np.size(value)
-            own = agreed[at : at + size]
-            values.append(own if isinstance(value, np.ndarray) else float(own[0]))
+            bits_ = agreed[at : at + size]
+            values.append(bits_ if isinstance(value, np.ndarray) else float(bits_[0]))
             at += size
         return type(step)(*values)
 
     def refresh(self, state: HostState) -> None:
-        own: Any = self.own
-        least = self.partition.min(own.least_margin(state))
-        largest = self.partition.max(own.restore_weights(state, least))
+        local: Any = self.own
+        least_margin = self.partition.min(local.least_margin(state))
+        largest = self.partition.max(local.restore_weights(state, least_margin))
         shift = exact_shift(self.partition.n_rows * state.n_scores, largest)
-        total = self.partition.sum(own.total_weight(state, shift))
+        total = self.partition.sum(local.total_weight(state, shift))
         state.weights /= float(np.ldexp(total, -shift))
         self.advance(state, None, Step.scaling(state.n_scores))
 
@@ -247,7 +251,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         """Run one part after the other: their messages must be in the same order everywhere."""
-        return [run(part) for part in parts]
+        return [run(task) for task in parts]
 
     def close(self) -> None:
         self.own.close()

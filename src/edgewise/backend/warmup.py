@@ -103,7 +103,7 @@ class KernelCompilation:
             self.failed = True
 
     def _start(self, lock: int) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join(part for part in sys.path if part)
+        path = os.pathsep.join(folder for folder in sys.path if folder)
         # A file, since writing to a pipe would wait for its reader to start.
         with tempfile.TemporaryFile() as program:
             pickle.dump(self._warmup(), program)

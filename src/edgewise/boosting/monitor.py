@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import fixed
+from edgewise.backend.arithmetic import to_fixed_point
 from edgewise.backend.base import Backend
 from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable
@@ -108,7 +108,7 @@ def binary_measures(
     if monitor is not None:
         return _validation_measures(monitor)
     targets = training[1]
-    positive, mass = targets.labels[0] > 0, fixed(targets.row_weights)
+    positive, mass = targets.labels[0] > 0, to_fixed_point(targets.row_weights)
     # Weights that are equal within each class cancel out.
     equal = all(_are_equal(mass[rows], partition) for rows in (positive, ~positive))
     if partition.n_rows > (_MOST_SORTED if equal else _MOST_WEIGHTED):

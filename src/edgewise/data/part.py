@@ -36,16 +36,13 @@ def select_rows(whole: BinnedTable, rows: Rows) -> BinnedTable:
 class RowSubset:
     """Memory for some rows of a table; `take` fills it, and what was taken before is gone.
 
-    `pick` copies sparse columns; `all_dense` makes them dense ones.
+    `pick` copies sparse columns.
     """
 
-    def __init__(self, whole: BinnedTable, pick: Pick = pick_rows, all_dense: bool = False) -> None:
+    def __init__(self, whole: BinnedTable, pick: Pick = pick_rows) -> None:
         self.whole = whole
         self._pick = pick
-        self._all_dense = all_dense
         self._columns = whole.dense.columns
-        if all_dense:
-            self._columns = np.sort(np.concatenate([whole.dense.columns, whole.sparse.columns]))
         # Pages of these arrays that no column is copied to are never touched.
         self._dense = np.empty(len(self._columns) * whole.n_rows, whole.dense.codes.dtype)
         n_stored = len(whole.sparse.rows)
@@ -103,7 +100,3 @@ class RowSubset:
             stored.rows[start:end], stored.codes[start:end], self._number, rows, codes
         )
         self._stops[p] = start + count
-        if self._all_dense:
-            out = part.dense.codes[part.place[j]]
-            out[:] = stored.common[p]
-            out[rows[:count]] = codes[:count]

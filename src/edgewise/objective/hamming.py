@@ -15,7 +15,7 @@ from edgewise.backend.arithmetic import (
     LEAST_WEIGHT,
     SEARCH_SCALE,
     exp,
-    fixed,
+    to_fixed_point,
 )
 from edgewise.backend.base import (
     Backend,
@@ -116,7 +116,7 @@ class Hamming(Objective):
         self._partition = backend.table.partition
         self.loss = loss_of(settings.loss, targets, self._partition)
         self.floor = SMOOTHING / len(targets.labels)
-        self._row_total = self._partition.sum(int(fixed(targets.row_weights).sum()))
+        self._row_total = self._partition.sum(int(to_fixed_point(targets.row_weights).sum()))
         # The logistic weights of all entries start at one half of the initial weights.
         self._weight = 0.5 if self.loss == "logistic" else float("nan")
         self._shift = 0.0
@@ -396,7 +396,7 @@ class Hamming(Objective):
     @cached_property
     def _class_totals(self) -> Exacts:
         """The mass of the rows of each of two classes."""
-        mass, positive = fixed(self.targets.row_weights), self.targets.labels[0] > 0
+        mass, positive = to_fixed_point(self.targets.row_weights), self.targets.labels[0] > 0
         return self._partition.sum(np.array([mass[~positive].sum(), mass[positive].sum()]))
 
     def _balanced_accuracy(self, wrong_entries: Exacts) -> float:
@@ -439,5 +439,5 @@ class Hamming(Objective):
         for k, scores in enumerate(self.training_scores()[0]):
             wrong = (scores > 0) != (self.targets.labels[k] > 0)
             shares = self.targets.initial_weights(k)[wrong] * self.state.scale
-            total += int(fixed(shares).sum())
+            total += int(to_fixed_point(shares).sum())
         return self._partition.sum(total) / EXACT_SCALE

@@ -53,16 +53,17 @@ class DeviceColumns:
     def cut(self, j: int, first: int, missing: int) -> Any:
         """Return the signs of a cut of a numeric column on all rows, on the device."""
         n, device = self.table.n_rows, self.device
-        place, gone = int(self.table.place[j]), self.table.bins[j].missing_code
+        stored_at, gone = int(self.table.place[j]), self.table.bins[j].missing_code
         signs = device.xp.empty(n, dtype=np.int8)
-        if place >= 0:
-            codes, rows, count = self.dense[place], None, n
+        if stored_at >= 0:
+            codes, rows, count = self.dense[stored_at], None, n
         else:
             at, end = (
-                int(edge[-1 - place]) for edge in (self.table.sparse.starts, self.table.sparse.ends)
+                int(edge[-1 - stored_at])
+                for edge in (self.table.sparse.starts, self.table.sparse.ends)
             )
             codes, rows, count = self.sparse[3][at:end], self.sparse[2][at:end], end - at
-            common = int(self.table.sparse.common[-1 - place])
+            common = int(self.table.sparse.common[-1 - stored_at])
             signs[:] = missing if common == gone else (1 if common >= first else -1)
         if count:
             arguments = (
@@ -86,24 +87,26 @@ class DevicePlan:
         self.columns, self._held = columns, held
         table, device = held.table, held.device
         bins = [table.bins[j] for j in columns.tolist()]
-        sizes = np.array([one.n_codes for one in bins], dtype=np.int32)
+        sizes = np.array([array.n_codes for array in bins], dtype=np.int32)
         starts = np.cumsum(sizes) - sizes
         self.n_bins, self.most_codes = int(sizes.sum()), int(sizes.max())
         self.bases, self.n_codes = device.upload(starts, np.int32), device.upload(sizes)
         self.has_missing = device.upload(
-            np.array([one.has_missing for one in bins], dtype=np.uint8)
+            np.array([array.has_missing for array in bins], dtype=np.uint8)
         )
         self._is_categorical = isinstance(bins[0], Categories)
-        place = table.place[columns]
+        stored_at = table.place[columns]
         # Where columns are stored, and their bins: of dense ones, of sparse ones.
         self._stored: list[tuple[Any, Any, Any, int]] = []
-        for chosen in (place >= 0, place < 0):
+        for chosen in (stored_at >= 0, stored_at < 0):
             where = np.flatnonzero(chosen)
-            places = np.where(place >= 0, place, -1 - place)[where]
-            arrays = (device.upload(one, np.int32) for one in (places, starts[where], sizes[where]))
+            positions = np.where(stored_at >= 0, stored_at, -1 - stored_at)[where]
+            arrays = (
+                device.upload(array, np.int32) for array in (positions, starts[where], sizes[where])
+            )
             self._stored.append((*arrays, len(where)))
 
-    def summed(self, problem: SignedProblem, member: Any) -> Any:
+    def sum_bins(self, problem: SignedProblem, member: Any) -> Any:
         """Return the sums of S in each bin, (chunks, bins, lanes)."""
         chunks, _, lanes = problem.shape
         device, dtype = self._held.device, problem.signed.dtype
@@ -117,37 +120,37 @@ class DevicePlan:
         if sparse[3]:
             starts, ends, rows, codes, common = self._held.sparse
             n_entries = len(rows) // max(len(self._held.table.sparse.common), 1) + 1
-            parts = self._parts(sparse[3] * chunks, n_entries)
-            most, shared = self._shared(problem)
+            n_blocks = self._parts(sparse[3] * chunks, n_entries)
+            max_bins, shared = self._shared_memory(problem)
             arguments = (
                 starts, ends, rows, codes, codes.dtype.itemsize, np.int64(problem.n_rows),
-                *sparse[:3], problem.signed, member, parts, most, np.int64(self.n_bins), out,
+                *sparse[:3], problem.signed, member, n_blocks, max_bins, np.int64(self.n_bins), out,
             )  # fmt: skip
             like = form_of(problem)
-            device.launch("sum_sparse", (sparse[3] * parts, chunks), arguments, like, shared)
+            device.launch("sum_sparse", (sparse[3] * n_blocks, chunks), arguments, like, shared)
             totals = np.zeros(chunks * lanes, dtype=np.int64)
             totals[: len(problem.column_totals)] = problem.column_totals
-            rest = (common, *sparse[:3], device.upload(totals), np.int64(self.n_bins), out)
-            device.launch("fill_common", (sparse[3], chunks), rest, like, 8 * lanes)
+            arguments_ = (common, *sparse[:3], device.upload(totals), np.int64(self.n_bins), out)
+            device.launch("fill_common", (sparse[3], chunks), arguments_, like, 8 * lanes)
         return out
 
     def _sum_categorical(self, problem: SignedProblem, out: Any) -> None:
         zero = self._held.device.upload(np.zeros(1, dtype=np.int32))
         for q, j in enumerate(self.columns.tolist()):
-            one = (zero, self.bases[q : q + 1], self.n_codes[q : q + 1], 1)
-            self._sum_dense(problem, self._held.categorical(j), one, out)
+            column = (zero, self.bases[q : q + 1], self.n_codes[q : q + 1], 1)
+            self._sum_dense(problem, self._held.categorical(j), column, out)
 
     def _sum_dense(
         self, problem: SignedProblem, codes: Any, stored: tuple[Any, Any, Any, int], out: Any
     ) -> None:
         chunks, device = problem.shape[0], self._held.device
-        parts = self._parts(stored[3] * chunks, problem.size)
-        most, shared = self._shared(problem)
+        n_blocks = self._parts(stored[3] * chunks, problem.size)
+        max_bins, shared = self._shared_memory(problem)
         arguments = (
             codes, codes.dtype.itemsize, np.int64(problem.n_rows), *stored[:3], problem.signed,
-            problem.rows, np.int64(problem.size), parts, most, np.int64(self.n_bins), out,
+            problem.rows, np.int64(problem.size), n_blocks, max_bins, np.int64(self.n_bins), out,
         )  # fmt: skip
-        blocks = (stored[3] * parts, chunks)
+        blocks = (stored[3] * n_blocks, chunks)
         device.launch("sum_dense", blocks, arguments, form_of(problem), shared)
 
     def _parts(self, n_columns: int, n_rows: int) -> int:
@@ -155,11 +158,11 @@ class DevicePlan:
         wanted = _BLOCKS_A_PROCESSOR * self._held.device.n_processors // n_columns
         return max(1, min(wanted, n_rows // _ROWS_A_BLOCK))
 
-    def _shared(self, problem: SignedProblem) -> tuple[int, int]:
+    def _shared_memory(self, problem: SignedProblem) -> tuple[int, int]:
         """Return the most bins that a block sums in shared memory, and its bytes."""
         lanes, itemsize = problem.signed.shape[2], problem.signed.dtype.itemsize
-        most = min(most_shared_bins(lanes, itemsize), self.most_codes)
-        return most, most * lanes * itemsize
+        max_bins = min(most_shared_bins(lanes, itemsize), self.most_codes)
+        return max_bins, max_bins * lanes * itemsize
 
 
 class DeviceHistogram(Histogram):

@@ -133,10 +133,10 @@ class Device:
         if shared > 48 * 1024:
             function.max_dynamic_shared_size_bytes = _MOST_SHARED
         grid = blocks if isinstance(blocks, tuple) else (blocks, 1)
-        function(grid, (self.threads,), typed(arguments), shared_mem=shared)
+        function(grid, (self.threads,), as_kernel_arguments(arguments), shared_mem=shared)
 
 
-def typed(arguments: Sequence[Any]) -> tuple[Any, ...]:
+def as_kernel_arguments(arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Return arguments as kernels take them: ints have 32 bits, None is a null pointer."""
     made: list[Any] = []
     for argument in arguments:

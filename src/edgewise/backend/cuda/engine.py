@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import exact_sum, fixed
+from edgewise.backend.arithmetic import exact_sum, to_fixed_point
 from edgewise.backend.base import (
     Backend,
     Candidates,
@@ -50,7 +50,7 @@ class DeviceState(State):
         k, n = targets.labels.shape
         self.n_scores, self.n_rows = k, n
         self.labels, self.target = up(targets.labels), up(targets.target)
-        self.row_mass = up(fixed(targets.row_weights))
+        self.row_mass = up(to_fixed_point(targets.row_weights))
         self.rows, self.by_label = up(targets.row_weights), up(targets.label_weights)
         self.matrix = None
         if targets.matrix is not None:
@@ -173,17 +173,17 @@ class CudaBackend(LocalBackend[DeviceState]):
             blocks = (device.blocks(len(rows), device.threads // lanes), chunks)
             arguments = (np.int64(n), chunks, problem.signed, rows, np.int64(len(rows)), sums)
             device.launch("sum_rows", blocks, arguments, form_of(problem), 16 * lanes)
-        found = device.download(sums)
-        totals, masses = found[:, : problem.n_scores]
+        host_sums = device.download(sums)
+        totals, masses = host_sums[:, : problem.n_scores]
         if problem.mass_column and problem.n_scores == 1:
-            masses = found[0, 1:2]
+            masses = host_sums[0, 1:2]
         return self._narrow(problem, totals, masses, rows)
 
     # The search.
 
     def _compute_histogram(self, columns: Columns, problem: SignedProblem) -> Any:
         plan = self._device_plan(columns)
-        sums = plan.summed(problem, self._member(problem))
+        sums = plan.sum_bins(problem, self._member(problem))
         return DeviceHistogram(plan, sums, problem.signed_totals, problem.mass, problem.mass_column)
 
     def _member(self, problem: SignedProblem) -> Any:
@@ -218,7 +218,7 @@ class CudaBackend(LocalBackend[DeviceState]):
         if query.bounds is not None:
             types = (np.int8, np.int64, np.int64, np.int8, np.int64)
             bounds = [
-                up(np.asarray(one), dtype) for one, dtype in zip(query.bounds, types, strict=True)
+                up(np.asarray(array), kind) for array, kind in zip(query.bounds, types, strict=True)
             ]
         limits: list[Any] = [None] * 4
         held = query.constraints
@@ -235,13 +235,13 @@ class CudaBackend(LocalBackend[DeviceState]):
         )  # fmt: skip
         blocks = (n_columns, best.shape[1])
         device.launch("choose_cuts", blocks, arguments, like, 16 * device.threads)
-        found = device.download(best)
+        cuts = device.download(best)
         which = np.s_[:, :] if by_score else np.s_[:, 0]
         return Candidates(
             plan.columns,
-            found[..., 0][which],
-            found[..., 1][which].astype(np.intp),
-            found[..., 2][which].astype(np.int8),
+            cuts[..., 0][which],
+            cuts[..., 1][which].astype(np.intp),
+            cuts[..., 2][which].astype(np.int8),
             None if edges is None else device.download(edges),
         )
 
@@ -344,21 +344,21 @@ class CudaBackend(LocalBackend[DeviceState]):
         return int(device.download(total)[0])
 
     def advance(self, state: DeviceState, rule: Rule | None, step: Step) -> Tally:
-        k, device, whole = state.n_scores, self.device, state.whole
+        k, device, problem = state.n_scores, self.device, state.whole
         outputs, count = self._outputs(rule), 4 * k + 2
         sums, shared = device.zeros(count), 8 * count if count <= _MOST_SUMS else 0
-        parts = np.stack([step.agree, step.against, step.coefficients, step.votes])
+        factors = np.stack([step.agree, step.against, step.coefficients, step.votes])
         arguments = (
             np.int64(state.n_rows), k, state.labels, state.target, state.row_mass, *outputs,
-            device.upload(parts), float(step.rest), state.mass_column, shared > 0, state.weights,
-            state.scores, whole.signed, sums,
+            device.upload(factors), float(step.rest), state.mass_column, shared > 0, state.weights,
+            state.scores, problem.signed, sums,
         )  # fmt: skip
         blocks = device.blocks(state.n_rows)
-        device.launch("advance", blocks, arguments, form_of(whole), shared)
-        found = device.download(sums)
-        whole.signed_totals, whole.signed_masses = found[:k], found[k : 2 * k]
-        pseudo, wrong_rows = found[4 * k :].tolist()
-        by_label = found[2 * k : 4 * k].reshape(2, k)
+        device.launch("advance", blocks, arguments, form_of(problem), shared)
+        host_sums = device.download(sums)
+        problem.signed_totals, problem.signed_masses = host_sums[:k], host_sums[k : 2 * k]
+        pseudo, wrong_rows = host_sums[4 * k :].tolist()
+        by_label = host_sums[2 * k : 4 * k].reshape(2, k)
         return Tally(pseudo if outputs[2] == 1 else -1, wrong_rows, by_label)
 
     def reweigh(self, state: DeviceState, rule: Rule, step: RealStep) -> tuple[int, int]:

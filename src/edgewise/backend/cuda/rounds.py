@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import Edges, RoundResult, RoundsRequest, Tally
-from edgewise.backend.cuda.device import Device, typed
+from edgewise.backend.cuda.device import Device, as_kernel_arguments
 from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
 
@@ -43,14 +43,14 @@ class ProductRounds:
     def __init__(self, table: BinnedTable, columns: Columns, lanes: int, device: Device) -> None:
         self.device, self.columns, self._lanes = device, columns, lanes
         bins = [table.bins[j] for j in columns.tolist()]
-        sizes = np.array([one.n_codes for one in bins], dtype=np.int32)
-        missing = np.array([one.has_missing for one in bins], dtype=np.uint8)
+        sizes = np.array([bins_.n_codes for bins_ in bins], dtype=np.int32)
+        missing = np.array([bins_.has_missing for bins_ in bins], dtype=np.uint8)
         self._any_missing, up = bool(missing.any()), device.upload
         bases = np.cumsum(sizes) - sizes
         codes = np.stack([table.codes(j) for j in columns.tolist()])
-        entries, places, common = sorted_entries(codes, bases)
+        entries, end_bins, common = sorted_entries(codes, bases)
         shares = up(self._shares(entries), np.int32)
-        self._search = (up(entries), up(places, np.int32), shares)
+        self._search = (up(entries), up(end_bins, np.int32), shares)
         self._columns = (
             up(bases, np.int32), up(sizes), up(missing), up(common, np.int32), up(codes),
             codes.dtype.itemsize,
@@ -79,31 +79,31 @@ class ProductRounds:
 
         While the caller looks at some rounds, the device trains the next.
         """
-        k, before, whole = state.n_scores, None, state.whole
-        totals = np.concatenate([whole.signed_totals, whole.signed_masses])
+        k, before, problem = state.n_scores, None, state.whole
+        totals = np.concatenate([problem.signed_totals, problem.signed_masses])
         self._current = self.device.upload(totals)
         for start in range(0, request.n_rounds, _ROUNDS_A_LAUNCH):
             n_rounds = min(_ROUNDS_A_LAUNCH, request.n_rounds - start)
             launched = self._launch(state, request._replace(n_rounds=n_rounds), before)
             if before is not None:
-                yield from self._finished(before, k)
+                yield from self._iter_results(before, k)
             before = launched
         assert before is not None
-        yield from self._finished(before, k)
+        yield from self._iter_results(before, k)
         totals = self.device.download(self._current)
-        whole.signed_totals, whole.signed_masses = totals[:k], totals[k:]
+        problem.signed_totals, problem.signed_masses = totals[:k], totals[k:]
 
     def _launch(
         self, state: Any, request: RoundsRequest, before: "_Launched | None"
     ) -> "_Launched":
         device, xp, k, n_terms = self.device, self.device.xp, state.n_scores, request.n_terms
-        most = request.n_rounds
-        rules = xp.zeros((most, 3 * n_terms + 1), dtype=np.int32)
-        sums, done = device.zeros(most, 7 * k + 2), xp.zeros(1, dtype=np.int32)
+        n_rounds = request.n_rounds
+        rules = xp.zeros((n_rounds, 3 * n_terms + 1), dtype=np.int32)
+        sums, done = device.zeros(n_rounds, 7 * k + 2), xp.zeros(1, dtype=np.int32)
         arguments = (
             np.int64(state.n_rows), k, n_terms, len(self.columns), self._any_missing,
             *self._search, *self._columns, state.labels, state.target, state.row_mass,
-            float(request.floor), float(request.rate), most,
+            float(request.floor), float(request.rate), n_rounds,
             None if before is None else before.done, 0 if before is None else before.most,
             self._current, state.weights, state.scores, state.whole.signed, self._flipped,
             self._signs, self._histogram, xp.zeros(3, dtype=np.uint64),
@@ -112,21 +112,26 @@ class ProductRounds:
         )  # fmt: skip
         shared = 8 * (4 * k + 2 + 32 + 3) + 4 * (self._threads + self._lanes + 3 * MOST_TERMS)
         kernel = device.rounds("boost_products", self._lanes)
-        kernel((device.n_processors, 1), (self._threads,), typed(arguments), shared_mem=shared)
+        kernel(
+            (device.n_processors, 1),
+            (self._threads,),
+            as_kernel_arguments(arguments),
+            shared_mem=shared,
+        )
         later = device.download_later
-        return _Launched(most, done, later(rules), later(sums), later(done))
+        return _Launched(n_rounds, done, later(rules), later(sums), later(done))
 
-    def _finished(self, launched: "_Launched", k: int) -> Iterator[RoundResult]:
+    def _iter_results(self, launched: "_Launched", k: int) -> Iterator[RoundResult]:
         """Wait for a launch, and yield its rounds."""
         n_done = int(launched.n_done()[0])
-        for one in zip(launched.rules()[:n_done], launched.sums()[:n_done], strict=True):
-            yield self._round(*one, k)
+        for arrays in zip(launched.rules()[:n_done], launched.sums()[:n_done], strict=True):
+            yield self._to_result(*arrays, k)
 
-    def _round(self, rule: Any, sums: Any, k: int) -> RoundResult:
-        *places, n_searches = rule.tolist()
+    def _to_result(self, rule: Any, sums: Any, k: int) -> RoundResult:
+        *triples, n_searches = rule.tolist()
         cuts = [
             (int(self.columns[q]), first, missing)
-            for q, first, missing in zip(*[iter(places)] * 3, strict=True)
+            for q, first, missing in zip(*[iter(triples)] * 3, strict=True)
             if q >= 0
         ]
         edges = Edges(sums[:k], sums[k : 2 * k], sum(sums[2 * k : 3 * k].tolist()))
@@ -159,21 +164,21 @@ def sorted_entries(
     >>> (entries & 0xFF).tolist(), (entries >> 31).tolist(), bins.tolist(), common.tolist()
     ([3, 1, 4, 6, 6, 6, 6, 6], [1, 0, 1, 0, 0, 0, 0, 0], [1, 2, 0], [0])
     """
-    n, parts, places, common = codes.shape[1], [], [], []
-    for own, base in zip(codes, bases.tolist(), strict=True):
-        most = int(np.bincount(own).argmax())
-        rows = np.flatnonzero(own != most)
-        rows = rows[np.argsort(own[rows], kind="stable")]
-        bins = own[rows].astype(np.intp)
+    n, entries, end_bins, common = codes.shape[1], [], [], []
+    for column, base in zip(codes, bases.tolist(), strict=True):
+        common_bin = int(np.bincount(column).argmax())
+        rows = np.flatnonzero(column != common_bin)
+        rows = rows[np.argsort(column[rows], kind="stable")]
+        bins = column[rows].astype(np.intp)
         ends = np.flatnonzero(np.append(bins[1:] != bins[:-1], True)[: len(bins)])
         marked = rows.astype(np.uint32)
         marked[ends] |= _LAST
-        parts.append(marked)
-        places.append(bins[ends] + base)
-        common.append(most)
-    size = sum(map(len, parts))
+        entries.append(marked)
+        end_bins.append(bins[ends] + base)
+        common.append(common_bin)
+    size = sum(map(len, entries))
     # Whole batches, of a row of zeros after the last.
-    parts.append(np.full(-size % _BATCH or (0 if size else _BATCH), n, dtype=np.uint32))
+    entries.append(np.full(-size % _BATCH or (0 if size else _BATCH), n, dtype=np.uint32))
     # The groups at the end have no bin to go on with.
-    places.append(np.zeros(1, dtype=np.intp))
-    return np.concatenate(parts), np.concatenate(places), np.array(common)
+    end_bins.append(np.zeros(1, dtype=np.intp))
+    return np.concatenate(entries), np.concatenate(end_bins), np.array(common)

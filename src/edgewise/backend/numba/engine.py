@@ -170,7 +170,7 @@ class NumbaBackend(HostBackend):
         )  # fmt: skip
         gain = (histogram.mass, query.damping) if query.criterion == "gain" else None
         sums = (layout.chunks, totals, gain, layout.width)
-        found = (best, first, missing, edges)
+        results = (best, first, missing, edges)
 
         def run(batch: Batch) -> None:
             flat = histogram.flat
@@ -180,7 +180,7 @@ class NumbaBackend(HostBackend):
                 self._fill(histogram, batch, bins)
             scan_columns(
                 bins, batch.bases, batch.n_codes, batch.has_missing, batch.where, *options,
-                layout.starts[batch.where] if len(allowed) else batch.where, *sums, *found,
+                layout.starts[batch.where] if len(allowed) else batch.where, *sums, *results,
             )  # fmt: skip
             if flat is None:
                 self._scratch.put(memory)
@@ -204,8 +204,8 @@ class NumbaBackend(HostBackend):
     def _fill(self, histogram: LaneHistogram, batch: Batch, bins: Integers) -> None:
         """Sum the signed weights of a batch's columns."""
         if histogram.subtrahend is not None:
-            part = histogram.subtrahend[batch.start : batch.start + batch.size]
-            np.subtract(bins, part, out=bins)
+            subtrahend = histogram.subtrahend[batch.start : batch.start + batch.size]
+            np.subtract(bins, subtrahend, out=bins)
             return
         problem, chunks, width = histogram.problem, histogram.layout.chunks, histogram.layout.width
         assert problem is not None
@@ -269,7 +269,7 @@ class NumbaBackend(HostBackend):
         if seen is None or seen[0] is not table or not np.array_equal(seen[1], columns):
             # Of one type for all tables, so that kernels are compiled once.
             self._watched = None
-            codes = _stacked(table, columns, growth.groups, ROW)
+            codes = _stack_codes(table, columns, growth.groups, ROW)
             self._watched = seen = (table, columns, codes)
         return seen[2]
 
@@ -286,12 +286,12 @@ class NumbaBackend(HostBackend):
             self._trees = None
             codes = self._dense_codes(growth)
             bins = [self.table.bins[j] for j in columns.tolist()]
-            n_codes = np.array([one.n_codes for one in bins], dtype=np.intp)
+            n_codes = np.array([column_bins.n_codes for column_bins in bins], dtype=np.intp)
             lanes = problem.shape[0] * problem.shape[2]
             size = int(n_codes.sum()) * lanes * problem.signed.itemsize
             grower = None
             if codes is not None and size * growth.max_leaf_nodes <= _TREE_BYTES:
-                shapes = (n_codes, np.array([one.has_missing for one in bins]))
+                shapes = (n_codes, np.array([column_bins.has_missing for column_bins in bins]))
                 grower = TreeGrower(*codes, shapes, growth, problem, self.threads)
             self._trees = (key, grower)
         return self._trees[1]
@@ -303,7 +303,7 @@ class NumbaBackend(HostBackend):
             return table.dense.codes, table.place[columns]
         if table.fill is not None or len(columns) * table.n_rows > _TREE_BYTES:
             return None
-        return _stacked(table, columns, growth.groups), np.arange(len(columns))
+        return _stack_codes(table, columns, growth.groups), np.arange(len(columns))
 
     def with_columns(
         self, table: BinnedTable, shapes: ColumnShapes | None = None
@@ -326,7 +326,7 @@ class NumbaBackend(HostBackend):
         n, lanes = problem.n_rows, problem.shape[2]
         return int(kernels.sum_heavy(problem.flat_signed, least, n, lanes, problem.n_scores))
 
-    def restricted(self, rows: Rows) -> "NumbaBackend":
+    def on_rows(self, rows: Rows) -> "NumbaBackend":
         if self._subset is None:
             self._subset = RowSubset(self.table, kernels.pick_rows)
         return self.with_columns(self._subset.take(rows), self._shapes)
@@ -367,35 +367,36 @@ class NumbaBackend(HostBackend):
 
     def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
         signs = self._everywhere if rule is None else self.outputs(rule)
-        spans, whole = self._row_spans(state.n_rows), state.whole
+        spans, problem = self._row_spans(state.n_rows), state.whole
         sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
 
         def run(part: int) -> tuple[int, int]:
             return updates.advance(
                 *spans[part], state.labels, state.target, state.row_mass, state.equal_mass, signs,
-                step.agree, step.against, step.rest, step.coefficients, step.votes, whole.shape[2],
-                whole.mass_column, state.weights, state.scores, whole.flat_signed, sums[part],
+                step.agree, step.against, step.rest, step.coefficients, step.votes,
+                problem.shape[2], problem.mass_column, state.weights, state.scores,
+                problem.flat_signed, sums[part],
             )  # fmt: skip
 
         counts = self.spread(run, range(len(spans)))
         total = _total(sums)
-        whole.signed_totals, whole.signed_masses = total[0], total[1]
+        problem.signed_totals, problem.signed_masses = total[0], total[1]
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
     def reweigh(self, state: HostState, rule: Rule, step: RealStep) -> tuple[int, int]:
         outputs, initial = self.outputs(rule), state.initial
         moves = (state.labels, outputs, step.coefficients, step.votes, *initial)
-        rest = (step.unit, state.weights, state.scores)
+        outputs_ = (step.unit, state.weights, state.scores)
 
         def run(span: tuple[int, int]) -> tuple[int, int]:
             if step.loss == "softmax":
-                return updates.reweigh_softmax(*span, *moves, *rest)
-            return updates.reweigh(*span, *moves, step.loss == "logistic", step.shift, *rest)
+                return updates.reweigh_softmax(*span, *moves, *outputs_)
+            return updates.reweigh(*span, *moves, step.loss == "logistic", step.shift, *outputs_)
 
         sums = self.spread(run, self._row_spans(state.n_rows))
-        pseudo = sum(part[1] for part in sums) if is_shared(outputs) else -1
-        return sum(part[0] for part in sums), pseudo
+        pseudo = sum(sums_[1] for sums_ in sums) if is_shared(outputs) else -1
+        return sum(sums_[0] for sums_ in sums), pseudo
 
     # Work.
 
@@ -462,15 +463,15 @@ class NumbaPairs(PairSums):
     def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
         layout = lists.layout
         n, n_queries = len(scores), layout.n_queries
-        found = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
-        given = (
+        sums = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
+        inputs = (
             layout.query_starts, lists.gains, layout.weights, layout.all_ones, lists.discounts,
             lists.precision, lists.factors, scores, lists.order,
         )  # fmt: skip
         self._threads.map(
-            lambda span: ranking.weigh_top(*span, *given, *found), self._query_spans(layout)
+            lambda span: ranking.weigh_top(*span, *inputs, *sums), self._query_spans(layout)
         )
-        return found
+        return sums
 
     def _sum_pairs(self, kernel: Any, lists: Any, *arrays: Reals) -> None:
         """Call a kernel on each thread's queries."""
@@ -490,7 +491,7 @@ class NumbaPairs(PairSums):
         self._sorted = lists.order
 
         def run(span: tuple[int, int]) -> None:
-            ranking.misordered(
+            ranking.sum_misordered(
                 *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
                 layout.by_difference, layout.weights, layout.all_ones, scores,
                 known, lists.order, losses,
@@ -519,20 +520,20 @@ class NumbaPairs(PairSums):
         return [(a, b) for a, b in pairwise(bounds) if a < b]
 
 
-def _stacked(
+def _stack_codes(
     table: BinnedTable, columns: Columns, groups: Mapping[int, Columns], dtype: Any = None
 ) -> NDArray[Any]:
     """Return the codes of some columns, those of grouped values as their group's."""
     kinds = [table.code_type(j) for j in columns.tolist()] if dtype is None else [dtype]
     stacked = np.empty((len(columns), table.n_rows), dtype=np.result_type(*kinds))
     # One by one: those of sparse columns are made for this.
-    for place, j in enumerate(columns.tolist()):
+    for position, j in enumerate(columns.tolist()):
         codes = table.codes(j)
         if j in groups:
             # Missing values and new categories of other tables come after those of training.
-            own = np.append(groups[j], np.arange(len(groups[j]), int(codes.max()) + 1))
-            codes = own.astype(codes.dtype)[codes]
-        stacked[place] = codes
+            group_of = np.append(groups[j], np.arange(len(groups[j]), int(codes.max()) + 1))
+            codes = group_of.astype(codes.dtype)[codes]
+        stacked[position] = codes
     return stacked
 
 

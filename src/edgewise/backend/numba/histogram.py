@@ -128,19 +128,19 @@ def _sum_stored(  # type: ignore[no-untyped-def]
 def _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram):  # type: ignore[no-untyped-def]
     """Give the commonest bin of each column what is left of the totals."""
     lanes = 1 << (width.ndim - 1)
-    rest = np.empty(lanes, dtype=np.int64)
+    remainder = np.empty(lanes, dtype=np.int64)
     for chunk in range(chunks):
         for q in range(len(places)):
             base = bases[q] + chunk * n_codes[q]
             for k in range(lanes):
                 score = chunk * lanes + k
-                rest[k] = totals[score] if score < len(totals) else np.int64(0)
+                remainder[k] = totals[score] if score < len(totals) else np.int64(0)
             for code in range(n_codes[q]):
                 for k in range(lanes):
-                    rest[k] -= histogram[(base + code) * lanes + k]
+                    remainder[k] -= histogram[(base + code) * lanes + k]
             left = (base + common[places[q]]) * lanes
             for k in range(lanes):
-                histogram[left + k] = rest[k]
+                histogram[left + k] = remainder[k]
 
 
 @inner
@@ -194,7 +194,7 @@ def flip(start, stop, signed, signs, n, chunks, width, out, totals):  # type: ig
 
 
 @inner
-def hashed(seed, n):  # type: ignore[no-untyped-def]
+def hash_number(seed, n):  # type: ignore[no-untyped-def]
     """Return the n-th output of splitmix64, see `arithmetic.splitmix64`."""
     z = seed + np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -208,7 +208,7 @@ def draw_rows(key, limit, rows):  # type: ignore[no-untyped-def]
     n_drawn = 0
     for row in range(len(rows)):
         rows[n_drawn] = row
-        n_drawn += hashed(key, row + 1) < limit
+        n_drawn += hash_number(key, row + 1) < limit
     return n_drawn
 
 
@@ -282,8 +282,8 @@ def pick_rows(rows, codes, number, out_rows, out_codes):  # type: ignore[no-unty
     """Copy the entries of a sparse column whose row has a number: see data.part.pick_rows."""
     count = 0
     for at in range(len(rows)):
-        place = number[rows[at]]
-        if place >= 0:
-            out_rows[count], out_codes[count] = place, codes[at]
+        position = number[rows[at]]
+        if position >= 0:
+            out_rows[count], out_codes[count] = position, codes[at]
             count += 1
     return count

@@ -36,11 +36,11 @@ class ColumnShapes:
         """Return batches of the columns: work for every thread, histograms that stay in cache."""
         chunks, _, lanes = problem.shape
         bin_bytes = chunks * lanes * problem.signed.itemsize
-        place = self.table.place[columns]
+        stored_at = self.table.place[columns]
         batches: list[Batch] = []
         if self.categorical[columns[0]]:
-            places = self.table.categorical.place(columns)
-            for q, p in enumerate(places):
+            positions = self.table.categorical.place(columns)
+            for q, p in enumerate(positions):
                 codes = (self.table.categorical.codes[p][None],)
                 batches.append(Batch(self, np.array([q]), columns, np.zeros(1, np.intp), codes))
         elif (
@@ -48,10 +48,10 @@ class ColumnShapes:
             and n_jobs == 1
             and len(columns) * self.most_codes * bin_bytes <= _BATCH_BYTES
         ):
-            batches.append(self._batch(np.arange(len(columns)), columns, place))
+            batches.append(self._batch(np.arange(len(columns)), columns, stored_at))
         else:
             for is_sparse in (False, True):
-                stored = np.flatnonzero((place < 0) == is_sparse)
+                stored = np.flatnonzero((stored_at < 0) == is_sparse)
                 if len(stored) == 0:
                     continue
                 # Whole fours, since histograms are summed four columns at a time.
@@ -61,7 +61,7 @@ class ColumnShapes:
                 size = 1 if fitting == 0 else min(share, max(4, fitting // 4 * 4))
                 for start in range(0, len(stored), size):
                     where = stored[start : start + size]
-                    batches.append(self._batch(where, columns, place[where]))
+                    batches.append(self._batch(where, columns, stored_at[where]))
         at = 0
         for batch in batches:
             batch.lay_out(at, chunks, lanes)
@@ -127,14 +127,14 @@ class HistogramLayout:
 
     def values(self, flat: Integers, n_columns: int) -> Exacts:
         """Return histograms as an array of shape (bins, n_columns)."""
-        parts: list[Exacts] = [np.empty((0, 0), dtype=np.int64)] * len(self.columns)
+        blocks: list[Exacts] = [np.empty((0, 0), dtype=np.int64)] * len(self.columns)
         for batch in self.batches:
             for q, base, n_codes in zip(batch.where, batch.bases, batch.n_codes, strict=True):
                 start = batch.start + int(base) * self.lanes
                 block = flat[start : start + self.chunks * int(n_codes) * self.lanes]
                 shaped = block.reshape(self.chunks, int(n_codes), self.lanes).transpose(1, 0, 2)
-                parts[q] = shaped.reshape(int(n_codes), -1)[:, :n_columns].astype(np.int64)
-        return np.concatenate(parts)
+                blocks[q] = shaped.reshape(int(n_codes), -1)[:, :n_columns].astype(np.int64)
+        return np.concatenate(blocks)
 
 
 class Lease:
@@ -181,7 +181,7 @@ class LaneHistogram(Histogram):
         """The memory, where there is any."""
         return None if self.lease is None else self.lease.array
 
-    def summed(self) -> Integers:
+    def sums(self) -> Integers:
         """Return the sums of all batches."""
         if self.lease is None:
             self.lease = Lease(np.empty(self.layout.size, dtype=self.layout.dtype), [])
@@ -197,11 +197,14 @@ class LaneHistogram(Histogram):
 
     @property
     def values(self) -> Exacts:
-        return self.layout.values(self.summed(), len(self.totals) + self.mass_column)
+        return self.layout.values(self.sums(), len(self.totals) + self.mass_column)
 
     def __sub__(self, other: "LaneHistogram") -> "LaneHistogram":
-        self.summed()
-        rest = copy(self)
-        rest.totals, rest._masses = self.totals - other.totals, self._masses - other._masses
-        rest.is_summed, rest.subtrahend = False, other.summed()
-        return rest
+        self.sums()
+        difference = copy(self)
+        difference.totals, difference._masses = (
+            self.totals - other.totals,
+            self._masses - other._masses,
+        )
+        difference.is_summed, difference.subtrahend = False, other.sums()
+        return difference

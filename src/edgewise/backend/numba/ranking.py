@@ -13,7 +13,7 @@ from edgewise.backend.numba.vectors import (
     power_of_two,
     sort_stably,
 )
-from edgewise.backend.reference.ranking import CLOSE, LEAST_CURVATURE, LN_2, PLACE_SCALE
+from edgewise.backend.reference.ranking import LEAST_CURVATURE, LN_2, PLACE_SCALE, SCORE_GAP_OFFSET
 
 # Up to this length, comparing all pairs of a list takes less time than sorting it.
 _SHORT = 256
@@ -33,10 +33,10 @@ def _group_sum(values, lo, hi):  # type: ignore[no-untyped-def]
     # In two factors: one alone could leave the range of a double.
     shift = 62 - bits - math.frexp(largest)[1]
     half = np.int64(shift // 2)
-    scale, rest = power_of_two(half), power_of_two(np.int64(shift) - half)
+    scale, other_scale = power_of_two(half), power_of_two(np.int64(shift) - half)
     total = np.int64(0)
     for i in range(lo, hi):
-        total += np.int64(np.rint(values[i] * scale * rest))
+        total += np.int64(np.rint(values[i] * scale * other_scale))
     return np.float64(total) * power_of_two(-half) * power_of_two(half - np.int64(shift))
 
 
@@ -54,12 +54,12 @@ def _factors(first, last, query_groups, group_starts, weights, scores):  # type:
         for i in range(start, stop):
             shifted[i - origin] = scores[i] - middle
     # All exponentials in one long loop, however short the lists are.
-    own = weights[origin:end]
-    for i in range(len(own)):
+    weights_here = weights[origin:end]
+    for i in range(len(weights_here)):
         up[i] = exp(shifted[i])
-    for i in range(len(own)):
-        down[i] = own[i] / up[i]
-        up[i] = own[i] * up[i]
+    for i in range(len(weights_here)):
+        down[i] = weights_here[i] / up[i]
+        up[i] = weights_here[i] * up[i]
     return up, down
 
 
@@ -70,10 +70,11 @@ def weigh(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Weigh the pairs of the queries from first to last. OUT potentials, energies."""
     up, down = _factors(first, last, query_groups, group_starts, weights, scores)
-    origin, most = group_starts[query_groups[first]], 0
+    origin, max_groups = group_starts[query_groups[first]], 0
     for q in range(first, last):
-        most = max(most, query_groups[q + 1] - query_groups[q])
-    ups, downs, below, above = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+        max_groups = max(max_groups, query_groups[q + 1] - query_groups[q])
+    ups, downs = np.empty(max_groups), np.empty(max_groups)
+    below, above = np.empty(max_groups), np.empty(max_groups)
     for q in range(first, last):
         g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
         for g in range(n_groups):
@@ -106,15 +107,15 @@ def sum_moments(  # type: ignore[no-untyped-def]
     OUT products of shape (3, 3, queries).
     """
     up, down = _factors(first, last, query_groups, group_starts, weights, scores)
-    origin, most = group_starts[query_groups[first]], 0
+    origin, max_groups = group_starts[query_groups[first]], 0
     for q in range(first, last):
-        most = max(most, query_groups[q + 1] - query_groups[q])
+        max_groups = max(max_groups, query_groups[q + 1] - query_groups[q])
     tops, bottoms = np.empty((3, len(up))), np.empty((3, len(up)))
     for i in range(len(up)):
         h = outputs[origin + i]
         tops[0, i], tops[1, i], tops[2, i] = up[i], up[i] * h, up[i] * (h * h)
         bottoms[0, i], bottoms[1, i], bottoms[2, i] = down[i], down[i] * -h, down[i] * (h * h)
-    ups, downs = np.empty((3, most)), np.empty((3, most))
+    ups, downs = np.empty((3, max_groups)), np.empty((3, max_groups))
     for q in range(first, last):
         g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
         for g in range(n_groups):
@@ -160,25 +161,25 @@ def _merge(scores, moved, order, start, stop, spare):  # type: ignore[no-untyped
 def _wrong_short(  # type: ignore[no-untyped-def]
     scores, g0, n_groups, group_starts, grades, by_difference, weights, all_ones
 ):  # fmt: skip
-    """Sum the misordered weight of a short list over all pairs."""
+    """Sum the sum_misordered weight of a short list over all pairs."""
     wrong = 0.0
     for g in range(g0 + 1, g0 + n_groups):
         for lower in range(g0, g):
             lo, hi = group_starts[lower], group_starts[lower + 1]
-            worse, own = scores[lo:hi], weights[lo:hi]
-            part = 0.0
+            worse, worse_weights = scores[lo:hi], weights[lo:hi]
+            lower_sum = 0.0
             for i in range(group_starts[g], group_starts[g + 1]):
                 score = scores[i]
                 if all_ones:
                     count = np.int64(0)
                     for j in range(len(worse)):
                         count += np.int64(worse[j] >= score) + np.int64(worse[j] > score)
-                    part += count
+                    lower_sum += count
                 else:
                     for j in range(len(worse)):
                         count = np.int64(worse[j] >= score) + np.int64(worse[j] > score)
-                        part += own[j] * count * weights[i]
-            wrong += 0.5 * part * (grades[g] - grades[lower] if by_difference else 1.0)
+                        lower_sum += worse_weights[j] * count * weights[i]
+            wrong += 0.5 * lower_sum * (grades[g] - grades[lower] if by_difference else 1.0)
     return wrong
 
 
@@ -186,14 +187,14 @@ def _wrong_short(  # type: ignore[no-untyped-def]
 def _wrong_long(  # type: ignore[no-untyped-def]
     scores, order, start, stop, group_of, g0, n, grades, by_difference, weights, sums, products
 ):  # fmt: skip
-    """Sum the misordered weight of a list in the order of its scores, with Fenwick trees."""
+    """Sum the sum_misordered weight of a list in the order of its scores, with Fenwick trees."""
     wrong, p = 0.0, start
     while p < stop:
         score = scores[order[p]]
         end = p + 1
         while end < stop and scores[order[end]] == score:
             end += 1
-        # Ties are misordered by half: they count before and after they are added, by half each.
+        # Ties are sum_misordered by half: they count before and after they are added, by half each.
         share = 1.0 if end - p == 1 else 0.5
         for half in range(1 if end - p == 1 else 2):
             for r in range(p, end):
@@ -219,21 +220,21 @@ def _wrong_long(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def misordered(  # type: ignore[no-untyped-def]
+def sum_misordered(  # type: ignore[no-untyped-def]
     first, last, query_groups, group_starts, grades, group_of, by_difference, weights, all_ones,
     scores, moved, order, losses,
 ):  # fmt: skip
-    """Sum the weights of misordered pairs of the queries from first to last, ties by half.
+    """Sum the weights of sum_misordered pairs of the queries from first to last, ties by half.
 
     IN moved (which documents the last step moved, all by the same amount; empty if unknown). IN,
     OUT order (documents sorted by score within their query). OUT losses (of every query).
     """
-    longest, most = 0, 0
+    longest, max_groups = 0, 0
     for q in range(first, last):
         longest = max(longest, group_starts[query_groups[q + 1]] - group_starts[query_groups[q]])
-        most = max(most, query_groups[q + 1] - query_groups[q])
+        max_groups = max(max_groups, query_groups[q + 1] - query_groups[q])
     spare = np.empty(longest, dtype=np.int64)
-    sums, products = np.empty(most + 1), np.empty(most + 1)
+    sums, products = np.empty(max_groups + 1), np.empty(max_groups + 1)
     for q in range(first, last):
         g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
         start, stop = group_starts[g0], group_starts[query_groups[q + 1]]
@@ -417,16 +418,16 @@ def _pick_better(of_runs, n_runs, better, of_better):  # type: ignore[no-untyped
     of these runs), of_better.
     """
     gain, n_better = of_runs[0], 0
-    least = gain[0]
+    lowest_gain = gain[0]
     for r in range(n_runs):
-        least = min(least, gain[r])
+        lowest_gain = min(lowest_gain, gain[r])
     for r in range(n_runs):
-        if gain[r] > least:
+        if gain[r] > lowest_gain:
             better[n_better] = r
-            for part in range(_OF_RUNS):
-                of_better[part, n_better] = of_runs[part, r]
+            for quantity in range(_OF_RUNS):
+                of_better[quantity, n_better] = of_runs[quantity, r]
             n_better += 1
-    return n_better, least
+    return n_better, lowest_gain
 
 
 @in_lanes
@@ -453,7 +454,7 @@ def _pull_pairs(gain, down, mass, place, shift, start, stop, of_others, found): 
         weight = (gain - gains[b]) * (change if change > 0.0 else 0.0) * (mass * masses[b])
         weighed[b] = weight * weighed[b]
     for b in range(n):
-        pulls[b] = weighed[b] / (CLOSE + (shift - shifts[b]))
+        pulls[b] = weighed[b] / (SCORE_GAP_OFFSET + (shift - shifts[b]))
     for b in range(n):
         curves[b] = abs(pulls[b]) * slopes[b]
     return n
@@ -478,8 +479,8 @@ def weigh_top(  # type: ignore[no-untyped-def]
     high, pull, curve = np.empty(longest), np.empty(longest), np.empty(longest)
     of_runs, of_better = np.empty((_OF_RUNS, longest)), np.empty((_OF_RUNS, longest))
     gain, up, mass, shift = of_runs[0], of_runs[1], of_runs[2], of_runs[4]
-    better, found = np.empty(longest, dtype=np.int64), np.empty((4, longest))
-    weighed, pulls, curves = found[0], found[1], found[2]
+    better, pair_sums = np.empty(longest, dtype=np.int64), np.empty((4, longest))
+    weighed, pulls, curves = pair_sums[0], pair_sums[1], pair_sums[2]
     for q in range(first, last):
         start, stop = query_starts[q], query_starts[q + 1]
         _sort(scores, order, start, stop, keys, spare)
@@ -488,24 +489,24 @@ def weigh_top(  # type: ignore[no-untyped-def]
             scores, gains, weights, all_ones, order, start, stop, above, below, value, keys,
             factors[q], starts, of_runs, high,
         )  # fmt: skip
-        n_better, least = _pick_better(of_runs, n_runs, better, of_better)
+        n_better, lowest_gain = _pick_better(of_runs, n_runs, better, of_better)
         for r in range(n_runs):
             pull[r], curve[r] = 0.0, 0.0
         energy, wrong_weight, passed = 0.0, 0.0, 0
         for a in range(n_runs):
             if starts[a] >= n_first:
                 break
-            one = (gain[a], 1.0 / up[a], mass[a], high[a], shift[a])
-            if gain[a] > least:
+            run = (gain[a], 1.0 / up[a], mass[a], high[a], shift[a])
+            if gain[a] > lowest_gain:
                 passed += 1
-                n_others = _pull_pairs(*one, a + 1, n_runs, of_runs, found)
+                n_others = _pull_pairs(*run, a + 1, n_runs, of_runs, pair_sums)
                 later_pull, later_curve = pull[a + 1 : n_runs], curve[a + 1 : n_runs]
                 for b in range(n_others):
                     later_pull[b] -= pulls[b]
                 for b in range(n_others):
                     later_curve[b] += curves[b]
             else:
-                n_others = _pull_pairs(*one, passed, n_better, of_better, found)
+                n_others = _pull_pairs(*run, passed, n_better, of_better, pair_sums)
                 for b in range(n_others):
                     pull[better[passed + b]] -= pulls[b]
                     curve[better[passed + b]] += curves[b]

@@ -21,7 +21,7 @@ from edgewise.backend.arithmetic import (
 from edgewise.backend.base import GrownTree, Growth, RoundResult, RoundsRequest, Tally
 from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.numba import step
-from edgewise.backend.numba.histogram import draw_rows, hashed
+from edgewise.backend.numba.histogram import draw_rows, hash_number
 from edgewise.backend.numba.trees import GrowthOptions, TreeGrower, constraint_columns, grow, walk
 from edgewise.backend.numba.vectors import inner, kernel
 from edgewise.common.dtypes import Columns, Exacts, Integers, Reals, Rows, Signs
@@ -137,7 +137,7 @@ def boost(  # type: ignore[no-untyped-def]
             return r, weight
         rows = all_rows
         if steps.limit > 0:
-            n_drawn = draw_rows(hashed(steps.seed, steps.t + r + 1), steps.limit, drawn)
+            n_drawn = draw_rows(hash_number(steps.seed, steps.t + r + 1), steps.limit, drawn)
             rows = drawn[:n_drawn] if n_drawn > 0 else all_rows
         floor = steps.damping / weight * SEARCH_SCALE
         asked = GrowthOptions(
@@ -188,28 +188,28 @@ def train(
     watched: Reals,
 ) -> list[RoundResult]:
     """Train rounds on one thread; `codes` and `watched` are codes and scores of validation rows."""
-    lease, whole = grower.lease_leaves(), state.whole
+    lease, problem_of_all = grower.lease_leaves(), state.whole
     rounds = _make_room(grower, state, request.n_rounds, watched)
     limit = draw_limit(request.fraction) if request.fraction < 1.0 else np.uint64(0)
-    amounts = constraint_columns(problem, growth)
+    constraints = constraint_columns(problem, growth)
     sums = np.zeros((4, state.n_scores), dtype=np.int64)
-    given = problem.flat_signed
+    flat_signed = problem.flat_signed
     done, weight = boost(
         request.weight,
         Steps(request.t, np.uint64(request.seed), limit, request.floor, request.rate),
         Weighed(
             state.labels, state.target, state.row_mass, state.equal_mass, *state.initial,
-            state.weights, state.scores, whole.mass_column,
+            state.weights, state.scores, problem_of_all.mass_column,
         ),
         codes,
         grower.all_rows,
         grower.layout(),
         grower.question(growth),
         *grower.kinds,
-        amounts,
-        given,
+        constraints,
+        flat_signed,
         problem.shape[2],
-        grower.signed if len(amounts) else given,
+        grower.signed if len(constraints) else flat_signed,
         grower.width,
         grower.tree,
         growth.max_leaf_nodes,
@@ -220,7 +220,7 @@ def train(
     )  # fmt: skip
     del lease
     if done:
-        whole.signed_totals, whole.signed_masses = sums[0], sums[1]
+        problem_of_all.signed_totals, problem_of_all.signed_masses = sums[0], sums[1]
     return [_result(rounds, r, weight if r == done - 1 else None) for r in range(done)]
 
 

@@ -14,8 +14,8 @@ from edgewise.backend.numba.vectors import (
     try_bin,
 )
 
-# Products of three floats differ from one another by less, whatever their order.
-_CAUTION = 1.0 + 1e-9
+# Relative slack that covers the rounding of the test without divisions.
+_ROUNDING_SLACK = 1.0 + 1e-9
 
 
 @inner
@@ -55,15 +55,15 @@ def scan_edge(  # type: ignore[no-untyped-def]
         for k in range(n_scores, n_sums):
             # Vectors are summed whole; what does not belong to a score column leaves again.
             size -= abs(edges[k])
-            amount = k - n_sums + len(least)
-            if amount >= 0:
-                allowed = allowed and totals[k] - abs(edges[k]) >= 2 * least[amount]
+            constraint = k - n_sums + len(least)
+            if constraint >= 0:
+                allowed = allowed and totals[k] - abs(edges[k]) >= 2 * least[constraint]
             if learn:
                 at = (base + (k // lanes) * n_codes + n_codes - 1) * lanes + k % lanes
                 turned = abs(edges[k] - 2 * np.int64(histogram[at]))
                 other -= turned
-                if amount >= 0:
-                    other_allowed = other_allowed and totals[k] - turned >= 2 * least[amount]
+                if constraint >= 0:
+                    other_allowed = other_allowed and totals[k] - turned >= 2 * least[constraint]
         if size > best and allowed and (len(heavy) == 0 or heavy[t, 0]):
             best, first, missing = size, t, usual
         if other > best and other_allowed and (len(heavy) == 0 or heavy[t, 1]):
@@ -92,15 +92,15 @@ def scan_gain(  # type: ignore[no-untyped-def]
     n_sums, size = n_scores + 1 + len(least), scratch.shape[1]
     best, first, missing = np.int64(-1), 0, 1
     # The sums of what is below the cut, of missing values, and of all with and without those.
-    present, gone, whole, rest = scratch[0], scratch[1], scratch[2], scratch[3]
+    present, gone, all_total, present_total = scratch[0], scratch[1], scratch[2], scratch[3]
     for at in range(0, size, lanes):
         # The bins of a chunk of score columns follow those of the chunk before.
         last = (base + (at // lanes) * n_codes + n_codes - 1) * lanes
         for k in range(lanes):
             present[at + k] = 0
             gone[at + k] = histogram[last + k] if has_missing else 0
-            whole[at + k] = totals[at + k]
-            rest[at + k] = totals[at + k] - gone[at + k]
+            all_total[at + k] = totals[at + k]
+            present_total[at + k] = totals[at + k] - gone[at + k]
     # A cut after an empty bin is the cut before it. Listed first, since no processor could predict
     # which bins are empty. The first cut of all leaves no values below.
     n_cuts = 0
@@ -122,7 +122,7 @@ def scan_gain(  # type: ignore[no-untyped-def]
         for side in range(2 if has_missing else 1):
             if has_missing and absent != MISSING_AUTO and absent != 1 - 2 * side:
                 continue
-            total = whole if side == 0 else rest
+            total = all_total if side == 0 else present_total
             # Where the side is given, its own cuts are in the first column.
             allowed = len(heavy) == 0 or heavy[t, side if absent == MISSING_AUTO else 0]
             beyond, beneath = np.int64(0), np.int64(0)
@@ -172,11 +172,11 @@ def _scan_gain_of_one(  # type: ignore[no-untyped-def]
         cuts[0], n_cuts = 0, 1
     for t in range(1, n_values):
         at = (base + t - 1) * lanes + 1
-        amount = histogram[at]
+        held_sum = histogram[at]
         for k in range(len(least)):
-            amount |= histogram[at + 1 + k]
+            held_sum |= histogram[at + 1 + k]
         cuts[n_cuts] = t
-        n_cuts += amount != 0
+        n_cuts += held_sum != 0
     for cut in range(n_cuts):
         t = cuts[cut]
         if t > 0:
@@ -195,18 +195,20 @@ def _scan_gain_of_one(  # type: ignore[no-untyped-def]
             above, over = total - below, mass - under
             allowed = under > 0 and over > 0
             for k in range(len(least)):
-                amount = np.int64(held[k]) + (np.int64(histogram[last + 2 + k]) if side == 1 else 0)
-                allowed = allowed and min(amount, totals[2 + k] - amount) >= least[k]
+                held_sum = np.int64(held[k]) + (
+                    np.int64(histogram[last + 2 + k]) if side == 1 else 0
+                )
+                allowed = allowed and min(held_sum, totals[2 + k] - held_sum) >= least[k]
             if not allowed:
                 continue
             b, u = np.float64(below), np.float64(under) + damping
             a, o = np.float64(above), np.float64(over) + damping
-            if (b * b * o + a * a * u) * _CAUTION > to_beat * (u * o):
+            if (b * b * o + a * a * u) * _ROUNDING_SLACK > to_beat * (u * o):
                 gain = gain_of(below * below, under, damping)
                 gain += gain_of(above * above, over, damping)
                 if gain > best:
                     best, first, missing = gain, t, 1 - 2 * side
-                    # Two less, for what rounding to integers may add.
+                    # The gain of either side is rounded by at most 1.
                     to_beat = np.float64(best - 2) / GAIN_SCALE
     return best, first, missing
 
@@ -236,9 +238,9 @@ def _sort_values(histogram, base, n_codes, question, direction, lanes, keys, ord
 @inner
 def _split_size(inside, totals, n_sums, question):  # type: ignore[no-untyped-def]
     """Return the edge or gain of a set of values, given the sums inside; -1 if it is no split."""
-    n_scores, least = question.n_scores, question.least
-    for k in range(n_sums - len(least), n_sums):
-        if min(inside[k], totals[k] - inside[k]) < least[k - n_sums + len(least)]:
+    n_scores, min_sums = question.n_scores, question.least
+    for k in range(n_sums - len(min_sums), n_sums):
+        if min(inside[k], totals[k] - inside[k]) < min_sums[k - n_sums + len(min_sums)]:
             return np.int64(-1)
     size = np.int64(0)
     if not question.by_gain:
@@ -272,16 +274,16 @@ def scan_values(  # type: ignore[no-untyped-def]
         for k in range(n_sums):
             inside[k] = 0
         better = -1
-        for place in range(n_codes - 1):
+        for position in range(n_codes - 1):
             for k in range(n_sums):
-                at = (base + (k // lanes) * n_codes + orders[0, place]) * lanes + k % lanes
+                at = (base + (k // lanes) * n_codes + orders[0, position]) * lanes + k % lanes
                 inside[k] += histogram[at]
             size = _split_size(inside, totals, n_sums, question)
             if size > best:
-                best, better = size, place
+                best, better = size, position
         if better >= 0:
-            for place in range(n_codes):
-                sides[orders[0, place]] = 1 if place <= better else -1
+            for position in range(n_codes):
+                sides[orders[0, position]] = 1 if position <= better else -1
     # Values that training did not see.
     sides[n_codes] = 0
     return best
@@ -373,7 +375,7 @@ def scan_columns(  # type: ignore[no-untyped-def]
     lanes = 1 << (width.ndim - 1)
     scratch, n_scores = np.empty(chunks * lanes, dtype=np.int64), len(totals)
     sums = np.empty(chunks * lanes, dtype=np.int64)
-    parts = np.empty((4, len(sums)), dtype=histogram.dtype)
+    scratch_rows = np.empty((4, len(sums)), dtype=histogram.dtype)
     for k in range(len(sums)):
         sums[k] = totals[k] if k < n_scores else 0
     if gain is not None:
@@ -386,7 +388,8 @@ def scan_columns(  # type: ignore[no-untyped-def]
         if gain is not None:
             best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
                 histogram, bases[q], n_codes[q], has_missing[q], absent, sums, n_scores,
-                no_least, gain[1], allowed, width, parts, np.empty(n_codes[q], dtype=np.intp),
+                no_least, gain[1], allowed, width, scratch_rows,
+                np.empty(n_codes[q], dtype=np.intp),
             )  # fmt: skip
         elif by_score or n_scores == 1:
             direction, exceptions = np.int64(0), none

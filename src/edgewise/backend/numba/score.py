@@ -27,18 +27,18 @@ def score(values, columns, starts, thresholds, tables, start, stop, out):  # typ
             value = np.float64(values[i, columns[f]])
             low, size = starts[f], starts[f + 1] - starts[f]
             if np.isnan(value):
-                place = size + 1
+                position = size + 1
             else:
-                place = 0
+                position = 0
                 left = size
                 while left > 0:
                     half = left // 2
-                    if thresholds[low + place + half] <= value:
-                        place += half + 1
+                    if thresholds[low + position + half] <= value:
+                        position += half + 1
                         left -= half + 1
                     else:
                         left = half
-            row = low + 2 * f + place
+            row = low + 2 * f + position
             for k in range(n_scores):
                 out[i, k] += tables[row, k]
 
@@ -58,14 +58,14 @@ def walk(  # type: ignore[no-untyped-def]
     category); ends (E, 1 or a multiple of 4, K at least). OUT out (n, K).
     """
     n_rows, n_terms, width = values.shape[1], len(roots), ends.shape[1]
-    most = 0
+    max_nodes = 0
     for t in range(n_terms):
-        most = max(most, firsts[t + 1] - firsts[t])
+        max_nodes = max(max_nodes, firsts[t + 1] - firsts[t])
     codes = np.empty((len(values), _BLOCK), dtype=np.uint16)
     some_missing = np.zeros(len(values), dtype=np.bool_)
     counts = np.empty(_BLOCK, dtype=np.int64)
     # Where each row ends from each node on; the last three rows are for ends that follow directly.
-    reached = np.empty((most + 3, _BLOCK), dtype=np.uint16)
+    reached = np.empty((max_nodes + 3, _BLOCK), dtype=np.uint16)
     ended = np.empty((TOGETHER, _BLOCK), dtype=np.int32)
     sums = np.empty((_BLOCK, width))
     for begin in range(0, n_rows, _BLOCK):
@@ -85,20 +85,20 @@ def walk(  # type: ignore[no-untyped-def]
                         following = target[code[i]]
                         at[i] = reached[following, i] if following >= 0 else -1 - following
                     continue
-                below = _reached(reached, low[node], most, n)
-                above = _reached(reached, high[node], most + 1, n)
+                below = _ends_after(reached, low[node], max_nodes, n)
+                above = _ends_after(reached, high[node], max_nodes + 1, n)
                 cut = cuts[node]
                 if some_missing[j]:
-                    absent = _reached(reached, missing[node], most + 2, n)
+                    absent = _ends_after(reached, missing[node], max_nodes + 2, n)
                     for i in range(n):
-                        one, two, three = below[i], above[i], absent[i]
-                        here = two if code[i] >= cut else one
+                        low_end, two, three = below[i], above[i], absent[i]
+                        here = two if code[i] >= cut else low_end
                         at[i] = three if code[i] == MISSING else here
                 else:
                     for i in range(n):
-                        one, two = below[i], above[i]
-                        at[i] = two if code[i] >= cut else one
-            root = _reached(reached, roots[t], most, n)
+                        low_end, two = below[i], above[i]
+                        at[i] = two if code[i] >= cut else low_end
+            root = _ends_after(reached, roots[t], max_nodes, n)
             for i in range(n):
                 ended[slot, i] = width * (bases[t] + root[i])
             if slot == TOGETHER - 1:
@@ -122,16 +122,16 @@ def walk_sets(  # type: ignore[no-untyped-def]
     """
     n_rows, n_terms, width = values.shape[1], len(firsts) - 1, ends.shape[1]
     n_ends = len(ends) // max(1, n_terms)
-    most = 0
+    max_planes = 0
     for group in range(len(subset_starts) - 1):
-        most = max(most, subset_starts[group + 1] - subset_starts[group])
-    codes = np.zeros((len(columns) + most, _BLOCK), dtype=np.uint16)
+        max_planes = max(max_planes, subset_starts[group + 1] - subset_starts[group])
+    codes = np.zeros((len(columns) + max_planes, _BLOCK), dtype=np.uint16)
     counts = np.empty(_BLOCK, dtype=np.int64)
     ended = np.empty((TOGETHER, _BLOCK), dtype=np.int32)
     sums = np.empty((_BLOCK, width))
-    code, end, place = codes.ravel(), ended.ravel(), np.empty_like(planes)
+    code, end, plane_start = codes.ravel(), ended.ravel(), np.empty_like(planes)
     for node in range(len(planes)):
-        place[node] = _BLOCK * planes[node]
+        plane_start[node] = _BLOCK * planes[node]
     for begin in range(0, n_rows, _BLOCK):
         n = min(_BLOCK, n_rows - begin)
         for p in range(len(columns)):
@@ -150,7 +150,7 @@ def walk_sets(  # type: ignore[no-untyped-def]
                 for slot in range(TOGETHER):
                     t = some + slot
                     find_leaves(
-                        code, i, place, cuts, lost, firsts[t], firsts[t + 1],
+                        code, i, plane_start, cuts, lost, firsts[t], firsts[t + 1],
                         end, slot * _BLOCK + i, t * n_ends * width, width,
                     )  # fmt: skip
             _add_ends(ended, ends, n, sums)
@@ -181,7 +181,7 @@ def _encode(column, thresholds, size, absent, counts, codes):  # type: ignore[no
 
 
 @inner
-def _reached(reached, following, spare, n):  # type: ignore[no-untyped-def]
+def _ends_after(reached, following, spare, n):  # type: ignore[no-untyped-def]
     """Return where rows end after a node, or the spare row filled with an end."""
     if following >= 0:
         return reached[following, :n]

@@ -222,7 +222,8 @@ def reweigh_softmax(  # type: ignore[no-untyped-def]
 ):
     """Do the same for the softmax loss, whose weights are |y - p| times the initial ones."""
     total, pseudo = np.int64(0), np.int64(0)
-    pull, top, others, own = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
+    pull, top = np.empty(_TILE), np.empty(_TILE)
+    others, grown_own = np.empty(_TILE), np.empty(_TILE)
     for at in range(start, stop, _TILE):
         end = min(stop, at + _TILE)
         pull[:], top[:], others[:] = 0.0, -np.inf, 0.0
@@ -240,14 +241,14 @@ def reweigh_softmax(  # type: ignore[no-untyped-def]
                 w[i] = exp(f[i] - top[i])
             for i in range(end - at):
                 others[i] += 0.0 if y[i] > 0 else w[i]
-                own[i] = w[i] if y[i] > 0 else own[i]
+                grown_own[i] = w[i] if y[i] > 0 else grown_own[i]
         for k in range(len(weights)):
             w, y = weights[k, at:end], labels[k, at:end]
             row = matrix[k, at:end] if len(matrix) > 0 else rows[at:end]
             low, high = by_label[0, k], by_label[1, k]
             for i in range(end - at):
-                part = (others[i] if y[i] > 0 else w[i]) / (others[i] + own[i])
-                w[i] = row[i] * (high if y[i] > 0 else low) * part
+                residual = (others[i] if y[i] > 0 else w[i]) / (others[i] + grown_own[i])
+                w[i] = row[i] * (high if y[i] > 0 else low) * residual
             for i in range(end - at):
                 total += np.int64(np.rint(w[i] * unit))
         for i in range(end - at):

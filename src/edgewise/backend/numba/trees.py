@@ -141,13 +141,15 @@ def _sum(batch, layout, signed, n, width, tree, histograms):  # type: ignore[no-
     chunks, (smaller, _) = tree.sums.shape[2] >> (width.ndim - 1), _newest(tree)
     rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     low, high = layout.batches[batch], layout.batches[batch + 1]
-    part = histograms[tree.leaves[smaller].slot, layout.starts[batch] : layout.starts[batch + 1]]
+    leaf_bins = histograms[
+        tree.leaves[smaller].slot, layout.starts[batch] : layout.starts[batch + 1]
+    ]
     bins = layout.bases[low:high], layout.n_codes[low:high]
     if len(rows) < len(layout.by_row) // _FAR:
-        sum_few(layout.by_row, low, *bins, signed, n, rows, chunks, width, part)
+        sum_few(layout.by_row, low, *bins, signed, n, rows, chunks, width, leaf_bins)
     else:
         sum_dense(
-            layout.codes, layout.places[low:high], *bins, signed, n, rows, chunks, width, part
+            layout.codes, layout.places[low:high], *bins, signed, n, rows, chunks, width, leaf_bins
         )
 
 
@@ -162,9 +164,9 @@ def _search(  # type: ignore[no-untyped-def]
     `directions` are for sets of values, None without any; `by_edge` is None where splits are
     compared by gain: Numba then compiles no more than is needed. OUT tree.found, tree.sets.
     """
-    n_scores, least, damping = question.n_scores, question.least, question.damping
+    n_scores, min_sums, damping = question.n_scores, question.least, question.damping
     lanes = 1 << (width.ndim - 1)
-    chunks, n_sums = tree.sums.shape[2] // lanes, question.n_own + len(least)
+    chunks, n_sums = tree.sums.shape[2] // lanes, question.n_own + len(min_sums)
     any_side = np.empty((0, 2), dtype=np.bool_)
     smaller, larger = _newest(tree)
     scratch = np.empty((4, chunks * lanes), dtype=histograms.dtype)
@@ -176,12 +178,12 @@ def _search(  # type: ignore[no-untyped-def]
         start, stop = layout.starts[batch], layout.starts[batch + 1]
         if sums:
             _sum(batch, layout, signed, n, width, tree, histograms)
-        part = histograms[tree.leaves[smaller].slot, start:stop]
+        small_bins = histograms[tree.leaves[smaller].slot, start:stop]
         if larger >= 0:
             # It has the memory of the leaf that was split: what is left is the larger part's.
-            rest = histograms[tree.leaves[larger].slot, start:stop]
-            for at in range(len(rest)):
-                rest[at] -= part[at]
+            large_bins = histograms[tree.leaves[larger].slot, start:stop]
+            for at in range(len(large_bins)):
+                large_bins[at] -= small_bins[at]
         for side in range(2 if larger >= 0 else 1):
             leaf = smaller if side == 0 else larger
             bins = histograms[tree.leaves[leaf].slot, start:stop]
@@ -197,13 +199,13 @@ def _search(  # type: ignore[no-untyped-def]
                 if q < layout.n_cut:
                     if by_edge is None:
                         best, first, missing = scan_gain(
-                            bins, base, n_codes, gone, question.absent, totals, n_scores, least,
+                            bins, base, n_codes, gone, question.absent, totals, n_scores, min_sums,
                             damping, any_side, width, scratch, orders[0],
                         )  # fmt: skip
                     else:
                         best, first, missing = scan_edge(
                             bins, base, n_codes, gone, False, question.absent, totals, n_scores,
-                            n_sums, least, any_side, width, edges,
+                            n_sums, min_sums, any_side, width, edges,
                         )  # fmt: skip
                 tree.found[side, q, 0] = best
                 tree.found[side, q, 1] = first
@@ -211,7 +213,7 @@ def _search(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _alone(totals, question):  # type: ignore[no-untyped-def]
+def _unsplit_score(totals, question):  # type: ignore[no-untyped-def]
     """Return the edge of the constant, or its gain: see `base.gains`."""
     squares, edge = np.int64(0), np.int64(0)
     for k in range(question.n_scores):
@@ -229,8 +231,10 @@ def _settle(side, place, layout, tree, question):  # type: ignore[no-untyped-def
     best, leaf = np.int64(0), tree.leaves[place]
     tree.counts[2] += 1
     # The root is split if any split has an edge, other leaves if that beats the constant.
-    alone = _alone(tree.sums[0, place], question) if place > 0 else np.int64(0)
-    gathers = alone if place > 0 or not question.by_gain else _alone(tree.sums[0, 0], question)
+    alone = _unsplit_score(tree.sums[0, place], question) if place > 0 else np.int64(0)
+    gathers = (
+        alone if place > 0 or not question.by_gain else _unsplit_score(tree.sums[0, 0], question)
+    )
     for k in range(question.n_scores):
         tree.improvements[-1] += tree.sums[1, place, k]
     for q in range(tree.found.shape[1]):
@@ -296,14 +300,14 @@ def _part_range(start, stop, codes, sides, tree):  # type: ignore[no-untyped-def
 @inner
 def _add_parts(parent, middle, other_middle, tree):  # type: ignore[no-untyped-def]
     """Add the parts of a leaf."""
-    whole = tree.leaves[parent]
-    whole.child = tree.counts[0]
-    _add_leaf(tree, whole.start, middle, whole.other_start, other_middle)
-    _add_leaf(tree, middle, whole.stop, other_middle, whole.other_stop)
+    parent_leaf = tree.leaves[parent]
+    parent_leaf.child = tree.counts[0]
+    _add_leaf(tree, parent_leaf.start, middle, parent_leaf.other_start, other_middle)
+    _add_leaf(tree, middle, parent_leaf.stop, other_middle, parent_leaf.other_stop)
 
 
 @inner
-def _adopt(parent, tree):  # type: ignore[no-untyped-def]
+def _assign_slots(parent, tree):  # type: ignore[no-untyped-def]
     """Give the larger of the newest leaves its parent's memory, the smaller one that is free."""
     smaller, larger = _newest(tree)
     tree.leaves[larger].slot, tree.leaves[smaller].slot = tree.leaves[parent].slot, tree.counts[1]
@@ -313,12 +317,12 @@ def _adopt(parent, tree):  # type: ignore[no-untyped-def]
 @inlined
 def _split(parent, layout, signed, n, width, tree):  # type: ignore[no-untyped-def]
     """Part a leaf; sum S over the smaller of its parts, the larger has the rest."""
-    whole, sides = tree.leaves[parent], tree.sides[parent]
-    codes = layout.codes[layout.places[whole.column]]
-    middle = _part_range(whole.start, whole.stop, codes, sides, tree)
-    other = _part_range(whole.other_start, whole.other_stop, codes, sides, tree)
+    parent_leaf, sides = tree.leaves[parent], tree.sides[parent]
+    codes = layout.codes[layout.places[parent_leaf.column]]
+    middle = _part_range(parent_leaf.start, parent_leaf.stop, codes, sides, tree)
+    other = _part_range(parent_leaf.other_start, parent_leaf.other_stop, codes, sides, tree)
     _add_parts(parent, middle, other, tree)
-    _adopt(parent, tree)
+    _assign_slots(parent, tree)
     smaller, larger = _newest(tree)
     rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     totals, masses = tree.sums[0], tree.sums[1]
@@ -336,10 +340,10 @@ def _choose(layout, question, tree):  # type: ignore[no-untyped-def]
     """Return the leaf that gains most, the earliest of equal ones, or -1 for none."""
     smaller, larger = _newest(tree)
     for side in range(2 if larger >= 0 else 1):
-        place = smaller if side == 0 else larger
+        index = smaller if side == 0 else larger
         # Every split leaves one side of a single row empty.
-        if place == 0 or tree.leaves[place].size > 1:
-            _settle(side, place, layout, tree, question)
+        if index == 0 or tree.leaves[index].size > 1:
+            _settle(side, index, layout, tree, question)
     best, chosen = np.int64(0), np.intp(-1)
     for other in range(tree.counts[0]):
         leaf = tree.leaves[other]
@@ -356,7 +360,7 @@ def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
     n_made, n_nodes, number = tree.counts[0], tree.counts[1] - 1, 0
     for made in range(n_made):
         leaf = tree.leaves[made]
-        place = number
+        end = number
         if leaf.child < 0:
             leaf.number = -1 - number
             for p in range(leaf.start, leaf.stop):
@@ -367,11 +371,11 @@ def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
         else:
             # Nodes are numbered in the order of their splits, in which their children were made.
             leaf.number = (leaf.child - 1) // 2
-            place = n_nodes + 1 + leaf.number
+            end = n_nodes + 1 + leaf.number
         for k in range(n_scores):
-            finished.totals[place, k] = tree.sums[0, made, k]
+            finished.totals[end, k] = tree.sums[0, made, k]
             # One score column has its mass beside it, which need not be the size of its weights.
-            finished.masses[place, k] = tree.sums[1, made, k + (by_gain and n_scores == 1)]
+            finished.masses[end, k] = tree.sums[1, made, k + (by_gain and n_scores == 1)]
     for made in range(n_made):
         leaf = tree.leaves[made]
         if leaf.child >= 0:
@@ -389,17 +393,18 @@ def _put_rows(start, stop, rows, weights, n_own, signed, n, width, tree):  # typ
     `weights` are S as the problem has it, its lanes, and each row's amounts, which are put together
     unless there are no amounts. OUT signed, tree.order.
     """
-    lanes, (given, lanes_given, amounts) = 1 << (width.ndim - 1), weights
+    lanes, (flat_signed, lanes_given, constraints) = 1 << (width.ndim - 1), weights
     for p in range(start, stop):
         row = np.intp(rows[p])
         tree.order[p] = rows[p]
-        if len(amounts):
+        if len(constraints):
             for k in range(n_own):
                 to = ((k // lanes) * n + row) * lanes + k % lanes
-                signed[to] = given[((k // lanes_given) * n + row) * lanes_given + k % lanes_given]
-            for a in range(len(amounts)):
+                at = ((k // lanes_given) * n + row) * lanes_given + k % lanes_given
+                signed[to] = flat_signed[at]
+            for a in range(len(constraints)):
                 k = n_own + a
-                signed[((k // lanes) * n + row) * lanes + k % lanes] = amounts[a, row]
+                signed[((k // lanes) * n + row) * lanes + k % lanes] = constraints[a, row]
 
 
 @inner
@@ -412,7 +417,7 @@ def _begin(rows, n, tree):  # type: ignore[no-untyped-def]
     if n_rows < n:
         for row in range(n):
             is_searched = p < n_rows and rows[p] == row
-            # Written in any case, since nobody could predict which: the last may be past the end.
+            # Without a branch: always stored, kept if outside of the sample; one slot is spare.
             tree.order[at] = row
             at += not is_searched
             p += is_searched
@@ -476,7 +481,7 @@ sum_batch = kernel(_sum.py_func)
 search = kernel(_search.py_func)
 part_rows = kernel(_part_rows.py_func)
 add_parts = kernel(_add_parts.py_func)
-adopt = kernel(_adopt.py_func)
+assign_slots = kernel(_assign_slots.py_func)
 
 
 class TreeGrower:
@@ -503,28 +508,28 @@ class TreeGrower:
             chunks, lanes = lanes_for(self._columns[1] + n_amounts)
         self.width = width_of(lanes)
         dtype, n = problem.signed.dtype, problem.n_rows
-        self._layout = _laid_out(
+        self._layout = _lay_out(
             (codes, places, growth.n_cut), shapes, (chunks, lanes), dtype.itemsize, threads.n
         )
         self._has_grown, self.all_rows = False, np.arange(problem.n_rows, dtype=ROW)
         self.signed = aligned_zeros((chunks * n * lanes * (n_amounts > 0),), dtype.type)
         # One more, for the missing values of a table whose like training did not see.
-        most, most_codes = growth.max_leaf_nodes, int(shapes[0].max()) + 1
-        self.histograms = aligned_zeros((most, int(self._layout.starts[-1])), dtype.type)
+        max_leaves, most_codes = growth.max_leaf_nodes, int(shapes[0].max()) + 1
+        self.histograms = aligned_zeros((max_leaves, int(self._layout.starts[-1])), dtype.type)
         self.finished = _Finished(
-            np.empty((most, 5), dtype=np.intp),
-            np.zeros((most, most_codes), dtype=np.int8),
-            np.empty((2 * most, problem.n_scores), dtype=np.int64),
-            np.empty((2 * most, problem.n_scores), dtype=np.int64),
+            np.empty((max_leaves, 5), dtype=np.intp),
+            np.zeros((max_leaves, most_codes), dtype=np.int8),
+            np.empty((2 * max_leaves, problem.n_scores), dtype=np.int64),
+            np.empty((2 * max_leaves, problem.n_scores), dtype=np.int64),
             np.empty(n, dtype=np.intp),
         )
         self._spare: list[Columns] = []
         self.tree = _Growing(
             np.empty(n + 1, dtype=ROW),
             np.empty(n, dtype=ROW),
-            np.zeros(2 * most, dtype=_LEAF),
-            np.zeros((2, 2 * most, chunks * lanes), dtype=np.int64),
-            np.zeros((2 * most, most_codes), dtype=np.int8),
+            np.zeros(2 * max_leaves, dtype=_LEAF),
+            np.zeros((2, 2 * max_leaves, chunks * lanes), dtype=np.int64),
+            np.zeros((2 * max_leaves, most_codes), dtype=np.int8),
             np.zeros((2, len(places), 3), dtype=np.int64),
             np.zeros((2, len(places) - growth.n_cut, most_codes), dtype=np.int8),
             np.zeros(3, dtype=np.intp),
@@ -536,18 +541,18 @@ class TreeGrower:
     ) -> GrownTree:
         """Grow a tree; all processes of a partition, which hold the rows, do the same together."""
         lease = self.lease_leaves()
-        question, amounts = self.question(growth), constraint_columns(problem, growth)
+        question, constraints = self.question(growth), constraint_columns(problem, growth)
         rows = self.all_rows if problem.rows is None else problem.rows
-        n, given = problem.n_rows, problem.flat_signed
-        signed = self.signed if len(amounts) else given
-        layout, most, tree = self.layout(), growth.max_leaf_nodes, self.tree
-        weights, data = (given, problem.shape[2], amounts), (signed, n, self.width, tree)
+        n, flat_signed = problem.n_rows, problem.flat_signed
+        signed = self.signed if len(constraints) else flat_signed
+        layout, max_leaves, tree = self.layout(), growth.max_leaf_nodes, self.tree
+        weights, data = (flat_signed, problem.shape[2], constraints), (signed, n, self.width, tree)
         asked = (rows, weights, layout, question, *self.kinds, *data)
-        results = (most, self.histograms, self.finished)
+        results = (max_leaves, self.histograms, self.finished)
         work = problem.size * len(layout.places)
         if partition is None and (self._threads.n == 1 or work < _THREADS_FROM):
             grow(True, n, *asked, *results)
-            return self._grown(growth, lease)
+            return self._build_tree(growth, lease)
         self._threads.map(
             lambda span: put_rows(*span, rows, weights, question.n_own, *data),
             self._threads.spans(len(rows), _SPAN),
@@ -561,18 +566,18 @@ class TreeGrower:
         sums[:, 0] = partition.sum(self._sums_of(0, signed, n))
         self._search(question, data, partition)
         while (parent := int(grow(False, most_rows, *asked, *results))) >= 0:
-            add_parts(parent, *self._parted(parent), tree)
+            add_parts(parent, *self._partition_rows(parent), tree)
             sizes = leaves["size"][tree.counts[0] - 2 : tree.counts[0]]
             sizes[:] = partition.sum(sizes)
-            adopt(parent, tree)
+            assign_slots(parent, tree)
             smaller, larger = self._newest()
             sums[:, smaller] = partition.sum(self._sums_of(smaller, signed, n))
             sums[:, larger] = sums[:, parent] - sums[:, smaller]
-            if tree.counts[1] < most:
+            if tree.counts[1] < max_leaves:
                 self._search(question, data, partition)
-        return self._grown(growth, lease)
+        return self._build_tree(growth, lease)
 
-    def _parted(self, parent: int) -> list[int]:
+    def _partition_rows(self, parent: int) -> list[int]:
         """Part the rows of a leaf, those searched and others; return where the high ones start."""
         leaf, layout, tree = self.tree.leaves[parent], self._layout, self.tree
         codes, sides = layout.codes[layout.places[leaf["column"]]], tree.sides[parent]
@@ -589,9 +594,9 @@ class TreeGrower:
                 [*ranges[0], *ranges[1]],
             )
         )
-        return [self._joined([(a, next(lows), b) for a, b in spans]) for spans in ranges]
+        return [self._join_spans([(a, next(lows), b) for a, b in spans]) for spans in ranges]
 
-    def _joined(self, spans: list[tuple[int, int, int]]) -> int:
+    def _join_spans(self, spans: list[tuple[int, int, int]]) -> int:
         """Put the high rows of parted spans after all low ones; return where they start."""
         order, at = self.tree.order, spans[0][1]
         for start, low, _ in spans[1:]:
@@ -627,8 +632,8 @@ class TreeGrower:
             self._threads.map(
                 lambda batch: sum_batch(batch, layout, *data, self.histograms), batches
             )
-            part = self.histograms[tree.leaves["slot"][self._newest()[0]]]
-            part[:] = partition.sum(part)
+            small_bins = self.histograms[tree.leaves["slot"][self._newest()[0]]]
+            small_bins[:] = partition.sum(small_bins)
         asked, sums = (layout, question, *self.kinds, *data, self.histograms), partition.is_whole
         self._threads.map(lambda batch: search(batch, batch + 1, sums, *asked), batches)
 
@@ -640,20 +645,20 @@ class TreeGrower:
 
     def question(self, growth: Growth) -> GrowthOptions:
         """Return what searches look for."""
-        least = np.array(growth.min_sums, dtype=np.int64)
+        min_sums = np.array(growth.min_sums, dtype=np.int64)
         by_gain = growth.criterion == "gain"
-        return GrowthOptions(*self._columns, by_gain, growth.missing, least, growth.damping)
+        return GrowthOptions(*self._columns, by_gain, growth.missing, min_sums, growth.damping)
 
     def layout(self) -> _Layout:
         """Return the layout, with codes by row from the second tree on the same columns on."""
         layout = self._layout
         size = len(layout.places) * layout.codes.shape[1]
         if self._has_grown and size >= _LARGE and not len(layout.by_row):
-            places, n_rows = layout.places, layout.codes.shape[1]
-            by_row = np.empty((n_rows, len(places)), dtype=layout.codes.dtype)
+            positions, n_rows = layout.places, layout.codes.shape[1]
+            by_row = np.empty((n_rows, len(positions)), dtype=layout.codes.dtype)
             for start in range(0, n_rows, _ROWS_AT_ONCE):
-                part = slice(start, start + _ROWS_AT_ONCE)
-                by_row[part] = layout.codes[places, part].T
+                block = slice(start, start + _ROWS_AT_ONCE)
+                by_row[block] = layout.codes[positions, block].T
             self._layout = layout._replace(by_row=by_row)
         self._has_grown = True
         return self._layout
@@ -664,7 +669,7 @@ class TreeGrower:
         self.finished = self.finished._replace(leaves=memory)
         return Lease(memory, self._spare)
 
-    def _grown(self, growth: Growth, lease: Lease) -> GrownTree:
+    def _build_tree(self, growth: Growth, lease: Lease) -> GrownTree:
         n_nodes, tree = int(self.tree.counts[1]) - 1, self.finished
         n_ends = 2 * n_nodes + 1
         return GrownTree(
@@ -690,7 +695,7 @@ def constraint_columns(problem: SignedProblem, growth: Growth) -> Integers:
     return masses.signed[:, :, 0]
 
 
-def _laid_out(
+def _lay_out(
     columns: tuple[Codes, Columns, int],
     shapes: tuple[Columns, NDArray[np.bool_]],
     shape: tuple[int, int],
@@ -698,13 +703,13 @@ def _laid_out(
     n_threads: int,
 ) -> _Layout:
     """Return the columns in batches: work for every thread, histograms that stay in cache."""
-    (codes, places, n_cut), (n_codes, has_missing), (chunks, lanes) = columns, shapes, shape
+    (codes, positions, n_cut), (n_codes, has_missing), (chunks, lanes) = columns, shapes, shape
     fitting = _BATCH_BYTES // (int(n_codes.max()) * chunks * lanes * itemsize)
     # Whole fours, since histograms are summed four columns at a time.
-    share = -(-len(places) // (4 * n_threads)) * 4
+    share = -(-len(positions) // (4 * n_threads)) * 4
     size = min(share, max(4, fitting // 4 * 4))
-    batches = np.append(np.arange(0, len(places), size), len(places)).astype(np.intp)
+    batches = np.append(np.arange(0, len(positions), size), len(positions)).astype(np.intp)
     ends = np.concatenate(([0], np.cumsum(n_codes * chunks))).astype(np.intp)
     bases = ends[:-1] - np.repeat(ends[batches[:-1]], np.diff(batches))
     starts = ends[batches] * lanes
-    return _Layout(codes, places, bases, n_codes, has_missing, batches, starts, n_cut, codes[:0])
+    return _Layout(codes, positions, bases, n_codes, has_missing, batches, starts, n_cut, codes[:0])

@@ -123,12 +123,12 @@ def prefetch(context: Any, array: Any, index: Any) -> Any:
 def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Emit a load of four doubles, the additions of eight others, one by one, and a store."""
     out_kind, _, rows_kind, *_ = signature.args
-    out, o, rows, *places = arguments
+    out, o, rows, *addresses = arguments
     reals = ir.VectorType(ir.DoubleType(), 4)
     held, target, _ = _load(context, builder, out_kind, out, o, 4)
     total = builder.bitcast(held, reals)
-    for place in places:
-        loaded, _, _ = _load(context, builder, rows_kind, rows, place, 4)
+    for address in addresses:
+        loaded, _, _ = _load(context, builder, rows_kind, rows, address, 4)
         total = builder.fadd(total, builder.bitcast(loaded, reals))
     builder.store(builder.bitcast(total, held.type), target).align = 8
     return context.get_dummy_value()
@@ -162,8 +162,8 @@ def _emit_leaves(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     gone = cgutils.alloca_once_value(builder, none)
     step = ir.Constant(ir.IntType(64), 1)
     with cgutils.for_range_slice(builder, start, stop, step) as (node, _):
-        place = builder.add(item(planes_kind, planes, node), at)
-        code, _, _ = _load(context, builder, codes_kind, codes, place, lanes)
+        address = builder.add(item(planes_kind, planes, node), at)
+        code, _, _ = _load(context, builder, codes_kind, codes, address, lanes)
         cut = _everywhere(builder, item(cuts_kind, cuts, node), lanes)
         below = _everywhere(builder, item(lost_kind, lost, node), lanes)
         now = builder.select(builder.icmp_unsigned(">=", code, cut), below, none)
@@ -177,7 +177,7 @@ def _emit_leaves(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     leaf = builder.call(count, [ones])
     if bits > 32:
         leaf = builder.trunc(leaf, number)
-    base, width = (builder.trunc(one, ir.IntType(32)) for one in (base, width))
+    base, width = (builder.trunc(one_bit, ir.IntType(32)) for one_bit in (base, width))
     scaled = builder.mul(leaf, _everywhere(builder, width, lanes))
     target, _ = _vector_at(context, builder, out_kind, out, o, lanes)
     builder.store(builder.add(scaled, _everywhere(builder, base, lanes)), target).align = 4
@@ -195,8 +195,8 @@ def find_leaves(
     leaves ``lost[node]``. The leaves of LEAF_LANES rows go to ``out[o]``, 32 bits each.
     """
     index = types.intp
-    given = (codes, index, planes, cuts, lost, index, index, out, index, index, index)
-    return types.void(*given), _emit_leaves
+    arguments = (codes, index, planes, cuts, lost, index, index, out, index, index, index)
+    return types.void(*arguments), _emit_leaves
 
 
 def _emit_cut(move: bool, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -214,7 +214,7 @@ def _emit_cut(move: bool, context: Any, builder: Any, signature: Any, arguments:
         builder.store(left, held_at).align = 8
     zero = ir.Constant(wide, [0] * lanes)
     sizes = builder.select(builder.icmp_signed(">", left, zero), left, builder.sub(zero, left))
-    return _reduced(builder, sizes, lanes)
+    return _reduce(builder, sizes, lanes)
 
 
 @intrinsic
@@ -241,7 +241,7 @@ def _emit_squares(context: Any, builder: Any, signature: Any, arguments: Any) ->
     total = builder.add(first, builder.mul(second, _spread(builder, factor, bits, lanes)))
     if bits < 64:
         total = builder.sext(total, ir.VectorType(ir.IntType(64), lanes))
-    return _reduced(builder, builder.mul(total, total), lanes)
+    return _reduce(builder, builder.mul(total, total), lanes)
 
 
 @intrinsic
@@ -264,7 +264,7 @@ def _everywhere(builder: Any, single: Any, lanes: int) -> Any:
     return builder.shuffle_vector(first, unset, order)
 
 
-def _reduced(builder: Any, wide: Any, lanes: int) -> Any:
+def _reduce(builder: Any, wide: Any, lanes: int) -> Any:
     """Return the sum of the lanes of a vector of 64-bit integers."""
     summed = cgutils.get_or_insert_function(
         builder.module,
@@ -297,9 +297,9 @@ def _emit_transpose(context: Any, builder: Any, signature: Any, arguments: Any) 
         swapped = list(rows)
         for row in range(8):
             if row & span == 0:
-                for place, mask in zip((row, row | span), _INTERLEAVE[span], strict=True):
+                for lane, mask in zip((row, row | span), _INTERLEAVE[span], strict=True):
                     order = ir.Constant(mask_type, mask)
-                    swapped[place] = builder.shuffle_vector(rows[row], rows[row | span], order)
+                    swapped[lane] = builder.shuffle_vector(rows[row], rows[row | span], order)
         rows = swapped
     for row in range(8):
         at = builder.add(t, builder.mul(t_stride, ir.Constant(index, _COLUMN_OF[row])))

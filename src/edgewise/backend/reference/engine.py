@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.backend.arithmetic import ENERGY_SCALE, SEARCH_SCALE, exp, fixed
+from edgewise.backend.arithmetic import ENERGY_SCALE, SEARCH_SCALE, exp, to_fixed_point
 from edgewise.backend.base import Backend, Edges, RealStep, Rule, Step, Tally
 from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.local import HostBackend
@@ -79,12 +79,12 @@ class ReferenceBackend(HostBackend):
         other.keeps_histograms = False
         return other
 
-    def restricted(self, rows: Rows) -> "ReferenceBackend":
+    def on_rows(self, rows: Rows) -> "ReferenceBackend":
         return ReferenceBackend(RowSubset(self.table).take(rows))
 
     def edges(self, state: HostState, rule: Rule) -> Edges:
         signs = self.outputs(rule)
-        exact = fixed(state.weights)
+        exact = to_fixed_point(state.weights)
         edges = (exact * state.labels * signs).sum(axis=1)
         masses = (exact * (signs != 0)).sum(axis=1)
         return Edges(edges, masses, sum(exact.sum(axis=1).tolist()))
@@ -131,7 +131,7 @@ def _pseudo_weights(state: HostState, votes: Reals) -> Exacts:
     pull = np.zeros(state.n_rows)
     for weights, labels, vote in zip(state.weights, state.labels, np.sign(votes), strict=True):
         pull += weights * (labels * vote)
-    return fixed(np.abs(pull))
+    return to_fixed_point(np.abs(pull))
 
 
 def softmax_residuals(labels: Signs, scores: Reals) -> Reals:
@@ -147,16 +147,16 @@ def softmax_residuals(labels: Signs, scores: Reals) -> Reals:
 
 
 def _quantize(state: HostState) -> None:
-    whole = state.whole
+    problem = state.whole
     signed = np.rint(state.weights * SEARCH_SCALE).astype(np.int64) * state.labels
-    whole.signed_totals = signed.sum(axis=1)
-    whole.signed_masses = np.abs(signed).sum(axis=1)
-    chunks, n, lanes = whole.signed.shape
+    problem.signed_totals = signed.sum(axis=1)
+    problem.signed_masses = np.abs(signed).sum(axis=1)
+    chunks, n, lanes = problem.signed.shape
     padded = np.zeros((n, chunks * lanes), dtype=np.int64)
     padded[:, : state.n_scores] = signed.T
-    if whole.mass_column:
+    if problem.mass_column:
         padded[:, state.n_scores] = np.abs(signed).sum(axis=0)
-    whole.signed[:] = padded.reshape(n, chunks, lanes).transpose(1, 0, 2)
+    problem.signed[:] = padded.reshape(n, chunks, lanes).transpose(1, 0, 2)
 
 
 def _wrong_rows(state: HostState, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -17,10 +17,10 @@ from edgewise.common.dtypes import Columns, Exacts, Mask, Reals
 _PAIRS_AT_ONCE = 1 << 21
 
 PLACE_SCALE = 2.0**40
-"""What a place is worth, as an integer: sums of places do not depend on their order."""
+"""One unit of the value of a rank, so that sums do not depend on their order."""
 
-CLOSE = 0.01
-"""A pair's weight is divided by the difference of its scores plus this: steps swap close ones."""
+SCORE_GAP_OFFSET = 0.01
+"""A pair's weight is divided by the gap of its scores plus this, as in LightGBM."""
 
 LN_2 = math.log(2.0)
 
@@ -92,7 +92,7 @@ class NumpyPairs(PairSums):
         self, lists: Any, weights: Any, codes: Exacts, n_values: int
     ) -> tuple[Exacts, Exacts]:
         layout = lists.layout
-        place = np.arange(len(layout.grades)) - layout.query_groups[layout.query_of_group]
+        grade_index = np.arange(len(layout.grades)) - layout.query_groups[layout.query_of_group]
         query = layout.query_of_group[layout.group_of]
         order = np.lexsort((-codes, query))
         order = order[codes[order] >= 0]
@@ -100,18 +100,22 @@ class NumpyPairs(PairSums):
         sums = []
         sides = ((weights.up, weights.up_units), (weights.down, weights.down_units))
         for side, units in sides:
-            whole = np.zeros((layout.n_queries, width), dtype=np.int64)
-            np.add.at(whole, (layout.query_of_group[layout.group_of], place[layout.group_of]), side)
+            sums_of_grades = np.zeros((layout.n_queries, width), dtype=np.int64)
+            np.add.at(
+                sums_of_grades,
+                (layout.query_of_group[layout.group_of], grade_index[layout.group_of]),
+                side,
+            )
             steps = np.zeros((len(order), width), dtype=np.int64)
-            steps[np.arange(len(order)), place[layout.group_of[order]]] = side[order]
+            steps[np.arange(len(order)), grade_index[layout.group_of[order]]] = side[order]
             first = np.searchsorted(query, query)
             crossed = np.cumsum(steps, axis=0)
             crossed -= (crossed - steps)[first] if len(order) else 0
             scale = np.zeros((layout.n_queries, width))
-            scale[layout.query_of_group, place] = units
-            sums.append(((whole[query] - crossed) * scale[query], crossed * scale[query]))
+            scale[layout.query_of_group, grade_index] = units
+            sums.append(((sums_of_grades[query] - crossed) * scale[query], crossed * scale[query]))
         gaps = np.zeros((layout.n_queries, width))
-        gaps[layout.query_of_group, place] = layout.steps
+        gaps[layout.query_of_group, grade_index] = layout.steps
         (up_low, up_high), (down_low, down_high) = sums
         changes = []
         for lower, upper in ((up_low, down_high), (up_high, down_low)):
@@ -128,19 +132,21 @@ class NumpyPairs(PairSums):
         layout, gains, starts = lists.layout, lists.gains, lists.layout.query_starts
         query = layout.query_of_group[layout.group_of]
         order = np.lexsort((-scores, query))
-        place = np.arange(len(order)) - starts[query]
+        rank = np.arange(len(order)) - starts[query]
         above, below, value = (
-            np.concatenate([[0], np.cumsum(part)])
-            for part in place_values(gains[order], place, starts, lists.discounts, lists.precision)
+            np.concatenate([[0], np.cumsum(values)])
+            for values in place_values(gains[order], rank, starts, lists.discounts, lists.precision)
         )
         # Documents of one score and gain share their places.
         score, gain, weights = scores[order], gains[order], layout.weights[order]
-        is_new = (place == 0) | (np.diff(score, prepend=np.nan) != 0)
+        is_new = (rank == 0) | (np.diff(score, prepend=np.nan) != 0)
         is_new |= np.diff(gain, prepend=np.nan) != 0
         firsts = np.flatnonzero(is_new)
         ends = np.append(firsts[1:], len(order))
         sizes, owner = ends - firsts, query[firsts]
-        high, low = ((part[ends] - part[firsts]) / (PLACE_SCALE * sizes) for part in (above, below))
+        high, low = (
+            (values[ends] - values[firsts]) / (PLACE_SCALE * sizes) for values in (above, below)
+        )
         worth, gain = (value[ends] - value[firsts]) / PLACE_SCALE, gain[firsts]
         losses = lists.factors - np.zeros(layout.n_queries)
         np.subtract.at(losses, owner, gain * worth)
@@ -151,13 +157,13 @@ class NumpyPairs(PairSums):
         shift = score[firsts] - middle[owner]
         up = exp(shift)
         down = 1.0 / up
-        a, b = _first_pairs(owner, place[firsts] < len(lists.discounts))
+        a, b = _first_pairs(owner, rank[firsts] < len(lists.discounts))
         ratio = up[b] * down[a]
         share, is_right = 1.0 / (1.0 + ratio), gain[a] > gain[b]
         wrong = np.where(is_right, share * ratio, share)
         right = np.where(is_right, share, share * ratio)
         weight = (gain[a] - gain[b]) * np.maximum(high[a] - low[b], 0.0) * (mass[a] * mass[b])
-        pulls = weight * wrong / (CLOSE + (shift[a] - shift[b]))
+        pulls = weight * wrong / (SCORE_GAP_OFFSET + (shift[a] - shift[b]))
         curves = np.abs(pulls) * np.maximum(right, LEAST_CURVATURE)
         # In the order of the compiled loops.
         both, n_runs = np.stack([a, b], axis=1).ravel(), len(firsts)
@@ -165,8 +171,8 @@ class NumpyPairs(PairSums):
         pull = np.bincount(both, signed, minlength=n_runs)
         curve = np.bincount(both, np.repeat(curves, 2), minlength=n_runs)
         energies, bounds = (
-            np.bincount(owner[a], np.abs(part), minlength=layout.n_queries).astype(np.float64)
-            for part in (pulls, weight * wrong)
+            np.bincount(owner[a], np.abs(values), minlength=layout.n_queries).astype(np.float64)
+            for values in (pulls, weight * wrong)
         )
         # Queries of many pairs count for more, but not in proportion.
         scales = np.zeros(layout.n_queries)

@@ -29,8 +29,8 @@ class ArrayHistogram(Histogram):
         return self._values
 
     def __sub__(self, other: "ArrayHistogram") -> "ArrayHistogram":
-        rest = self._values - other._values, self.totals - other.totals
-        return ArrayHistogram(self.columns, *rest, self.mass - other.mass)
+        differences = self._values - other._values, self.totals - other.totals
+        return ArrayHistogram(self.columns, *differences, self.mass - other.mass)
 
 
 def scan(plan: "ScanPlan", histogram: Histogram, query: ScanQuery) -> Candidates:
@@ -45,20 +45,20 @@ def scan(plan: "ScanPlan", histogram: Histogram, query: ScanQuery) -> Candidates
         edges = edges[:-1]
     else:
         sizes = np.abs(edges) if criterion == "score" else np.abs(edges).sum(axis=0)
-    allowed = plan.allowed(constant, missing)
+    allowed = plan.allowed_cuts(constant, missing)
     if bounds is not None:
         allowed = allowed & plan.within(edges[0], bounds, missing)
     if constraints is not None:
         allowed = allowed & plan.satisfies(constraints, missing, min_sums)[: len(allowed)]
     sizes = np.where(allowed, sizes, -1)
     if criterion == "score":
-        parts = [plan.best(one, missing) for one in sizes]
-        best, place, first, side = (np.stack(each, axis=1) for each in zip(*parts, strict=True))
+        bests = [plan.best(sizes_of_score, missing) for sizes_of_score in sizes]
+        best, cut_index, first, side = (np.stack(each, axis=1) for each in zip(*bests, strict=True))
     else:
-        best, place, first, side = plan.best(sizes, missing)
+        best, cut_index, first, side = plan.best(sizes, missing)
     at_best = None
     if wanted:
-        at_best = np.ascontiguousarray(edges.reshape(len(edges), -1)[:, place].T)
+        at_best = np.ascontiguousarray(edges.reshape(len(edges), -1)[:, cut_index].T)
     return Candidates(histogram.columns, best, first, side, at_best)
 
 
@@ -87,8 +87,8 @@ class ScanPlan:
     def keys(self) -> NDArray[np.int32]:
         """The bins of every row, shape (n, columns)."""
         keys = np.empty((self._table.n_rows, len(self._columns)), dtype=np.int32)
-        for place, j in enumerate(self._columns.tolist()):
-            keys[:, place] = self._table.codes(j)
+        for position, j in enumerate(self._columns.tolist()):
+            keys[:, position] = self._table.codes(j)
         keys += self._offsets.astype(np.int32)
         return keys
 
@@ -123,13 +123,13 @@ class ScanPlan:
         largest = sizes[0] if len(sizes) == 1 else sizes.max(axis=0)
         best = np.maximum.reduceat(largest, self._offsets)
         ties = np.flatnonzero(largest == np.repeat(best, self._sizes))
-        place = ties[np.searchsorted(ties, self._offsets)]
-        is_second = sizes[0, place] < best
+        cut_index = ties[np.searchsorted(ties, self._offsets)]
+        is_second = sizes[0, cut_index] < best
         if absent == MISSING_AUTO:
             side = np.where(is_second, -1, 1).astype(np.int8)
         else:
-            side = np.where(self._cuts_missing[place], absent, 1).astype(np.int8)
-        return best, place + is_second * self.n_bins, self._first_of[place], side
+            side = np.where(self._cuts_missing[cut_index], absent, 1).astype(np.int8)
+        return best, cut_index + is_second * self.n_bins, self._first_of[cut_index], side
 
     def within(self, edges: Exacts, bounds: Bounds, absent: int) -> NDArray[np.bool_]:
         """Return which edges, shape (sides, bins), have an allowed sign."""
@@ -167,7 +167,7 @@ class ScanPlan:
         is_constant = (self._first_of == 0) & ((usual == 1) | ~self._cuts_missing)
         return np.stack([first | is_constant, second])
 
-    def allowed(self, constant: bool, absent: int) -> NDArray[np.bool_]:
+    def allowed_cuts(self, constant: bool, absent: int) -> NDArray[np.bool_]:
         """Return which cuts there are."""
         if (constant, absent) not in self._allowed:
             # The missing bin itself is no place for a threshold.
@@ -186,7 +186,7 @@ def cut_gains(edges: Exacts, totals: Exacts, damping: float) -> Exacts:
 
     An edge is the sum above the cut minus the sum below.
     """
-    whole = totals[:, None, None]
-    sides = np.stack([whole + edges, whole - edges], axis=1) >> 1
+    all_totals = totals[:, None, None]
+    sides = np.stack([all_totals + edges, all_totals - edges], axis=1) >> 1
     gained = gains((sides[:-1] ** 2).sum(axis=0), sides[-1], damping)
     return np.where((sides[-1] > 0).all(axis=0), gained.sum(axis=0), -1)
