@@ -45,13 +45,13 @@ def test_backends_and_row_orders_give_the_same_numbers(backends, metric, k):
         y, weights = rng.integers(0, 4, 600).astype(float), rng.uniform(0.1, 3.0, 600)
         scores = np.round(rng.normal(size=600) * 2, 0 if case % 2 else 3)
         top = top_of(y, qid, metric, k, weights if case % 2 else None)
-        plain, *others = (one.weigh_top(top, scores[top.layout.rows]) for one in backends)
+        plain, *others = (one.pairs.weigh_top(top, scores[top.layout.rows]) for one in backends)
         for other in others:
             for expected, found in zip(plain, other, strict=True):
                 assert np.array_equal(expected, found)
         order = rng.permutation(600)
         again = top_of(y[order], qid[order], metric, k, weights[order] if case % 2 else None)
-        moved = backends[0].weigh_top(again, scores[order][again.layout.rows])
+        moved = backends[0].pairs.weigh_top(again, scores[order][again.layout.rows])
         by_row, shuffled = np.empty(600), np.empty(600)
         by_row[top.layout.rows] = plain.potentials
         shuffled[order[again.layout.rows]] = moved.potentials
@@ -66,7 +66,7 @@ def test_losses_are_what_the_metrics_lack(backends, lists):
         ("map", 30, metrics.mean_average_precision(y, scores, qid)),
     ):
         top = top_of(y, qid, metric, k)
-        sums = backends[0].weigh_top(top, scores[top.layout.rows])
+        sums = backends[0].pairs.weigh_top(top, scores[top.layout.rows])
         assert 1.0 - sums.losses.sum() == pytest.approx(value, abs=1e-9)
 
 
@@ -77,7 +77,7 @@ def test_weights_are_the_changes_of_the_metric_and_bound_its_loss(backends):
             continue
         qid, scores = np.zeros(5, dtype=int), np.arange(5.0, 0.0, -1.0)
         top = top_of(y, qid, "ndcg", k)
-        sums = backends[0].weigh_top(top, scores[top.layout.rows])
+        sums = backends[0].pairs.weigh_top(top, scores[top.layout.rows])
         now, bound = metrics.ndcg(y, scores, qid, k=k), 0.0
         for i, j in itertools.combinations(range(5), 2):
             swapped = scores.copy()
@@ -95,7 +95,7 @@ def test_the_bound_of_average_precision(backends):
         if y.max() == y.min():
             continue
         top = top_of(y, np.zeros(9, dtype=int), "map", 9)
-        sums = backends[0].weigh_top(top, np.arange(9.0, 0.0, -1.0)[top.layout.rows])
+        sums = backends[0].pairs.weigh_top(top, np.arange(9.0, 0.0, -1.0)[top.layout.rows])
         assert sums.losses.sum() <= sums.bounds.sum() + 1e-9
 
 
