@@ -7,16 +7,24 @@ and turn the knobs of :class:`~.shared.setting.Setting` where the model is of an
 import pytest
 
 from .shared.edges import EdgeTests
-from .shared.files import FileTests
-from .shared.fits import FitTests
-from .shared.ids import IdTests
-from .shared.lists import ListTests
-from .shared.new_users import NewUserTests
-from .shared.updates import UpdateTests
+from .shared.files import FileTests, HostileFileTests
+from .shared.fits import BaseFitTests, FitTests
+from .shared.ids import BaseIdTests, IdTests
+from .shared.lists import BaseListTests, ListTests
+from .shared.new_users import BaseNewUserTests, NewUserTests
+from .shared.updates import BaseUpdateTests, UpdateTests
 
 
 @pytest.mark.filterwarnings("error")
 class RecommenderTests(
     IdTests, ListTests, FitTests, NewUserTests, UpdateTests, FileTests, EdgeTests
 ):
-    """All tests that recommenders share."""
+    """All tests that depend on the model."""
+
+
+class BaseTests(BaseIdTests, BaseListTests, BaseFitTests, BaseNewUserTests, BaseUpdateTests):
+    """Tests of the base class, with one model for each way to predict and to update."""
+
+
+class StorageTests(HostileFileTests):
+    """Tests of damaged and hostile files, with one model for each kind of stored state."""

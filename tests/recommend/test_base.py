@@ -11,11 +11,11 @@ from edgewise.common.progress import progress
 from edgewise.recommend.arrays import center_ratings
 from edgewise.recommend.similarity import UnitVectors
 
-from .common import RecommenderTests
+from .common import BaseTests, RecommenderTests, StorageTests
 from .toys import OneFactor, make_public
 
 
-class TestOneFactor(RecommenderTests):
+class TestOneFactor(RecommenderTests, BaseTests, StorageTests):
     """A model passes that says only how it fits, scores and folds in."""
 
     @pytest.fixture(autouse=True)

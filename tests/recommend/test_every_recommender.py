@@ -6,7 +6,7 @@ import pytest
 
 from edgewise import Recommender, recommend
 
-from .common import RecommenderTests
+from .common import BaseTests, RecommenderTests, StorageTests
 
 PUBLIC = [
     name
@@ -21,7 +21,7 @@ class ChoiceTests(RecommenderTests):
     implicit = True
 
 
-class TestRandomRecommender(RecommenderTests):
+class TestRandomRecommender(RecommenderTests, StorageTests):
     asks_others = True
     knows_tastes = False
     knows_cold_users = True
@@ -50,7 +50,7 @@ class TestBiasBaseline(RecommenderTests):
         return recommend.BiasBaseline()
 
 
-class TestItemKNN(RecommenderTests):
+class TestItemKNN(RecommenderTests, StorageTests):
     def make(self):
         return recommend.ItemKNN(n_neighbors=3, shrinkage=0.0)
 
@@ -74,12 +74,12 @@ class TestUserKNNOfChoices(ChoiceTests):
         return recommend.UserKNN(n_neighbors=3, implicit=True)
 
 
-class TestRankingNeighbor(RecommenderTests):
+class TestRankingNeighbor(RecommenderTests, StorageTests):
     def make(self):
         return recommend.RankingNeighbor(n_neighbors=5, random_state=0)
 
 
-class TestUserRegression(RecommenderTests):
+class TestUserRegression(RecommenderTests, StorageTests):
     def make(self):
         return recommend.UserRegression(random_state=0)
 
@@ -89,7 +89,7 @@ class TestNormalisedUserRegression(RecommenderTests):
         return recommend.UserRegression(normalize=True, random_state=0)
 
 
-class TestContentRecommender(RecommenderTests):
+class TestContentRecommender(RecommenderTests, StorageTests):
     needs_features = True
     knows_cold_items = True
 
@@ -109,7 +109,7 @@ class TestStochasticFactorization(RecommenderTests):
         )
 
 
-class TestAlternatingFactorization(RecommenderTests):
+class TestAlternatingFactorization(RecommenderTests, StorageTests):
     def make(self):
         return recommend.MatrixFactorization(
             2, solver="als", n_epochs=5, regularization=0.3, random_state=0
@@ -123,7 +123,7 @@ class TestGradientFactorization(RecommenderTests):
         )
 
 
-class TestSVDRecommender(RecommenderTests):
+class TestSVDRecommender(RecommenderTests, StorageTests):
     def make(self):
         return recommend.SVDRecommender(2)
 
@@ -135,12 +135,12 @@ class TestNonNegativeFactorization(RecommenderTests):
         return recommend.NonNegativeFactorization(2, n_epochs=30, random_state=0)
 
 
-class TestImplicitFactorization(ChoiceTests):
+class TestImplicitFactorization(ChoiceTests, BaseTests, StorageTests):
     def make(self):
         return recommend.ImplicitFactorization(2, n_epochs=5, random_state=0)
 
 
-class TestEASE(ChoiceTests):
+class TestEASE(ChoiceTests, StorageTests):
     def make(self):
         return recommend.EASE(1.0)
 
@@ -155,17 +155,17 @@ class TestPairwiseFactorization(ChoiceTests):
         return recommend.PairwiseFactorization(2, n_epochs=60, random_state=0)
 
 
-class TestBoostedLists(ChoiceTests):
+class TestBoostedLists(ChoiceTests, StorageTests):
     def make(self):
         return recommend.BoostedLists(regularization=1.0, n_factors=2, random_state=0)
 
 
-class TestRankBoostRecommender(RecommenderTests):
+class TestRankBoostRecommender(RecommenderTests, BaseTests, StorageTests):
     def make(self):
         return recommend.RankBoostRecommender(10, learning_rate=0.5, missing="high", random_state=0)
 
 
-class TestBlend(RecommenderTests):
+class TestBlend(RecommenderTests, BaseTests, StorageTests):
     asks_others = True
 
     def make(self):
@@ -177,7 +177,7 @@ class TestBlend(RecommenderTests):
         return recommend.Blend(models, validation_fraction=0.25, random_state=0)
 
 
-class TestBoostedWithoutLevels(RecommenderTests):
+class TestBoostedWithoutLevels(RecommenderTests, StorageTests):
     """All values of a user at once."""
 
     def make(self):
@@ -186,12 +186,12 @@ class TestBoostedWithoutLevels(RecommenderTests):
         )
 
 
-class TestBoostedFactorization(RecommenderTests):
+class TestBoostedFactorization(RecommenderTests, BaseTests, StorageTests):
     def make(self):
         return recommend.BoostedFactorization(40, regularization=1.0, random_state=0)
 
 
-class TestBoostedIndicators(RecommenderTests):
+class TestBoostedIndicators(RecommenderTests, StorageTests):
     def make(self):
         return recommend.BoostedFactorization(
             10, factors="signs", votes="discrete", learning_rate=0.5, random_state=0

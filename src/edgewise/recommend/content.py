@@ -9,7 +9,7 @@ import numpy as np
 
 from edgewise.common.checks import integer, one_of, positive
 from edgewise.common.dtypes import Indices, Mask, Reals
-from edgewise.common.fields import Array, OrNone, Plain
+from edgewise.common.fields import Array, ListOf, OrNone, Value
 from edgewise.data import Table
 from edgewise.model.explain import Contribution
 from edgewise.ratings import Ratings
@@ -25,12 +25,6 @@ LEARNERS = ("ridge", "boosted")
 # A constant column of 2 makes the penalty on a user's level a quarter of that on its weights:
 # levels differ more between users than tastes do.
 _CONSTANT = 2.0
-
-
-def _check_names(names: Any) -> list[str] | None:
-    if names is not None and not all(isinstance(name, str) for name in names):
-        raise TypeError("feature_names_ must be strings")
-    return names
 
 
 @dataclass(eq=False, repr=False)
@@ -78,7 +72,7 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
     stored: ClassVar = {
         "features_": OrNone(Array("items d", np.float64)),
         "weights_": OrNone(Array("d", np.float64)),
-        "feature_names_": Plain(_check_names),
+        "feature_names_": OrNone(ListOf(Value(str))),
         "ranker_": None,
     }
 
@@ -134,8 +128,9 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
 
     def _restored(self) -> None:
         super()._restored()
-        if self.learner == "ridge":
-            self._linear_model()
+        width = self._linear_model()[0].shape[1] if self.learner == "ridge" else 0
+        if len(self.feature_names_ or []) != width:
+            raise ValueError("feature_names_ must have a name for each feature")
 
     def _linear_model(self) -> tuple[Reals, Reals]:
         """Return the features and the weights of all users."""

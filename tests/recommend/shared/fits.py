@@ -13,41 +13,6 @@ from .setting import ITEMS, USERS, Setting, assert_same, everything
 
 
 class FitTests(Setting):
-    def test_fit_returns_the_model_itself(self):
-        model = self.make()
-        assert model.fit(self.ratings()) is model
-        assert model.n_users_ == len(USERS)
-        assert model.n_items_ == len(ITEMS)
-        assert model.mean_ == self.ratings().mean
-
-    @pytest.mark.parametrize(
-        "ask",
-        [
-            lambda model, path: model.predict("a1", "x0"),
-            lambda model, path: model.recommend("a1"),
-            lambda model, path: model.recommend(),
-            lambda model, path: model.similar_items("x0"),
-            lambda model, path: model.similar_users("a1"),
-            lambda model, path: model.fold_in({"new": {"x0": 5.0}}),
-            lambda model, path: model.save(path / "model.edgewise"),
-            lambda model, path: model.n_users_,
-        ],
-    )
-    def test_a_model_must_be_fitted_first(self, ask, tmp_path):
-        with pytest.raises(NotFittedError, match="call fit first"):
-            ask(self.make(), tmp_path)
-        assert list(tmp_path.iterdir()) == []
-
-    @pytest.mark.parametrize("wrong", [None, [[1, 2]], {"a1": {"x0": 5.0}}, np.ones((2, 2))])
-    def test_only_ratings_are_taken(self, wrong):
-        with pytest.raises(TypeError, match="ratings must be Ratings"):
-            self.make().fit(wrong)
-
-    def test_no_ratings_are_refused(self):
-        ratings = self.ratings()
-        with pytest.raises(ValueError, match="ratings must hold at least one rating"):
-            self.make().fit(ratings.take(np.zeros(len(ratings), dtype=bool)))
-
     def test_the_same_ratings_give_the_same_bits(self):
         said = everything(self.fitted())
         model = self.make().fit(self.ratings())
@@ -100,8 +65,7 @@ class FitTests(Setting):
         before = np.random.get_state()[1].copy()  # noqa: NPY002
         self.make().set_params(random_state=3).fit(ratings)
         np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-        model = self.make().set_params(random_state=None).fit(ratings)
-        assert_same(everything(model), everything(model))
+        self.make().set_params(random_state=None).fit(ratings)
         with pytest.raises(ValueError, match="random_state must be"):
             self.make().set_params(random_state="three").fit(ratings)
 
@@ -114,22 +78,6 @@ class FitTests(Setting):
         with pytest.raises(ValueError, match="users"):
             model.predict("a1", "x0")
         assert_same(everything(self.fitted()), everything(model.fit(ratings)))
-
-    def test_a_fit_that_fails_leaves_the_model_as_it_was(self, monkeypatch):
-        model = self.make().fit(self.ratings())
-        names = set(vars(model))
-        fit = type(model)._fit
-
-        def fails(draft, ratings):
-            fit(draft, ratings)
-            raise MemoryError("at the very end")
-
-        monkeypatch.setattr(type(model), "_fit", fails)
-        with pytest.raises(MemoryError):
-            model.fit(self.small({"p": {"x0": 5, "y1": 1}, "q": {"x0": 1, "y1": 2}}))
-        monkeypatch.undo()
-        assert_same(everything(self.fitted()), everything(model))
-        assert {name for name in names if name.endswith("_")} <= set(vars(model))
 
     def test_ratings_are_not_changed(self):
         ratings = self.ratings(weights=np.ones(len(self.ratings())))
@@ -155,12 +103,6 @@ class FitTests(Setting):
             cloned.predict("a1", "x0")
         assert_same(everything(self.fitted()), everything(cloned.fit(self.ratings())))
 
-    def test_unknown_parameters_are_refused(self):
-        with pytest.raises(TypeError, match="no_such_parameter"):
-            type(self.make())(no_such_parameter=1)
-        with pytest.raises(ValueError, match="no_such_parameter"):
-            self.make().set_params(no_such_parameter=1)
-
     def test_progress_goes_to_standard_error(self, capfd):
         quiet = self.make().fit(self.ratings())
         assert capfd.readouterr() == ("", "")
@@ -168,3 +110,64 @@ class FitTests(Setting):
             loud = self.make().set_params(verbose=1).fit(self.ratings())
             assert capfd.readouterr().out == ""
             assert_same(everything(quiet), everything(loud))
+
+
+class BaseFitTests(Setting):
+    """Tests of the code that all recommenders share: a few of them are enough."""
+
+    @pytest.mark.parametrize(
+        "ask",
+        [
+            lambda model, path: model.predict("a1", "x0"),
+            lambda model, path: model.recommend("a1"),
+            lambda model, path: model.recommend(),
+            lambda model, path: model.similar_items("x0"),
+            lambda model, path: model.similar_users("a1"),
+            lambda model, path: model.fold_in({"new": {"x0": 5.0}}),
+            lambda model, path: model.save(path / "model.edgewise"),
+            lambda model, path: model.n_users_,
+        ],
+    )
+    def test_a_model_must_be_fitted_first(self, ask, tmp_path):
+        with pytest.raises(NotFittedError, match="call fit first"):
+            ask(self.make(), tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("wrong", [None, [[1, 2]], {"a1": {"x0": 5.0}}, np.ones((2, 2))])
+    def test_only_ratings_are_taken(self, wrong):
+        with pytest.raises(TypeError, match="ratings must be Ratings"):
+            self.make().fit(wrong)
+
+    def test_no_ratings_are_refused(self):
+        ratings = self.ratings()
+        with pytest.raises(ValueError, match="ratings must hold at least one rating"):
+            self.make().fit(ratings.take(np.zeros(len(ratings), dtype=bool)))
+
+    def test_a_fit_that_fails_leaves_the_model_as_it_was(self, monkeypatch):
+        model = self.make().fit(self.ratings())
+        names = set(vars(model))
+        fit = type(model)._fit
+
+        def fails(draft, ratings):
+            fit(draft, ratings)
+            raise MemoryError("at the very end")
+
+        monkeypatch.setattr(type(model), "_fit", fails)
+        with pytest.raises(MemoryError):
+            model.fit(self.small({"p": {"x0": 5, "y1": 1}, "q": {"x0": 1, "y1": 2}}))
+        monkeypatch.undo()
+        assert_same(everything(self.fitted()), everything(model))
+        assert {name for name in names if name.endswith("_")} <= set(vars(model))
+
+    def test_unknown_parameters_are_refused(self):
+        with pytest.raises(TypeError, match="no_such_parameter"):
+            type(self.make())(no_such_parameter=1)
+        with pytest.raises(ValueError, match="no_such_parameter"):
+            self.make().set_params(no_such_parameter=1)
+
+    def test_fit_returns_the_model_itself(self):
+        model = self.make()
+        assert model.fit(self.ratings()) is model
+        assert model.n_users_ == len(USERS)
+        assert model.n_items_ == len(ITEMS)
+        assert model.mean_ == self.ratings().mean

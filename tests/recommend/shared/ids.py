@@ -27,6 +27,40 @@ class IdTests(Setting):
             words[name] = [NUMBERS[one] for one in words[name].tolist()]
         assert_same(words, numbers)
 
+    def test_one_id_goes_with_all_of_the_other_side(self):
+        model = self.fitted()
+        expected = [model.predict("a1", item) for item in ITEMS]
+        np.testing.assert_allclose(model.predict("a1", ITEMS), expected, rtol=1e-9, atol=1e-15)
+        expected = [model.predict(user, "x0") for user in USERS]
+        np.testing.assert_allclose(model.predict(USERS, "x0"), expected, rtol=1e-9, atol=1e-15)
+
+    def test_predictions_do_not_depend_on_what_else_is_asked(self):
+        users, items = np.repeat([*USERS, "zed"], len(ITEMS)), np.tile(ITEMS, len(USERS) + 1)
+        expected = self.fitted().predict(users, items, unknown="mean")
+        model = self.make().fit(self.ratings())
+        model.recommend(USERS[::-2], n=1)
+        order = np.random.default_rng(0).permutation(len(users))
+        for rows in np.array_split(order, 7):
+            found = model.predict(users[rows], items[rows], unknown="mean")
+            np.testing.assert_allclose(found, expected[rows], rtol=1e-9, atol=1e-12)
+
+    def test_unknown_ids_may_be_predicted_the_mean(self):
+        model, ratings = self.fitted(), self.ratings()
+        users, items = ["a1", "zed", "a1", "zed"], ["x0", "x0", "zed", "zed"]
+        found = model.predict(users, items, unknown="mean")
+        assert found[0] == model.predict("a1", "x0")
+        assert np.isfinite(found).all()
+        if model.predicts == "rating":
+            table, mean = ratings.csr(), ratings.mean
+            of_item = table[:, [ratings.item_ids.find("items", "x0")[0]]].data
+            of_user = table[[ratings.user_ids.find("users", "a1")[0]]].data
+            shrunken = [np.mean([*rated, mean, mean, mean]) for rated in (of_item, of_user)]
+            np.testing.assert_allclose(found[1:], [*shrunken, mean], rtol=1e-12)
+
+
+class BaseIdTests(Setting):
+    """Tests of the code that all recommenders share: a few of them are enough."""
+
     def test_ids_come_back_as_they_were_given(self):
         model = self.make().fit(self.ratings(numbers=True))
         best = model.recommend(NUMBERS["a1"])
@@ -46,32 +80,6 @@ class IdTests(Setting):
         assert list(lists.keys) == users
         assert lists == model.recommend(users)
         assert model.similar_items(given(items)) == model.similar_items(items)
-
-    def test_one_id_gives_one_answer(self):
-        model = self.fitted()
-        rating = model.predict("a1", "x0")
-        assert type(rating) is float
-        assert rating == model.predict(["a1"], ["x0"])[0]
-        assert model.predict(np.str_("a1"), "x0") == rating
-        assert hasattr(model.recommend("a1"), "ids")
-        assert len(model.recommend(["a1"])) == 1
-
-    def test_one_id_goes_with_all_of_the_other_side(self):
-        model = self.fitted()
-        expected = [model.predict("a1", item) for item in ITEMS]
-        np.testing.assert_allclose(model.predict("a1", ITEMS), expected, rtol=1e-9, atol=1e-15)
-        expected = [model.predict(user, "x0") for user in USERS]
-        np.testing.assert_allclose(model.predict(USERS, "x0"), expected, rtol=1e-9, atol=1e-15)
-
-    def test_predictions_do_not_depend_on_what_else_is_asked(self):
-        users, items = np.repeat([*USERS, "zed"], len(ITEMS)), np.tile(ITEMS, len(USERS) + 1)
-        expected = self.fitted().predict(users, items, unknown="mean")
-        model = self.make().fit(self.ratings())
-        model.recommend(USERS[::-2], n=1)
-        order = np.random.default_rng(0).permutation(len(users))
-        for rows in np.array_split(order, 7):
-            found = model.predict(users[rows], items[rows], unknown="mean")
-            np.testing.assert_allclose(found, expected[rows], rtol=1e-9, atol=1e-12)
 
     def test_no_ids_give_no_answers(self):
         model = self.fitted()
@@ -105,19 +113,6 @@ class IdTests(Setting):
         found = model.predict(users, items, unknown="nan")
         assert np.isnan(found).tolist() == [False, True, True, True]
         assert found[0] == model.predict("a1", "x0")
-
-    def test_unknown_ids_may_be_predicted_the_mean(self):
-        model, ratings = self.fitted(), self.ratings()
-        users, items = ["a1", "zed", "a1", "zed"], ["x0", "x0", "zed", "zed"]
-        found = model.predict(users, items, unknown="mean")
-        assert found[0] == model.predict("a1", "x0")
-        assert np.isfinite(found).all()
-        if model.predicts == "rating":
-            table, mean = ratings.csr(), ratings.mean
-            of_item = table[:, [ratings.item_ids.find("items", "x0")[0]]].data
-            of_user = table[[ratings.user_ids.find("users", "a1")[0]]].data
-            shrunken = [np.mean([*rated, mean, mean, mean]) for rated in (of_item, of_user)]
-            np.testing.assert_allclose(found[1:], [*shrunken, mean], rtol=1e-12)
 
     def test_unknown_must_be_one_of_three(self):
         for ask in (
@@ -154,3 +149,12 @@ class IdTests(Setting):
         ):
             with pytest.raises(TypeError, match=f"{name} must be integers"):
                 ask()
+
+    def test_one_id_gives_one_answer(self):
+        model = self.fitted()
+        rating = model.predict("a1", "x0")
+        assert type(rating) is float
+        assert rating == model.predict(["a1"], ["x0"])[0]
+        assert model.predict(np.str_("a1"), "x0") == rating
+        assert hasattr(model.recommend("a1"), "ids")
+        assert len(model.recommend(["a1"])) == 1

@@ -32,20 +32,6 @@ class ListTests(Setting):
         for user, best in zip(USERS, model.recommend(USERS, n=100), strict=True):
             assert set(best.ids.tolist()) == set(ITEMS) - seen(ratings, user)
 
-    def test_who_has_seen_everything_gets_nothing(self):
-        if self.implicit:
-            pytest.skip("the user did not choose everything")
-        assert left_out("a5") == ()
-        lists = self.fitted().recommend(["a5", "a1", "b5"])
-        assert [len(best.ids) for best in lists] == [0, 2, 0]
-        assert len(self.fitted().recommend("a5").ids) == 0
-
-    def test_lists_are_shorter_rather_than_padded(self):
-        model, ratings = self.fitted(), self.ratings()
-        rated = sorted(seen(ratings, "a1"))
-        assert len(model.recommend("a1", n=5, items=rated).ids) == 0
-        assert model.recommend("a1", n=5, items=[*rated, "x1"]).ids.tolist() == ["x1"]
-
     def test_lists_are_as_long_as_was_asked_for(self):
         model = self.fitted()
         longest = model.recommend("a1", n=100, exclude_seen=False)
@@ -67,16 +53,6 @@ class ListTests(Setting):
                 scores = np.clip(scores, ratings.low, ratings.high)
             np.testing.assert_allclose(model.predict(user, best.ids), scores, rtol=1e-9, atol=1e-12)
 
-    def test_items_says_what_to_choose_from(self):
-        model = self.fitted()
-        everything = model.recommend("a1", exclude_seen=False).ids.tolist()
-        some = ["y3", "x0", "y0"]
-        expected = [item for item in everything if item in some]
-        for items in (some, np.array(some), some + some):
-            assert model.recommend("a1", exclude_seen=False, items=items).ids.tolist() == expected
-        assert model.recommend("a1", exclude_seen=False, items="x0").ids.tolist() == ["x0"]
-        assert len(model.recommend("a1", items=[]).ids) == 0
-
     def test_a_batch_is_as_one_by_one(self):
         model = self.fitted()
         lists = model.recommend(SOME, n=3, exclude_seen=False)
@@ -85,10 +61,6 @@ class ListTests(Setting):
             alone = model.recommend(user, n=3, exclude_seen=False)
             assert best.ids.tolist() == alone.ids.tolist()
             np.testing.assert_allclose(best.scores, alone.scores, rtol=1e-9, atol=1e-12)
-
-    def test_all_users_by_default(self):
-        model = self.fitted()
-        assert model.recommend(n=2) == model.recommend(sorted(USERS), n=2)
 
     def test_lists_for_unknown_users(self):
         model = self.fitted()
@@ -100,19 +72,6 @@ class ListTests(Setting):
         assert len(best.ids) == 3
         assert (np.diff(best.scores) <= 0).all()
         assert set(model.recommend("zed", items=["x0", "y1"], unknown="mean").ids) == {"x0", "y1"}
-
-    @pytest.mark.parametrize(
-        ("arguments", "error", "words"),
-        [
-            ({"n": 0}, ValueError, "n must be an integer of at least 1, got 0"),
-            ({"n": 2.0}, TypeError, "n must be an integer"),
-            ({"n": True}, TypeError, "n must be an integer"),
-            ({"exclude_seen": "yes"}, TypeError, "exclude_seen must be True or False"),
-        ],
-    )
-    def test_errors_name_the_argument(self, arguments, error, words):
-        with pytest.raises(error, match=words):
-            self.fitted().recommend("a1", **arguments)
 
     @pytest.mark.parametrize("side", ["items", "users"])
     def test_similar_ones(self, side):
@@ -131,3 +90,48 @@ class ListTests(Setting):
             np.testing.assert_allclose(alone.scores, best.scores[:2], rtol=1e-9, atol=1e-12)
         with pytest.raises(ValueError, match="n must be"):
             ask(ids[0], n=0)
+
+
+class BaseListTests(Setting):
+    """Tests of the code that all recommenders share: a few of them are enough."""
+
+    def test_lists_are_shorter_rather_than_padded(self):
+        model, ratings = self.fitted(), self.ratings()
+        rated = sorted(seen(ratings, "a1"))
+        assert len(model.recommend("a1", n=5, items=rated).ids) == 0
+        assert model.recommend("a1", n=5, items=[*rated, "x1"]).ids.tolist() == ["x1"]
+
+    def test_items_says_what_to_choose_from(self):
+        model = self.fitted()
+        everything = model.recommend("a1", exclude_seen=False).ids.tolist()
+        some = ["y3", "x0", "y0"]
+        expected = [item for item in everything if item in some]
+        for items in (some, np.array(some), some + some):
+            assert model.recommend("a1", exclude_seen=False, items=items).ids.tolist() == expected
+        assert model.recommend("a1", exclude_seen=False, items="x0").ids.tolist() == ["x0"]
+        assert len(model.recommend("a1", items=[]).ids) == 0
+
+    def test_all_users_by_default(self):
+        model = self.fitted()
+        assert model.recommend(n=2) == model.recommend(sorted(USERS), n=2)
+
+    @pytest.mark.parametrize(
+        ("arguments", "error", "words"),
+        [
+            ({"n": 0}, ValueError, "n must be an integer of at least 1, got 0"),
+            ({"n": 2.0}, TypeError, "n must be an integer"),
+            ({"n": True}, TypeError, "n must be an integer"),
+            ({"exclude_seen": "yes"}, TypeError, "exclude_seen must be True or False"),
+        ],
+    )
+    def test_errors_name_the_argument(self, arguments, error, words):
+        with pytest.raises(error, match=words):
+            self.fitted().recommend("a1", **arguments)
+
+    def test_who_has_seen_everything_gets_nothing(self):
+        if self.implicit:
+            pytest.skip("the user did not choose everything")
+        assert left_out("a5") == ()
+        lists = self.fitted().recommend(["a5", "a1", "b5"])
+        assert [len(best.ids) for best in lists] == [0, 2, 0]
+        assert len(self.fitted().recommend("a5").ids) == 0

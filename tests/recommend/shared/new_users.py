@@ -8,10 +8,12 @@ from edgewise import Ratings
 from .setting import ITEMS, UNRATED, USERS, Setting, assert_same, everything, seen
 
 
-class NewUserTests(Setting):
+class WithNewUsers(Setting):
     def new_users(self):
         return {"new a": self.likes("a"), "new b": self.likes("b")}
 
+
+class NewUserTests(WithNewUsers):
     def test_a_new_user_is_known(self):
         model = self.fitted().fold_in(self.new_users())
         assert model.n_users_ == len(USERS) + 2
@@ -60,13 +62,6 @@ class NewUserTests(Setting):
             assert (found >= ratings.low).all()
             assert (found <= ratings.high).all()
 
-    def test_ratings_and_mappings_are_the_same(self):
-        rows = [(u, i, r) for u, row in self.new_users().items() for i, r in row.items()]
-        users, items, values = zip(*rows[::-1], strict=True)
-        ratings = Ratings.from_arrays(users, items, values)
-        one, two = self.fitted().fold_in(self.new_users()), self.fitted().fold_in(ratings)
-        assert_same(everything(one), everything(two))
-
     def test_together_is_as_one_after_the_other(self):
         model = self.fitted()
         together = model.fold_in(self.new_users())
@@ -88,14 +83,9 @@ class NewUserTests(Setting):
     def ones(self):
         return np.ones(len(self.ratings()))
 
-    def test_ratings_keep_to_the_scale_of_training(self):
-        model, ratings = self.fitted(), {"new": {"x1": 50.0, "y1": 4.0}}
-        if model.predicts == "rating":
-            with pytest.raises(ValueError, match=r"ratings must be from 1 to 5, .* got 4 to 50"):
-                model.fold_in(ratings)
-        else:
-            # A user may have chosen an item more often than anybody in training.
-            assert np.isfinite(model.fold_in(ratings).predict("new", ITEMS)).all()
+
+class BaseNewUserTests(WithNewUsers):
+    """Tests of the code that all recommenders share: a few of them are enough."""
 
     def test_what_cannot_be_folded_in(self):
         model = self.fitted()
@@ -106,3 +96,19 @@ class NewUserTests(Setting):
             model.fold_in({})
         with pytest.raises(ValueError, match="finite"):
             model.fold_in({"new": {"x0": np.nan}})
+
+    def test_ratings_and_mappings_are_the_same(self):
+        rows = [(u, i, r) for u, row in self.new_users().items() for i, r in row.items()]
+        users, items, values = zip(*rows[::-1], strict=True)
+        ratings = Ratings.from_arrays(users, items, values)
+        one, two = self.fitted().fold_in(self.new_users()), self.fitted().fold_in(ratings)
+        assert_same(everything(one), everything(two))
+
+    def test_ratings_keep_to_the_scale_of_training(self):
+        model, ratings = self.fitted(), {"new": {"x1": 50.0, "y1": 4.0}}
+        if model.predicts == "rating":
+            with pytest.raises(ValueError, match=r"ratings must be from 1 to 5, .* got 4 to 50"):
+                model.fold_in(ratings)
+        else:
+            # A user may have chosen an item more often than anybody in training.
+            assert np.isfinite(model.fold_in(ratings).predict("new", ITEMS)).all()

@@ -109,6 +109,10 @@ class UpdateTests(Setting):
         loaded = edgewise.load(tmp_path / "model.edgewise")
         assert_same(everything(model), everything(loaded))
 
+
+class BaseUpdateTests(Setting):
+    """Tests of the code that all recommenders share: a few of them are enough."""
+
     def test_an_update_that_fails_leaves_the_model_as_it_was(self):
         model = self.make().fit(self.ratings())
         before = everything(model)
