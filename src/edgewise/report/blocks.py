@@ -92,6 +92,31 @@ def bars(title: str, items: Iterable[Block], **settings: Any) -> Block:
     return {"kind": "bars", "title": title, "items": list(items), **settings}
 
 
+def frequency_bars(
+    title: str, names: Sequence[str], counts: NDArray[np.intp], unit: str, max_count: int
+) -> Block:
+    """Return the share of each value in `unit`; of many values, the most frequent."""
+    order = np.arange(len(counts))
+    if len(counts) > max_count:
+        title += f", the {max_count} most frequent"
+        order = np.argsort(-counts, kind="stable")[:max_count]
+    items = [
+        bar(names[k], counts[k] / counts.sum(), detail=pluralize(int(counts[k]), unit))
+        for k in order.tolist()
+    ]
+    return bars(title, items, percent=True, shown=15)
+
+
+def format_settings(source: Any, names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the names and values of some attributes, to be shown as facts."""
+    values = [(name, getattr(source, name)) for name in names]
+    return [
+        (name.removeprefix("n_").replace("_cst", "").replace("_", " ").capitalize(),
+         format_number(value) if isinstance(value, float) else shorten(value))
+        for name, value in values
+    ]  # fmt: skip
+
+
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **settings: Any
 ) -> Block:

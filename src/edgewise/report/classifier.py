@@ -22,8 +22,6 @@ from edgewise.metrics.roc import roc_auc
 from edgewise.metrics.significance import proportion_interval
 from edgewise.report.blocks import (
     axis,
-    bar,
-    bars,
     calibration_chart,
     case,
     cases,
@@ -33,6 +31,8 @@ from edgewise.report.blocks import (
     facts,
     format_number,
     format_percent,
+    format_settings,
+    frequency_bars,
     histogram_chart,
     note,
     round_digits,
@@ -52,7 +52,7 @@ from edgewise.report.boosted import (
 )
 from edgewise.report.page import Block, Report
 
-_MAX_CLASSES = 30
+_MAX_CLASSES, _MAX_BARS = 30, 60
 _MAX_CURVES = 40
 _THRESHOLDS = 100
 _CALIBRATION_BINS = 10
@@ -84,7 +84,11 @@ def classifier_report(
         )
     lead = describe_sample(shared.rows.n_rows, rows.n_rows)
     page.add("overview", "Overview", lead, _overview(model, rows.n_rows, results))
-    page.add("data", "Data", "", [*(_frequencies(results) if results else []), *shared.columns()])
+    frequencies = []
+    if results is not None:
+        bars_title = f"Rows by {results.noun}"
+        frequencies = [frequency_bars(bars_title, classes, results.counts, "rows", _MAX_BARS)]
+    page.add("data", "Data", "", [*frequencies, *shared.columns()])
     page.add("training", "Training", *shared.training())
     if results is not None:
         page.add("mistakes", "Labels" if multilabel else "Mistakes", *_mistakes(results))
@@ -193,10 +197,7 @@ def _overview(model: Any, n_rows: int, results: _ClassifierResults | None) -> li
         ("Rounds", f"{settings.n_rounds:,}{rounds_reason(model)}"),
         ("Trained on", pluralize(settings.n_rows, "rows")),
     ]
-    for key in ("loss", "votes", "learning_rate", "subsample"):
-        value = getattr(settings, key)
-        text = format_number(value) if isinstance(value, float) else str(value)
-        rows.append((key.replace("_", " ").capitalize(), text))
+    rows += format_settings(settings, ("loss", "votes", "learning_rate", "subsample"))
     if settings.held_out_error == settings.held_out_error:
         wrong, loss = format_percent(settings.held_out_error), settings.held_out_log_loss
         rows.append(("Held-out rows", f"error {wrong}, log loss {loss:.4f}"))
@@ -231,24 +232,6 @@ def _metrics(results: _ClassifierResults) -> list[tuple[str, str, str]]:
     if areas:
         items.append(("ROC AUC", f"{np.mean(areas):.4f}", "1 is best, 0.5 is chance"))
     return items
-
-
-def _frequencies(results: _ClassifierResults) -> list[Block]:
-    """Return the share of the rows of each class."""
-    counts = results.counts
-    order = np.argsort(-counts, kind="stable")[: 2 * _MAX_CLASSES].tolist()
-    items = [
-        bar(
-            results.classes[k],
-            counts[k] / results.n_rows,
-            detail=pluralize(int(counts[k]), "rows"),
-        )
-        for k in order
-    ]
-    title = f"Rows by {results.noun}"
-    if len(items) < len(counts):
-        title += f", the {len(items)} most frequent {results.plural}"
-    return [bars(title, items, percent=True, shown=15)]
 
 
 def _mistakes(results: _ClassifierResults) -> tuple[str, list[Block]]:

@@ -27,6 +27,8 @@ from edgewise.report.blocks import (
     cumulative_chart,
     facts,
     format_number,
+    format_settings,
+    frequency_bars,
     histogram_chart,
     histogram_shares,
     note,
@@ -151,26 +153,18 @@ def _overview(model: Any, worded: Any, results: _RankingResults | None) -> list[
     if model.learner_ is not None:
         rows.append(("Learner", model.settings_.learner))
     rows.append(("Rounds", f"{model.n_rounds_:,}{rounds_reason(model)}"))
-    for key in ("criterion", "learning_rate", "pair_weight", "query_weight", "monotonic_cst"):
-        name = key.replace("_", " ").replace(" cst", " columns").capitalize()
-        rows.append((name, shorten(getattr(worded, key))))
-    return [*blocks, facts(rows)]
+    keys = ("criterion", "learning_rate", "pair_weight", "query_weight", "monotonic_cst")
+    return [*blocks, facts([*rows, *format_settings(worded, keys)])]
 
 
 def _data(lists: Lists) -> list[Block]:
     """Return the shares of the grades, and the sizes of the queries."""
     grades, counts = np.unique(lists.grades, return_counts=True)
-    order = np.arange(len(grades))
-    if len(grades) > _MAX_GRADES:
-        order = np.argsort(-counts, kind="stable")[:_MAX_GRADES]
-    items = [
-        bar(f"grade {format_number(grade)}", n / lists.n_rows, detail=pluralize(n, "documents"))
-        for grade, n in zip(grades[order].tolist(), counts[order].tolist(), strict=True)
-    ]
+    names = [f"grade {format_number(grade)}" for grade in grades.tolist()]
     x = axis("documents", integer=True)
     return [
         side_by_side(
-            bars("Documents by grade", items, percent=True),
+            frequency_bars("Documents by grade", names, counts, "documents", _MAX_GRADES),
             cumulative_chart("Documents per query", x, lists.sizes, "queries"),
         )
     ]

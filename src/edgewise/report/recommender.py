@@ -28,6 +28,7 @@ from edgewise.report.blocks import (
     facts,
     format_number,
     format_percent,
+    format_settings,
     histogram_chart,
     learning_charts,
     note,
@@ -160,11 +161,14 @@ def _overview(results: RecommenderResults) -> list[Block]:
         ("Model", type(model).__name__),
         ("Trained on", ", ".join(pluralize(*size) for size in sizes)),
     ]
-    for name, value in model.get_params(deep=False).items():
-        is_shown = value is not None and name not in ("verbose", "n_jobs")
-        if is_shown and not hasattr(value, "get_params"):
-            text = format_number(value) if isinstance(value, float) else shorten(value)
-            rows.append((name.removeprefix("n_").replace("_", " ").capitalize(), text))
+    rows += format_settings(
+        model,
+        [
+            name
+            for name, value in model.get_params(deep=False).items()
+            if not (value is None or name in ("verbose", "n_jobs") or hasattr(value, "get_params"))
+        ],
+    )
     return [tiles(items), *map(note, _warnings(results)), facts(rows[:_MAX_FACTS])]
 
 
