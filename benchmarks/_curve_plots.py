@@ -22,7 +22,7 @@ PEER_LINES = (("-", INK), ("--", INK), (":", GRAY), ("-.", GRAY), ("-", PALE))
 OUR_LINES = ("-", "--", ":", "-.")
 
 
-def read(paths: list[Path], methods: list[str] | None) -> Results:
+def merge_results(paths: list[Path], methods: list[str] | None) -> Results:
     """Merge the records of several files; the last one for a data set and method wins."""
     together = Results(None)
     known = {
@@ -35,7 +35,7 @@ def read(paths: list[Path], methods: list[str] | None) -> Results:
     return together
 
 
-def asked(results: Results, names: list[str]) -> list[str]:
+def order_data_sets(results: Results, names: list[str]) -> list[str]:
     """Return the data sets with results in the requested order, validation results last."""
     found = results.names()
     parts = [*names, *(f"{name}/validation" for name in names)]

@@ -29,7 +29,7 @@ from sklearn.model_selection import train_test_split
 
 import edgewise
 import edgewise.search
-from _results import append, read
+from _results import append, read_lines
 from edgewise import AdaBoostMH, Callback, datasets
 from edgewise.boosting import loop
 from edgewise.data import Chunks, as_table, fit_encode
@@ -157,14 +157,14 @@ def rounds_shown(n_rounds: int, step: float = STEP) -> list[int]:
     return [*shown, n_rounds]
 
 
-def boosted(settings: str, rows: Rows, budget: float, reading: bool = True) -> Record:
+def run_edgewise(settings: str, rows: Rows, budget: float, reading: bool = True) -> Record:
     """Return the curve of ``AdaBoostMH(settings)`` within a budget of CPU seconds.
 
     `reading` tells whether that time includes reading and binning.
     """
     warm_up(settings, rows)
     watch = Watch(budget, reading)
-    model = made(settings, n_rounds=MOST, callbacks=[watch])
+    model = make_classifier(settings, n_rounds=MOST, callbacks=[watch])
     watch.start()
     model.fit(rows.X if rows.bins is None else rows.bins.charged(watch, rows.X), rows.y)
     shown, errors = rounds_shown(model.n_rounds_), []
@@ -175,7 +175,7 @@ def boosted(settings: str, rows: Rows, budget: float, reading: bool = True) -> R
     return record(rows, f"AdaBoostMH({settings})", watch, shown, errors)
 
 
-def made(settings: str, **more: Any) -> AdaBoostMH:
+def make_classifier(settings: str, **more: Any) -> AdaBoostMH:
     """Return the classifier that the text describes.
 
     It may use the names of edgewise, its learners and its searches.
@@ -196,7 +196,7 @@ def warm_up(settings: str, rows: Rows) -> None:
     few, usual = rows.few(), loop.REFRESH_EVERY
     loop.REFRESH_EVERY = WARM_UP_ROUNDS // 2
     try:
-        made(settings, n_rounds=WARM_UP_ROUNDS).fit(few.X, few.y)
+        make_classifier(settings, n_rounds=WARM_UP_ROUNDS).fit(few.X, few.y)
     finally:
         loop.REFRESH_EVERY = usual
 
@@ -261,7 +261,7 @@ class Results:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.records: list[Record] = [] if path is None else read(path)
+        self.records: list[Record] = [] if path is None else read_lines(path)
 
     def add(self, data: str, method: str, run: Callable[[], Record]) -> Record:
         """Return the record of a method on a data set, running it if necessary."""

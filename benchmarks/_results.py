@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a file, none if there is no file yet."""
     lines = path.read_text().splitlines() if path.exists() else []
     return [json.loads(line) for line in lines if line]

@@ -37,7 +37,7 @@ _VALUES = tuple("abcdefgh")
 N_TRAIN, N_TEST = 3000, 4000
 
 
-def generated(name: str, seed: int, n_train: int = N_TRAIN, n_test: int = N_TEST) -> Rows:
+def generate_task(name: str, seed: int, n_train: int = N_TRAIN, n_test: int = N_TEST) -> Rows:
     """Return the rows of a generated task."""
     kind, informative, n_columns = name.split("-")
     rng = np.random.default_rng([seed, *map(ord, name)])

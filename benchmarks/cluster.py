@@ -170,7 +170,7 @@ def times(n_rows: int, n_workers: int) -> list[Line]:
     return table
 
 
-def shown(line: Line) -> list[str]:
+def estimate_many_machines(line: Line) -> list[str]:
     sums = [f"{line.sums:.0f}", f"{line.volume:.1f}"] if line.sums else ["", ""]
     times = [f"{line.a_round:.0f}", f"{line.before:.1f}"]
     return [line.name, str(line.n_workers), *times, *sums, f"{line.peak:.0f}"]
@@ -194,7 +194,7 @@ def estimates(table: list[Line]) -> list[list[str]]:
 # Kills
 
 
-def stored(model: Any) -> tuple[Any, dict[str, bytes]]:
+def pack_model(model: Any) -> tuple[Any, dict[str, bytes]]:
     arrays: dict[str, np.ndarray] = {}
     state = packed(model, "", arrays)["state"]
     return state, {name: array.tobytes() for name, array in arrays.items()}
@@ -211,7 +211,7 @@ def kills(n_kills: int, seed: int) -> list[list[str]]:
             started = time.perf_counter()
             DaskAdaBoostMH(**settings).fit(X, y)
             usual = min(usual, time.perf_counter() - started)
-        expected = stored(AdaBoostMH(**settings).fit(X.compute(), y.compute()))
+        expected = pack_model(AdaBoostMH(**settings).fit(X.compute(), y.compute()))
         while len(table) < n_kills:
             # A worker that was killed before has no rows any more.
             X, y = rows(40_000, 5_000)
@@ -232,7 +232,7 @@ def kills(n_kills: int, seed: int) -> list[list[str]]:
             faulthandler.dump_traceback_later(90)
             try:
                 model = DaskAdaBoostMH(**settings, callbacks=own).fit(X, y)
-                same = stored(model.to_local()) == expected
+                same = pack_model(model.to_local()) == expected
                 outcome = "the same model" if same else "ANOTHER MODEL"
             except Exception as error:
                 outcome = f"{type(error).__name__}: {error}"
@@ -262,7 +262,7 @@ def main() -> None:
         return
     head = ["", "workers", "ms a round", "before, s", "sums a round", "kB a round", "MB a worker"]
     table = [line for n in options.workers for line in times(options.rows, n)]
-    print(text_table([head, *(shown(line) for line in table)]))
+    print(text_table([head, *(estimate_many_machines(line) for line in table)]))
     if many := estimates(table):
         head = ["estimate, ms a round", "machines", "own rows", "sums, ring", "sums, tree"]
         print(text_table([head, *many]))

@@ -27,16 +27,16 @@ from pathlib import Path
 
 import numpy as np
 
-from _curve_plots import asked, draw, read
+from _curve_plots import draw, merge_results, order_data_sets
 from _curves import (
     Record,
     Results,
     Rows,
-    boosted,
     error_at,
     lightgbm,
     load,
     matching,
+    run_edgewise,
     seconds_in_words,
     time_to,
 )
@@ -157,14 +157,14 @@ def runs(rows: Rows, plan: Plan, given: list[str], budget: float) -> dict[str, R
     """Return the methods of a data set, each a function that runs it."""
     ours = {f"ours, {text}": text for text in given} or plan.ours
     found: dict[str, Run] = {
-        name: lambda text=text: boosted(text, rows, budget) for name, text in ours.items()
+        name: lambda text=text: run_edgewise(text, rows, budget) for name, text in ours.items()
     }
     for name, (text, trees) in plan.peers().items():
         found[name] = lambda text=text, trees=trees: lightgbm(text, rows, trees)
     return found
 
 
-def validated(
+def list_candidates(
     rows: Rows, plan: Plan, ours: list[str], peers: list[str], budget: float
 ) -> dict[str, Run]:
     """Return the candidates of a data set, each a function that runs it on validation rows."""
@@ -172,7 +172,7 @@ def validated(
     if not ours and not peers:
         ours = OUR_CANDIDATES
     found: dict[str, Run] = {
-        f"ours, {text} in {budget:g} s": lambda text=text: boosted(text, held, budget)
+        f"ours, {text} in {budget:g} s": lambda text=text: run_edgewise(text, held, budget)
         for text in ours
     }
     for text in peers:
@@ -184,7 +184,7 @@ def validated(
 
 def print_table(results: Results, names: list[str]) -> None:
     """Print each method's error at LightGBM's times, and when it reaches LightGBM's errors."""
-    for name in asked(results, names):
+    for name in order_data_sets(results, names):
         records = results.of(name)
         print(name)
         known = next((record for record in records if record["method"] == DEFAULTS), None)
@@ -266,13 +266,13 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, nargs="+", metavar="FILE", help="RESULTS... PICTURE")
     options = parser.parse_args()
     if options.table:
-        print_table(read(options.table, options.methods), options.names)
+        print_table(merge_results(options.table, options.methods), options.names)
     if options.plot:
         *paths, picture = options.plot
-        results = read(paths, options.methods)
+        results = merge_results(paths, options.methods)
         panels = {
             name: {record["method"]: record for record in results.of(name)}
-            for name in asked(results, options.names)
+            for name in order_data_sets(results, options.names)
         }
         draw(panels, picture)
     if options.table or options.plot:
@@ -288,7 +288,7 @@ def main() -> None:
             tune(name, rows, plan, budget, results)
             continue
         if options.validate:
-            found = validated(rows, plan, options.ours, options.peer, budget)
+            found = list_candidates(rows, plan, options.ours, options.peer, budget)
             data = f"{name}/validation"
         else:
             found, data = runs(rows, plan, options.ours, budget), name

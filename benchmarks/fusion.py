@@ -87,7 +87,7 @@ def ranx_runs(ranx: Any, lists: fusion.RankedLists, scores: np.ndarray) -> list[
     return runs
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+def time_calls(call: Callable[[], Any]) -> tuple[float, Any]:
     """Return the least CPU milliseconds of several calls after the first, and the result."""
     call()
     times = []
@@ -130,8 +130,8 @@ def compare_methods(
 ) -> None:
     runs = ranx_runs(ranx, lists, scores)
     for name, (function, options, factor) in both.items():
-        milliseconds, ours = timed(lambda f=function: f(lists))
-        theirs_ms, run = timed(lambda o=options: ranx.fuse(runs=runs, **o))
+        milliseconds, ours = time_calls(lambda f=function: f(lists))
+        theirs_ms, run = time_calls(lambda o=options: ranx.fuse(runs=runs, **o))
         largest, same = agreement(ours, run, lists.queries.codes, factor)
         print(
             f"{name:20} {largest:9.1e} {100 * same:8.2f} % {milliseconds:10.1f} {theirs_ms:9.1f}  "
@@ -150,10 +150,10 @@ def fullest(positions: np.ndarray, qid: np.ndarray) -> tuple[np.ndarray, np.ndar
     kept = np.sort(np.argsort(-several.sum(axis=0), kind="stable")[:FULLEST])
     rows = several[:, kept].all(axis=1)[lists.queries.codes]
     rows &= lists.returned[:, kept].any(axis=1)
-    return closed(positions[rows][:, kept], qid[rows]), qid[rows]
+    return close_gaps(positions[rows][:, kept], qid[rows]), qid[rows]
 
 
-def closed(positions: np.ndarray, qid: np.ndarray) -> np.ndarray:
+def close_gaps(positions: np.ndarray, qid: np.ndarray) -> np.ndarray:
     """Return positions without gaps."""
     return fusion.RankedLists.from_scores(positions, qid, larger_is_better=False).positions
 
@@ -171,7 +171,7 @@ def main() -> None:
         return
     X = np.concatenate([part.X for part in data.parts])
     qid = np.concatenate([part.qid for part in data.parts])
-    positions = closed(X, qid)
+    positions = close_gaps(X, qid)
     compare(ranx, positions, qid)
     print()
     compare(ranx, *fullest(positions, qid))

@@ -34,7 +34,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 
 from _curves import rounds_shown
-from _results import append, read
+from _results import append, read_lines
 from edgewise import AdaBoostMH, Callback
 from edgewise.common.text import text_table
 
@@ -129,7 +129,7 @@ class _Marks(Callback):
         self.clock.mark()
 
 
-def staged(model: Any, clock: Clock, X_test: Any) -> Scored:
+def iter_staged_probabilities(model: Any, clock: Clock, X_test: Any) -> Scored:
     """Yield the probabilities after some of the rounds that the clock has marked."""
     wanted = set(rounds_shown(len(clock.marks), SHOWN))
     for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
@@ -141,7 +141,7 @@ def ours(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callable[[An
     model = AdaBoostMH(n_rounds=task.rounds, n_jobs=threads, callbacks=[_Marks(clock)])
     clock.start()
     model.fit(X, y)
-    return lambda X_test: staged(model, clock, X_test)
+    return lambda X_test: iter_staged_probabilities(model, clock, X_test)
 
 
 def default(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callable[[Any], Scored]:
@@ -184,7 +184,7 @@ def histogram(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callabl
     clock.start()
     model.fit(X, y)
     clock.marks = clock.marks[model.n_trees_per_iteration_ - 1 :: model.n_trees_per_iteration_]
-    return lambda X_test: staged(model, clock, X_test)
+    return lambda X_test: iter_staged_probabilities(model, clock, X_test)
 
 
 METHODS = {
@@ -227,7 +227,7 @@ def run_all(
     results: Path, tasks: list[str], methods: list[str], threads: int, share: float
 ) -> None:
     """Run what has no line in the results yet, each in a process of its own."""
-    known = {(r["task"], r["method"], r["threads"], r["share"]) for r in read(results)}
+    known = {(r["task"], r["method"], r["threads"], r["share"]) for r in read_lines(results)}
     environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
     for name in tasks:
         for method in methods:
@@ -333,12 +333,12 @@ def binning(share: float) -> str:
                     lambda X=X, n=threads: fit_encode(as_table(X), None, 256, n_jobs=n),
                     lambda X=X, known=known: encode(as_table(X[:100_000]), known),
                 ]
-                cells = [cell for run in runs for cell in timed(run)]
+                cells = [cell for run in runs for cell in time_run(run)]
                 rows.append([f"{name}, {dtype.__name__}", str(threads), *cells[:5]])
     return text_table(rows)
 
 
-def timed(run: Callable[[], Any]) -> list[str]:
+def time_run(run: Callable[[], Any]) -> list[str]:
     wall, cpu = time.perf_counter(), time.process_time()
     run()
     return [f"{time.process_time() - cpu:.2f}", f"{time.perf_counter() - wall:.2f}"]
@@ -366,7 +366,7 @@ def main() -> None:
         return
     if not options.only_table:
         run_all(options.results, options.tasks, options.methods, options.threads, options.rows)
-    found = [r for r in read(options.results) if r["method"] in options.methods]
+    found = [r for r in read_lines(options.results) if r["method"] in options.methods]
     print(
         table([r for r in found if (r["threads"], r["share"]) == (options.threads, options.rows)])
     )

@@ -72,7 +72,9 @@ class Rounds(Callback):
         return 1e3 * float(np.median(taken[:, 0])), *taken[:, 1:].mean(axis=0).tolist()
 
 
-def counted(learner: Learner, n_rounds: int, X: Any, y: Any) -> tuple[AdaBoostMH, Rounds]:
+def train_with_history(
+    learner: Learner, n_rounds: int, X: Any, y: Any
+) -> tuple[AdaBoostMH, Rounds]:
     """Train a model; return it with the record of its rounds."""
     rounds, plain = Rounds(), NumbaBackend.histogram
 
@@ -101,7 +103,7 @@ def measure(name: str) -> None:
     models, runs = {}, {kind: [] for kind in LEARNERS}
     for _ in range(REPEATS):
         for kind, learner in LEARNERS.items():
-            models[kind], rounds = counted(learner, n_rounds, data.X_train, data.y_train)
+            models[kind], rounds = train_with_history(learner, n_rounds, data.X_train, data.y_train)
             runs[kind].append(rounds.a_round())
     stump = min(runs["stump"])[0]
     for kind, model in models.items():

@@ -71,7 +71,7 @@ class RoundTimes(Callback):
         self.times.append(time.process_time())
 
 
-def generated(rows: int, features: int, kind: str) -> Columns:
+def generate_documents(rows: int, features: int, kind: str) -> Columns:
     """Return documents, grades and queries.
 
     A third of the features correlate with the grades, another third are small counts. The lists
@@ -105,8 +105,8 @@ def mebibytes() -> float:
 
 def point(rows: int, features: int, max_bins: int | None, kind: str, rounds: int) -> dict[str, Any]:
     """Train once; return time and memory."""
-    RankBoost(n_rounds=2, max_bins=max_bins).fit(*generated(1000, features, kind))
-    X, y, qid = generated(rows, features, kind)
+    RankBoost(n_rounds=2, max_bins=max_bins).fit(*generate_documents(1000, features, kind))
+    X, y, qid = generate_documents(rows, features, kind)
     before, clock = mebibytes(), RoundTimes()
     start = time.process_time()
     model = RankBoost(n_rounds=rounds, max_bins=max_bins, n_jobs=1, callbacks=[clock])
@@ -198,7 +198,7 @@ def fits(part: Any, rounds: int) -> dict[str, Callable[[], Any]]:
     return {title: ours(settings) for title, settings in SPEED.items()} | {LIGHTGBM: theirs}
 
 
-def speed(quick: bool) -> None:
+def measure_speed(quick: bool) -> None:
     rounds, repeats = (30, 1) if quick else (FIT_ROUNDS, REPEATS)
     try:
         part = datasets.load("mq2008", download=False).fold(1).train
@@ -222,7 +222,7 @@ def speed(quick: bool) -> None:
         )
 
 
-PARTS = {"growth": growth, "lists": lists, "speed": speed}
+PARTS = {"growth": growth, "lists": lists, "speed": measure_speed}
 
 
 def main() -> None:

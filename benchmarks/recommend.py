@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from _recommenders import LISTS, RATINGS, Part, Row
-from _results import append, read
+from _results import append, read_lines
 from edgewise import datasets
 
 LIKED = 4
@@ -70,7 +70,7 @@ def folds() -> Iterator[Part]:
         yield part_of(train, test)
 
 
-def split(share: float, liked: float | None = None) -> Iterator[Part]:
+def iter_splits(share: float, liked: float | None = None) -> Iterator[Part]:
     """Yield one random split of ml-1m."""
     ratings = datasets.load("ml-1m", download=False).ratings
     if liked is not None:
@@ -83,7 +83,7 @@ def part_of(train: Any, test: Any) -> Part:
     return Part(*columns, np.array([train.n_users, train.n_items]))
 
 
-def chosen(parts: Iterator[Part], least: float) -> Iterator[Part]:
+def keep_high_ratings(parts: Iterator[Part], least: float) -> Iterator[Part]:
     """Yield the high ratings as choices."""
     for part in parts:
         high, test = part.values >= least, part.test_values >= least
@@ -129,7 +129,7 @@ def many(n: int = 10_000_000, n_users: int = 100_000, n_items: int = 5_000) -> I
     """
     rng = np.random.default_rng(0)
     draws, n_tastes = 2 * n, 40
-    users = _drawn(rng, rng.lognormal(0, 1, n_users), draws)
+    users = _draw(rng, rng.lognormal(0, 1, n_users), draws)
     mixtures = np.cumsum(rng.dirichlet(np.full(n_tastes, 0.1), n_users), axis=1)
     tastes = np.empty(draws, dtype=np.int64)
     for rows in np.array_split(np.arange(draws), 100):
@@ -138,7 +138,7 @@ def many(n: int = 10_000_000, n_users: int = 100_000, n_items: int = 5_000) -> I
     items = np.empty(draws, dtype=np.int64)
     for taste in range(n_tastes):
         rows = tastes == taste
-        items[rows] = _drawn(rng, popular * rng.lognormal(0, 1.5, n_items), rows.sum())
+        items[rows] = _draw(rng, popular * rng.lognormal(0, 1.5, n_items), rows.sum())
     pairs = np.sort(rng.permutation(np.unique(users * n_items + items))[:n])
     users, items = np.divmod(pairs, n_items)
     asked = np.isin(users, rng.choice(n_users, n_users // 10, replace=False))
@@ -148,17 +148,17 @@ def many(n: int = 10_000_000, n_users: int = 100_000, n_items: int = 5_000) -> I
     yield Part(*parts, np.array([n_users, n_items]))
 
 
-def _drawn(rng: np.random.Generator, weights: np.ndarray, n: int) -> np.ndarray:
+def _draw(rng: np.random.Generator, weights: np.ndarray, n: int) -> np.ndarray:
     return np.searchsorted(np.cumsum(weights / weights.sum())[:-1], rng.random(n))
 
 
 SETS: dict[str, Callable[[], Iterator[Part]]] = {
     "ml-100k ratings": folds,
-    "ml-1m ratings": lambda: split(0.1),
+    "ml-1m ratings": lambda: iter_splits(0.1),
     "continuous ratings": continuous,
-    "ml-100k lists": lambda: chosen(folds(), LIKED),
-    "ml-1m lists": lambda: chosen(split(0.2, LIKED), LIKED),
-    "continuous lists": lambda: chosen(continuous(0.2), 5.0),
+    "ml-100k lists": lambda: keep_high_ratings(folds(), LIKED),
+    "ml-1m lists": lambda: keep_high_ratings(iter_splits(0.2, LIKED), LIKED),
+    "continuous lists": lambda: keep_high_ratings(continuous(0.2), 5.0),
     "ten million lists": many,
 }
 
@@ -173,7 +173,7 @@ def rows_of(name: str) -> dict[str, Row]:
 def run(options: argparse.Namespace) -> None:
     """Run the models that have no line in the results yet."""
     pythons = dict(one.split("=", 1) for one in options.python)
-    known = {(line["set"], line["model"]) for line in read(options.results)}
+    known = {(line["set"], line["model"]) for line in read_lines(options.results)}
     for name in options.sets:
         wanted = {
             title: pythons.get(row.library, sys.executable)
@@ -249,7 +249,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.only_table:
         run(options)
-    lines = {(line["set"], line["model"]): line for line in read(options.results)}
+    lines = {(line["set"], line["model"]): line for line in read_lines(options.results)}
     print("\n".join([*table(lines), *latencies(lines)]))
 
 

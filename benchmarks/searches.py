@@ -36,21 +36,21 @@ from typing import Any
 
 import numpy as np
 
-from _curve_plots import draw, read
+from _curve_plots import draw, merge_results
 from _curves import (
     BinnedOnce,
     Record,
     Results,
     Rows,
-    boosted,
     error_at,
     lightgbm,
     load,
     matching,
+    run_edgewise,
     seconds_in_words,
     time_to,
 )
-from _search_tasks import GENERATED, generated
+from _search_tasks import GENERATED, generate_task
 from _wide import make_wide
 
 LEARNERS = {
@@ -111,7 +111,7 @@ def task(name: str, options: Any) -> Rows | None:
     if name == "wide":
         return wide(options.rows, options.columns)
     if name in GENERATED:
-        return generated(name, options.seed)
+        return generate_task(name, options.seed)
     rows = load(name)
     if rows is None or not options.family:
         return rows
@@ -159,7 +159,7 @@ def run(name: str, rows: Rows, options: Any, results: Results) -> None:
             # Not in the papers: one learner is enough.
             if options.searches or kind == "tree" or search != THOMPSON.format(plan.columns):
                 settings = f"{text}, search={search}{plan.settings}"
-                methods[f"{kind}, {search}"] = partial(boosted, settings, rows, budget, False)
+                methods[f"{kind}, {search}"] = partial(run_edgewise, settings, rows, budget, False)
     if plan.peer:
         peer, budget = plan.peer + categorical(rows), options.budget or plan.full
         methods[PEER] = partial(lightgbm, peer, rows, 100_000, budget, False)
@@ -257,12 +257,12 @@ def main() -> None:
     if options.family:
         options.names = list(FAMILY)
     if options.table and options.family:
-        print_errors(read(options.table, options.methods))
+        print_errors(merge_results(options.table, options.methods))
     elif options.table:
-        print_table(panels(read(options.table, options.methods), options.names))
+        print_table(panels(merge_results(options.table, options.methods), options.names))
     if options.plot:
         *paths, picture = options.plot
-        drawn = panels(read(paths, options.methods), options.names)
+        drawn = panels(merge_results(paths, options.methods), options.names)
         draw(drawn, picture, lambda title: "100 (1 - AUC)" if "wide" in title else "test error, %")
     if options.table or options.plot:
         return

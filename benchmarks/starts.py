@@ -93,7 +93,7 @@ class SideBySide(Best):
 def rows_of(name: str) -> tuple[Any, ...]:
     """Return training and test rows with their classes; all columns are categorical."""
     if name.startswith("rank"):
-        return halved(*generated(int(name.split()[1])))
+        return split_halves(*generate_columns(int(name.split()[1])))
     name, *target = name.split()
     data = datasets.load(name, download=False)
     if name == "letter":
@@ -104,22 +104,29 @@ def rows_of(name: str) -> tuple[Any, ...]:
         X, y = X[known].drop(columns=target[0]), X[target[0]][known].cat.codes.to_numpy()
     elif data.X_test is not None:
         kinds = X.dtypes.to_dict()
-        return numbered(X), y, numbered(data.X_test[X.columns].astype(kinds)), data.y_test
-    return halved(numbered(X), y)
+        return (
+            encode_categories(X),
+            y,
+            encode_categories(data.X_test[X.columns].astype(kinds)),
+            data.y_test,
+        )
+    return split_halves(encode_categories(X), y)
 
 
-def numbered(X: Any) -> np.ndarray:
+def encode_categories(X: Any) -> np.ndarray:
     """Return categories as numbers, which read much faster."""
     codes = np.stack([X[column].cat.codes.to_numpy() for column in X], axis=1)
     return np.where(codes < 0, np.nan, codes)
 
 
-def halved(X: Any, y: Any) -> tuple[Any, ...]:
+def split_halves(X: Any, y: Any) -> tuple[Any, ...]:
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
     return X_train, y_train, X_test, y_test
 
 
-def generated(rank: int, n: int = 80_000, values: int = 2000, classes: int = 5) -> tuple[Any, Any]:
+def generate_columns(
+    rank: int, n: int = 80_000, values: int = 2000, classes: int = 5
+) -> tuple[Any, Any]:
     """Return two categorical columns whose values move the classes' log-odds in a few
     directions.
     """

@@ -39,7 +39,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from _results import append, read
+from _results import append, read_lines
 from edgewise import AdaBoostMH, datasets
 from edgewise.common.text import text_table
 
@@ -158,13 +158,11 @@ def measure(model_name: str, split: Split) -> dict[str, float]:
     start = time.process_time()
     found = model.predict_proba(X_test)
     predict = time.process_time() - start
-    truth, shares = _aligned(found, model, split, multilabel)
+    truth, shares = _align(found, model, split, multilabel)
     return {**scores(truth, shares, multilabel), "fit": fit, "predict": predict}
 
 
-def _aligned(
-    found: Any, model: Any, split: Split, multilabel: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _align(found: Any, model: Any, split: Split, multilabel: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the true 0/1 matrix and the probabilities, a column for each class or label."""
     if multilabel:
         if isinstance(found, list):  # one array of two classes a label; one column if none was seen
@@ -214,7 +212,7 @@ def calibration_error(sure: np.ndarray, right: np.ndarray) -> float:
 
 def run(models: Sequence[str], sets: Sequence[str], results: Path) -> None:
     """Run the fits that have no line in the results yet."""
-    known = {(line["set"], line["split"], line["model"]) for line in read(results)}
+    known = {(line["set"], line["split"], line["model"]) for line in read_lines(results)}
     for name in sets:
         if not datasets.available(name):
             print(f"{name}: skipped, not in $EDGEWISE_DATA or the cache")
@@ -345,7 +343,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     if not options.only_table:
         run(options.models, options.sets, options.results)
-    lines = [line for line in read(options.results) if line["set"] in options.sets]
+    lines = [line for line in read_lines(options.results) if line["set"] in options.sets]
     table = Table(lines, options.models)
     print(f"\n{len(table.sets)} sets\n\n{table.summary()}")
     if options.by_set:

@@ -39,7 +39,7 @@ os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 
 import numpy as np
 
-from _results import append, read
+from _results import append, read_lines
 
 COLUMNS, FACTORS = 136, 12
 # The shares of documents below each grade.
@@ -70,7 +70,7 @@ class Lists(NamedTuple):
         return np.bincount(self.qid - self.qid[0])
 
 
-def generated(rows: int, clicks: bool = False, seed: int = 0) -> Lists:
+def generate_lists(rows: int, clicks: bool = False, seed: int = 0) -> Lists:
     """Return documents, grades and queries: see the top of the file."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(40, 201, size=rows // 40)
@@ -258,7 +258,7 @@ CONTENDERS = {
 }
 
 
-def drawn(space: dict[str, tuple]) -> Iterator[Settings]:
+def draw_settings(space: dict[str, tuple]) -> Iterator[Settings]:
     """Return the settings that a search tries: defaults, those usual for such data, random ones."""
     rng = np.random.default_rng(0)
     yield from ({}, USUAL_XGB if "eta" in space else USUAL)
@@ -269,13 +269,13 @@ def drawn(space: dict[str, tuple]) -> Iterator[Settings]:
         yield {name: value for name, value in chosen.items() if value is not None}
 
 
-def tuned(contender: Contender, train: Lists, seconds: float) -> tuple[Settings, list[Any]]:
+def tune(contender: Contender, train: Lists, seconds: float) -> tuple[Settings, list[Any]]:
     """Return the settings that are best on held-out training queries, and all that were tried."""
     share = min(0.25, MOST / len(train.y))
     part, aside = train.between(0.0, 0.75 * share), train.between(0.75 * share, share)
     limit = seconds * 0.75 * share
     tried = []
-    for settings in drawn(contender.space or {}):
+    for settings in draw_settings(contender.space or {}):
         points = list(contender.train(contender.settings | settings, part, aside, limit))
         values = [best_until(points, share * limit) or 0.0 for share in (0.25, 0.5, 1.0)]
         tried.append((sum(values) / len(values), settings))
@@ -295,7 +295,7 @@ def run(title: str, folder: Path, seconds: float) -> dict[str, Any]:
     train, test = lists.between(0.0, 0.8), lists.between(0.8, 1.0)
     settings, tried = contender.settings, []
     if contender.space is not None:
-        chosen, tried = tuned(contender, train, seconds)
+        chosen, tried = tune(contender, train, seconds)
         settings = settings | chosen
     # Libraries are loaded, and kernels compiled, before.
     few, first = train.between(0.0, 20 / len(train.sizes)), settings | contender.first
@@ -374,7 +374,7 @@ def main() -> None:
         print(json.dumps(run(options.one[0], Path(options.one[1]), options.seconds)))
         return
     data = f"{options.rows:,} documents" + (", clicks" if options.clicks else "")
-    known = {record["title"] for record in read(options.results) if record["data"] == data}
+    known = {record["title"] for record in read_lines(options.results) if record["data"] == data}
     titles = [
         title
         for title in CONTENDERS
@@ -382,7 +382,7 @@ def main() -> None:
     ]
     with tempfile.TemporaryDirectory() as folder:
         if titles and not options.only_table:
-            for name, array in generated(options.rows, options.clicks)._asdict().items():
+            for name, array in generate_lists(options.rows, options.clicks)._asdict().items():
                 np.save(Path(folder) / f"{name}.npy", array)
         for title in titles if not options.only_table else ():
             command = [sys.executable, __file__, "--one", title, folder]
@@ -394,7 +394,7 @@ def main() -> None:
                 print(f"{title:28} {rounds:5} rounds {spent:7.1f} CPU s   NDCG@10 {value:.4f}")
             print(f"{title:28} {record['settings']} {record['peak']:.0f} MiB", flush=True)
     groups: dict[str, list[dict[str, Any]]] = {}
-    for record in read(options.results):
+    for record in read_lines(options.results):
         groups.setdefault(record["data"], []).append(record)
     for name, records in groups.items():
         print(f"\n{name}\n\n{table(records)}")

@@ -25,7 +25,7 @@ MODELS = {
 }
 
 
-def timed(work, given):
+def time_call(work, given):
     """Return what a call returns, and its CPU seconds."""
     start = time.process_time()
     return work(given), time.process_time() - start
@@ -39,14 +39,14 @@ def main():
     both, test = ratings.take(ratings.times < second), ratings.take(ratings.times >= second)
     print(f"{len(old)} ratings, {len(new)} more, {len(test)} to test on")
     for name, (make, metric) in MODELS.items():
-        model, seconds = timed(make().fit, old)
+        model, seconds = time_call(make().fit, old)
         found = [(evaluate(model, test, metric)[metric], seconds)]
         more = new
         if not model.adds_items:
             more = new.take(model.known_items_[new.items])
-        model, seconds = timed(model.partial_fit, more)
+        model, seconds = time_call(model.partial_fit, more)
         found.append((evaluate(model, test, metric)[metric], seconds))
-        model, seconds = timed(make().fit, both)
+        model, seconds = time_call(make().fit, both)
         found.append((evaluate(model, test, metric)[metric], seconds))
         words = (f"{value:.4f} ({cpu:.2f} s)" for value, cpu in found)
         print(f"{name:22}{metric:9}", *words, flush=True)

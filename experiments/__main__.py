@@ -16,7 +16,7 @@ from textwrap import indent
 
 from edgewise.backend.choose import need_gpu
 from edgewise.common.text import text_table
-from experiments.runner import Experiment, Options, experiments, printed, publish, run
+from experiments.runner import Experiment, Options, experiments, format_results, publish, run
 
 
 class StoppedError(BaseException):
@@ -103,7 +103,7 @@ def run_one(experiment: Experiment, options: Options) -> int:
         return 2
     finally:
         signal.signal(signal.SIGINT, before)
-    print("\n" + printed(experiment, report.parent))
+    print("\n" + format_results(experiment, report.parent))
     print(f"\nthe report: {report}\n", flush=True)
     return 0
 

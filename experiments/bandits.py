@@ -114,7 +114,7 @@ class _Clock(Callback):
         self.times.append(time.process_time())
 
 
-def trained(
+def train_timed(
     name: str, learner: str, search: Any, n_rounds: int, bench: Bench
 ) -> tuple[AdaBoostMH, float]:
     """Train, and return the model and the CPU minutes of 8,000 rounds at its late pace."""
@@ -132,10 +132,10 @@ def trained(
     return model, ROUNDS * float(late.mean()) / 60 if len(late) else float("nan")
 
 
-def measured(name: str, learner: str, search: str, bench: Bench) -> dict[str, Any]:
+def measure(name: str, learner: str, search: str, bench: Bench) -> dict[str, Any]:
     """Return AUC (of appetency, balanced accuracy) on the rows held out, and over the rounds."""
     own, k = task(name, bench.seed), 10 if bench.quick else 50
-    model, minutes = trained(name, learner, searches(k)[search], bench.rounds(1000, 30), bench)
+    model, minutes = train_timed(name, learner, searches(k)[search], bench.rounds(1000, 30), bench)
     shown = {*np.unique(np.geomspace(1, model.n_rounds_, 30).round().astype(int)).tolist()}
     points = [
         [t, float(roc_auc_score(own.y_test, scores))]
@@ -159,7 +159,7 @@ def table1(bench: Bench) -> list[Cell]:
         Cell(
             f"{name}, {learner}",
             search,
-            partial(measured, name, learner, search),
+            partial(measure, name, learner, search),
             Paper(TABLE1[name][learner]) if real else None,
         )
         for name in names
@@ -168,10 +168,10 @@ def table1(bench: Bench) -> list[Cell]:
     ]
 
 
-def timed(name: str, learner: str, bench: Bench) -> dict[str, Any]:
+def time_ucb(name: str, learner: str, bench: Bench) -> dict[str, Any]:
     """Return the CPU minutes of 8,000 rounds with UCB(50)."""
     search = UCB(10 if bench.quick else 50)
-    _, minutes = trained(name, learner, search, bench.rounds(400, 30), bench)
+    _, minutes = train_timed(name, learner, search, bench.rounds(400, 30), bench)
     return {"value": minutes}
 
 
@@ -181,7 +181,10 @@ def table2(bench: Bench) -> list[Cell]:
     papers = {} if bench.quick else {learner: Paper(TABLE2[learner]) for learner in TABLE2}
     return [
         Cell(
-            learner, "minutes for 8,000 rounds", partial(timed, name, learner), papers.get(learner)
+            learner,
+            "minutes for 8,000 rounds",
+            partial(time_ucb, name, learner),
+            papers.get(learner),
         )
         for learner in LEARNERS
     ]

@@ -110,7 +110,7 @@ ROWS = (
 )  # fmt: skip
 
 
-def measured(row: str, name: str, bench: Bench) -> dict[str, Any]:
+def measure(row: str, name: str, bench: Bench) -> dict[str, Any]:
     """Return the test error of a choice."""
     X, y, X_test, y_test = parts(name, bench.seed)
     settings = {"n_rounds": 300} | settings_of(row, name)
@@ -127,7 +127,7 @@ def measured(row: str, name: str, bench: Bench) -> dict[str, Any]:
 def cells(bench: Bench) -> list[Cell]:
     """Return a cell for each choice and set."""
     return [
-        Cell(row, name, partial(measured, row, name))
+        Cell(row, name, partial(measure, row, name))
         for name in (("digits",) if bench.quick else ("pendigits", "letter", "adult"))
         for row in (ROWS[-2:] if name == "adult" else ROWS)
     ]

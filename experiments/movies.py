@@ -36,7 +36,7 @@ def by(make: Callable[[list[Any]], Any]) -> Method:
     return scores
 
 
-def boosted(**settings: Any) -> Method:
+def make_rankboost(**settings: Any) -> Method:
     """Return RankBoost on the feature users alone."""
     return by(
         lambda ids: RankBoostRecommender(
@@ -53,11 +53,11 @@ def mean_rating(train: Ratings, viewers: np.ndarray, test: Ratings) -> np.ndarra
 
 
 METHODS: dict[str, Method] = {
-    "RankBoost, thesis": boosted(**THESIS),
+    "RankBoost, thesis": make_rankboost(**THESIS),
     "nearest neighbor": by(lambda ids: RankingNeighbor(reference_users=ids)),
     "regression": by(lambda ids: UserRegression(reference_users=ids)),
     "random": lambda train, viewers, test: np.zeros(len(test)),
-    "RankBoost": boosted(),
+    "RankBoost": make_rankboost(),
     "25 neighbors": by(lambda ids: RankingNeighbor(25, reference_users=ids)),
     "regression, normalized": by(lambda ids: UserRegression(reference_users=ids, normalize=True)),
     "mean rating": mean_rating,
@@ -170,7 +170,7 @@ def data(bench: Bench) -> Ratings:
     return ratings_of("generated" if bench.quick else "ml-100k")
 
 
-def told(test: Ratings) -> tuple[np.ndarray, np.ndarray]:
+def find_comparable(test: Ratings) -> tuple[np.ndarray, np.ndarray]:
     """Return which test ratings are of users with several levels, and which have the highest."""
     highest, lowest = np.full(test.n_users, -np.inf), np.full(test.n_users, np.inf)
     np.maximum.at(highest, test.users, test.values)
@@ -178,9 +178,9 @@ def told(test: Ratings) -> tuple[np.ndarray, np.ndarray]:
     return (lowest < highest)[test.users], test.values == highest[test.users]
 
 
-def measured(test: Ratings, scores: np.ndarray) -> list[float]:
+def compute_measures(test: Ratings, scores: np.ndarray) -> list[float]:
     """Return the four measures, averaged over the targets whose test ratings differ."""
-    used, best = told(test)
+    used, best = find_comparable(test)
     users, values, scores = test.users[used], test.values[used], scores[used]
     good = best[used].astype(int)
     return [
@@ -199,11 +199,13 @@ FIGURES: dict[str, tuple[Tasks, str]] = {
 }
 
 
-def ranked(figure: str, row: str, bench: Bench) -> dict[str, Any]:
+def rank_users(figure: str, row: str, bench: Bench) -> dict[str, Any]:
     """Return each measure of a method: the value at the last point, and all points."""
     found: dict[str, list[list[float]]] = {}
     for point, (viewers, train, test) in FIGURES[figure][0](bench):
-        found.setdefault(point, []).append(measured(test, METHODS[row](train, viewers, test)))
+        found.setdefault(point, []).append(
+            compute_measures(test, METHODS[row](train, viewers, test))
+        )
     results = {}
     for k, measure in enumerate(MEASURES):
         points = {point: np.array(values)[:, k] for point, values in found.items()}
@@ -212,11 +214,11 @@ def ranked(figure: str, row: str, bench: Bench) -> dict[str, Any]:
             "curve": [[point, float(values.mean())] for point, values in points.items()],
             "splits": [values.tolist() for values in points.values()],
         }
-    papers = stated(figure, row, bench)
+    papers = published_values(figure, row, bench)
     return together(results, {column: papers.get(column.split(", ")[2]) for column in results})
 
 
-def stated(figure: str, row: str, bench: Bench) -> dict[str, Paper]:
+def published_values(figure: str, row: str, bench: Bench) -> dict[str, Paper]:
     """Return what the thesis states of a row, by measure: of guessing alone."""
     if row != "random" or figure == "figure 5-4" or bench.quick:
         return {}
@@ -228,7 +230,7 @@ def good_movies(name: str, bench: Bench) -> dict[str, Any]:
     shares = []
     for point, task in by_feedback_density(bench):
         if point == name:
-            used, best = told(task.test)
+            used, best = find_comparable(task.test)
             sizes = np.bincount(task.test.users[used], minlength=task.test.n_users)
             good = np.bincount(task.test.users[used], best[used], minlength=task.test.n_users)
             shares.append(good[sizes > 0] / sizes[sizes > 0])
@@ -266,8 +268,8 @@ def figures(bench: Bench) -> Sequence[Cell]:
         points = sizes_of(bench) if figure == "figure 5-2" else densities(bench)
         column = f"{figure}, {points[-1]}, {MEASURES[0]}"
         for row in rows:
-            paper = stated(figure, row, bench).get(MEASURES[0])
-            cells.append(Cell(row, column, partial(ranked, figure, row), paper))
+            paper = published_values(figure, row, bench).get(MEASURES[0])
+            cells.append(Cell(row, column, partial(rank_users, figure, row), paper))
     for name in densities(bench):
         paper = None if bench.quick else Paper(GOOD[name])
         column = f"figure 5-4, targets with {name} movies"

@@ -44,7 +44,7 @@ def parts(name: str) -> tuple[Any, Any, Any, Any]:
     return data.X_train, data.y_train, data.X_test, data.y_test
 
 
-def boosted(row: str, name: str, bench: Bench) -> np.ndarray:
+def predict_labels(row: str, name: str, bench: Bench) -> np.ndarray:
     """Return the label probabilities of the test rows."""
     X, Y, X_test, _ = parts(name)
     settings = dict(OURS[row])
@@ -73,9 +73,9 @@ def one_by_one(name: str, bench: Bench) -> np.ndarray:
     return p
 
 
-def measured(row: str, name: str, bench: Bench) -> dict[str, Any]:
+def measure(row: str, name: str, bench: Bench) -> dict[str, Any]:
     """Return the four measures of a method."""
-    p = one_by_one(name, bench) if row == LIGHTGBM else boosted(row, name, bench)
+    p = one_by_one(name, bench) if row == LIGHTGBM else predict_labels(row, name, bench)
     Y = parts(name)[3]
     first = Y[np.arange(len(p)), p.argmax(axis=1)]
     measures = {
@@ -90,7 +90,7 @@ def measured(row: str, name: str, bench: Bench) -> dict[str, Any]:
 def cells(bench: Bench) -> list[Cell]:
     """Return a cell for each set and method."""
     return [
-        Cell(f"{name}, {row}", "Hamming loss", partial(measured, row, name))
+        Cell(f"{name}, {row}", "Hamming loss", partial(measure, row, name))
         for name in (("generated",) if bench.quick else NAMES)
         for row in (*OURS, LIGHTGBM)
     ]

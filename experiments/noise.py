@@ -54,7 +54,7 @@ LIGHTGBM: list[dict[str, Any]] = [
 LIBRARIES = {"LightGBM": LIGHTGBM, "AdaBoostMH": OURS}
 
 
-def made(library: str, settings: dict[str, Any], bench: Bench) -> Any:
+def make_model(library: str, settings: dict[str, Any], bench: Bench) -> Any:
     """Return an untrained model of a library."""
     if library == "AdaBoostMH":
         most = (
@@ -67,12 +67,12 @@ def made(library: str, settings: dict[str, Any], bench: Bench) -> Any:
     return LGBMClassifier(n_jobs=bench.n_jobs, verbosity=-1, **settings | most)
 
 
-def chosen(library: str, X: Any, y: Any, seed: int, bench: Bench) -> int:
+def choose_setting(library: str, X: Any, y: Any, seed: int, bench: Bench) -> int:
     """Return the number of the best setting, by error and then log loss on a fifth of the rows."""
     X, X_held, y, y_held = train_test_split(X, y, test_size=0.2, random_state=seed, stratify=y)
     found = []
     for i, settings in enumerate(LIBRARIES[library]):
-        model = made(library, settings, bench).fit(X, y)
+        model = make_model(library, settings, bench).fit(X, y)
         p = np.clip(model.predict_proba(X_held), 1e-15, 1.0)
         p /= p.sum(axis=1, keepdims=True)
         wrong = float(np.mean(model.classes_[p.argmax(axis=1)] != y_held))
@@ -80,16 +80,16 @@ def chosen(library: str, X: Any, y: Any, seed: int, bench: Bench) -> int:
     return min(found)[2]
 
 
-def measured(name: str, share: float, library: str, bench: Bench) -> dict[str, Any]:
+def measure(name: str, share: float, library: str, bench: Bench) -> dict[str, Any]:
     """Return the test errors of a library with its defaults, and tuned."""
     errors: dict[str, list[float]] = {"default": [], "tuned": []}
     settings = []
     for seed in range(bench.seed, bench.seed + (1 if bench.quick else SPLITS[name])):
         X, y, X_test, y_test = parts(name, seed)
         y = noisy(y, share, np.random.default_rng(seed))
-        settings.append(chosen(library, X, y, seed, bench))
+        settings.append(choose_setting(library, X, y, seed, bench))
         for kind, i in (("default", 0), ("tuned", settings[-1])):
-            model = made(library, LIBRARIES[library][i], bench).fit(X, y)
+            model = make_model(library, LIBRARIES[library][i], bench).fit(X, y)
             errors[kind].append(100 * float(np.mean(model.predict(X_test) != y_test)))
     found = {f"{library}, {kind}": mean(np.array(errors[kind])) for kind in errors}
     return together(found) | {"settings": settings}
@@ -103,7 +103,7 @@ def cells(bench: Bench) -> list[Cell]:
         Cell(
             f"{name}, {share:.0%} wrong",
             f"{library}, default",
-            partial(measured, name, share, library),
+            partial(measure, name, share, library),
         )
         for name in names
         for share in shares

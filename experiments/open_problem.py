@@ -92,16 +92,16 @@ def smallest_possible(n_classes: int) -> float:
     return float(found.fun)
 
 
-def drawn(n_classes: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw_weights(n_classes: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return random weights that sum to one, and the signs of random classes."""
     weights = rng.dirichlet(np.full(ROWS * n_classes, 0.3)).reshape(ROWS, n_classes)
     signs = np.where(np.arange(n_classes) == rng.integers(n_classes, size=ROWS)[:, None], 1.0, -1.0)
     return weights, signs
 
 
-def searched(n_classes: int, rng: np.random.Generator, steps: int) -> float:
+def search_weights(n_classes: int, rng: np.random.Generator, steps: int) -> float:
     """Return the least sum of pseudo-weights found by following its subgradient in the weights."""
-    weights, signs = drawn(n_classes, rng)
+    weights, signs = draw_weights(n_classes, rng)
     logs, least, all_votes = np.log(weights + 1e-4), np.inf, votes(n_classes)
     for step in range(steps):
         weights = np.exp(logs - logs.max())
@@ -119,8 +119,10 @@ def matrices(n_classes: int, bench: Bench) -> dict[str, Any]:
     rng = np.random.default_rng(bench.seed)
     n_drawn, steps = (200, 200) if bench.quick else (20_000, 5000)
     all_votes = votes(n_classes)
-    random = [best(np.prod(drawn(n_classes, rng), axis=0), all_votes)[0] for _ in range(n_drawn)]
-    found = [searched(n_classes, rng, steps) for _ in range(2 if bench.quick else 20)]
+    random = [
+        best(np.prod(draw_weights(n_classes, rng), axis=0), all_votes)[0] for _ in range(n_drawn)
+    ]
+    found = [search_weights(n_classes, rng, steps) for _ in range(2 if bench.quick else 20)]
     return {
         "value": smallest_possible(n_classes),
         "also": {
@@ -132,7 +134,7 @@ def matrices(n_classes: int, bench: Bench) -> dict[str, Any]:
     }
 
 
-def boosted(name: str, bench: Bench) -> dict[str, Any]:
+def boost_stumps(name: str, bench: Bench) -> dict[str, Any]:
     """Return the least sum of pseudo-weights while boosting stumps, and how long it takes."""
     X, y, _, _ = parts(name, bench.seed)
     rounds, also, least, line = bench.rounds(5000, 60), {}, {}, []
@@ -162,7 +164,7 @@ def cells(bench: Bench) -> list[Cell]:
         for k in counts
     ]
     runs = [
-        Cell(f"{name}, stumps", "least sum of pseudo-weights", partial(boosted, name))
+        Cell(f"{name}, stumps", "least sum of pseudo-weights", partial(boost_stumps, name))
         for name in names
     ]
     return theory + runs

@@ -99,7 +99,7 @@ def chosen_leaves(row: str, name: str, bench: Bench) -> int:
     return min(errors, key=lambda leaves: errors[leaves])
 
 
-def measured(row: str, name: str, bench: Bench) -> dict[str, Any]:
+def measure(row: str, name: str, bench: Bench) -> dict[str, Any]:
     """Train a row's model on a set, and return its error over the last half of the rounds."""
     X, y, X_test, y_test = parts(name)
     leaves = chosen_leaves(row, name, bench) if "tree" in row else 8
@@ -107,12 +107,12 @@ def measured(row: str, name: str, bench: Bench) -> dict[str, Any]:
     errors = trained.history_["validation"]
     more = {"leaves": leaves} if "tree" in row else {}
     own = {"test_rows": len(y_test), "n_rounds": trained.n_rounds_}
-    own["note"] = noted(row, name, last_half(errors)["value"], **own)
+    own["note"] = describe_run(row, name, last_half(errors)["value"], **own)
     training = curve(100 * trained.history_["train_error"])
     return last_half(errors) | more | own | {"curve": curve(100 * errors), "training": training}
 
 
-def noted(row: str, name: str, value: float, test_rows: int, n_rounds: int) -> str:
+def describe_run(row: str, name: str, value: float, test_rows: int, n_rounds: int) -> str:
     """Return how many rounds a run had, and in test rows how far its error is from the paper's."""
     notes = [f"{n_rounds:,} of {ROUNDS:,} rounds"] if n_rounds < ROUNDS else []
     if name in COLUMNS:
@@ -126,10 +126,10 @@ def table(bench: Bench) -> Sequence[Cell]:
     if bench.quick:
         rows = ("stump", "product of 2", "tree", "Haar, product of 2")
         return [
-            Cell(row, "digits", lambda own, row=row: measured(row, "digits", own)) for row in rows
+            Cell(row, "digits", lambda own, row=row: measure(row, "digits", own)) for row in rows
         ]
     return [
-        Cell(row, name, partial(measured, row, name), Paper(*paper))
+        Cell(row, name, partial(measure, row, name), Paper(*paper))
         for name in CPU_ROUNDS
         for row, papers in TABLE.items()
         if (paper := papers[COLUMNS.index(name)]) is not None

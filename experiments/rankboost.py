@@ -46,7 +46,7 @@ class Part(NamedTuple):
         )
 
 
-def joined(*parts: Part) -> Part:
+def join_parts(*parts: Part) -> Part:
     """Return the rows of several parts."""
     positions = np.vstack([part.lists.positions for part in parts])
     qid = np.concatenate([part.lists.qid for part in parts])
@@ -58,7 +58,7 @@ def folds(name: str) -> list[list[Part]]:
     """Return the training, validation and test part of each published fold."""
     if name == "generated":
         parts = [generated_lists(40, seed) for seed in range(4)]
-        return [[joined(parts[k], parts[k - 1]), parts[k - 2], parts[k - 3]] for k in range(4)]
+        return [[join_parts(parts[k], parts[k - 1]), parts[k - 2], parts[k - 3]] for k in range(4)]
     data = datasets.load(name)
     return [
         [Part(fusion.RankedLists(part.X, part.qid), part.y) for part in data.fold(k)]
@@ -91,7 +91,7 @@ PARTS = ("training error", "test error")
 def weak_errors(row: str, name: str, bench: Bench) -> dict[str, Any]:
     """Return training and test error of a weak learner, as curves over four partitions."""
     tests = [parts[2] for parts in folds(name)]
-    everything = joined(*tests)
+    everything = join_parts(*tests)
     everything = Part(everything.lists, (everything.y > 0).astype(int))
     _, query = np.unique(everything.lists.qid, return_inverse=True)
     quarter = np.random.default_rng(bench.seed).permutation(query.max() + 1) % 4
@@ -190,7 +190,7 @@ TABLE = {
 CHOSEN = (1, 10, 30)
 
 
-def printed(row: str, name: str) -> dict[str, Paper | None]:
+def thesis_figures(row: str, name: str) -> dict[str, Paper | None]:
     """Return the thesis's figures for a row: shares of its queries in per cent, by column."""
     if name not in DOMAINS or row not in TABLE:
         return {}
@@ -224,10 +224,10 @@ def fused_lists(row: str, parts: list[Part], name: str, bench: Bench) -> np.ndar
     """Return the test scores of RankBoost or RankFusion on a fold."""
     train, valid, test = parts
     if row == "RankFusion()":
-        return boosted({}, parts, bench)[0]
+        return fuse_by_boosting({}, parts, bench)[0]
     model = RankFusion("stump", n_rounds=bench.n_rounds or N_ROUNDS[name], missing="low")
     model.set_params(random_state=bench.seed, **THESIS, **WEAK["WeakLearn.3.cum"])
-    return bench.train(model, *joined(train, valid)).predict(test.lists)
+    return bench.train(model, *join_parts(train, valid)).predict(test.lists)
 
 
 @cache
@@ -265,7 +265,7 @@ def meta_search(row: str, name: str, bench: Bench) -> dict[str, Any]:
         for k in CHOSEN:
             each = values[TOPS.index(k)] - best_list(name, k)[TOPS.index(k)]
             found[f"{name}, {lead(k)}"] = mean(each, 100.0)
-    return together(found, printed(row, name))
+    return together(found, thesis_figures(row, name))
 
 
 def table(bench: Bench) -> Sequence[Cell]:
@@ -274,7 +274,7 @@ def table(bench: Bench) -> Sequence[Cell]:
     for name in ("generated",) if bench.quick else LISTS:
         for row in (*TABLE, "RankFusion()"):
             column = f"{name}, {COLUMNS[0]}"
-            paper = printed(row, name).get(column)
+            paper = thesis_figures(row, name).get(column)
             cells.append(Cell(row, column, partial(meta_search, row, name), paper))
     return cells
 
@@ -315,7 +315,7 @@ FUSED: dict[str, dict[str, Any]] = {
 Scores = Callable[[list[Part], Bench], tuple[np.ndarray, float]]
 
 
-def boosted(
+def fuse_by_boosting(
     settings: Mapping[str, Any], parts: list[Part], bench: Bench
 ) -> tuple[np.ndarray, float]:
     """Return test scores of RankFusion, its rounds chosen on the validation part."""
@@ -335,7 +335,7 @@ def single(chosen_on: int, parts: list[Part], _: Bench) -> tuple[np.ndarray, flo
 def methods() -> dict[str, Scores]:
     """Return the methods by title."""
     found: dict[str, Scores] = {
-        title: partial(boosted, settings) for title, settings in FUSED.items()
+        title: partial(fuse_by_boosting, settings) for title, settings in FUSED.items()
     }
     found |= {ON_TRAIN: partial(single, 0), ON_TEST: partial(single, 2)}
     return found | {
@@ -356,7 +356,7 @@ def precisions(title: str, name: str, bench: Bench) -> list[np.ndarray]:
     return found
 
 
-def fused(title: str, name: str, bench: Bench) -> dict[str, Any]:
+def measure_fusion(title: str, name: str, bench: Bench) -> dict[str, Any]:
     """Return MAP and NDCG@10 of a method, and of RankFusion() differences to others."""
     each = precisions(title, name, bench)
     by_fold = np.array([values.mean(axis=1) for values in each]).T
@@ -394,7 +394,7 @@ def fusion_words(results: list[dict[str, Any]]) -> Iterator[Said]:
 def fusions(bench: Bench) -> Sequence[Cell]:
     """Return the cells of all methods of fusion, by set."""
     return [
-        Cell(title, f"{name}, MAP", partial(fused, title, name))
+        Cell(title, f"{name}, MAP", partial(measure_fusion, title, name))
         for name in (("generated",) if bench.quick else LISTS)
         for title in methods()
     ]
@@ -513,7 +513,7 @@ def every_tenth(stages: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
     return islice(stages, 9, None, 10)
 
 
-def compared(name: str, bench: Bench) -> dict[str, Any]:
+def compare_rivals(name: str, bench: Bench) -> dict[str, Any]:
     """Return wrong pairs of all rivals on a set, and paired differences."""
     found: dict[str, list[np.ndarray]] = {row: [] for row in RIVALS}
     for parts in thirds(name, bench):
@@ -537,7 +537,7 @@ def rivals(name: str) -> list[str]:
 def or_adaboost(bench: Bench) -> Sequence[Cell]:
     """Return the cells of RankBoost and AdaBoost on the same rows."""
     names = ("generated",) if bench.quick else (*RANKED, *FLAT)
-    return [Cell(name, rivals(name)[0], partial(compared, name)) for name in names]
+    return [Cell(name, rivals(name)[0], partial(compare_rivals, name)) for name in names]
 
 
 def or_adaboost_words(results: list[dict[str, Any]]) -> Iterator[Said]:

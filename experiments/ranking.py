@@ -89,7 +89,7 @@ def folds(name: str) -> list[Any]:
     return [data.fold(k) for k in range(1, data.n_folds + 1)]
 
 
-def boosted(settings: Mapping[str, Any], fold: Any, bench: Bench) -> Fitted:
+def train_rankboost(settings: Mapping[str, Any], fold: Any, bench: Bench) -> Fitted:
     """Train RankBoost, and keep the round with the best validation MAP."""
     given = {"n_rounds": ROUNDS, **settings}
     given["n_rounds"] = bench.rounds(given["n_rounds"], 5)
@@ -168,7 +168,7 @@ def xgboost(settings: Mapping[str, Any], fold: Any, bench: Bench) -> Fitted:
     return Fitted(found, best[0], best[1], seconds)
 
 
-def untouched(fold: Any, bench: Bench) -> Fitted:
+def train_default(fold: Any, bench: Bench) -> Fitted:
     """Train the default, which divides the training and validation queries itself."""
     X, y, qid = (
         np.concatenate([getattr(part, field) for part in (fold.train, fold.valid)])
@@ -182,7 +182,7 @@ def untouched(fold: Any, bench: Bench) -> Fitted:
 
 
 CHOICES: dict[str, list[Train]] = {
-    "RankBoost": [partial(boosted, settings) for settings in SETTINGS],
+    "RankBoost": [partial(train_rankboost, settings) for settings in SETTINGS],
     **{
         peer: [partial(lightgbm, peer.split()[1], settings) for settings in LIGHTGBM]
         for peer in PEERS
@@ -200,7 +200,7 @@ def best_of(title: str, fold: Any, bench: Bench) -> Fitted:
 
 def rows() -> dict[str, Train]:
     """Return the models by title."""
-    found: dict[str, Train] = {title: partial(boosted, one) for title, one in OURS.items()}
+    found: dict[str, Train] = {title: partial(train_rankboost, one) for title, one in OURS.items()}
     found[f"RankBoost, {BEST}"] = partial(best_of, "RankBoost")
     for peer in PEERS:
         found |= {peer: CHOICES[peer][0], f"{peer}, {BEST}": partial(best_of, peer)}
@@ -209,7 +209,7 @@ def rows() -> dict[str, Train]:
 
 def defaults() -> dict[str, Train]:
     """Return the default, and its peers with their defaults and tuned, by title."""
-    found: dict[str, Train] = {"RankBoost()": untouched}
+    found: dict[str, Train] = {"RankBoost()": train_default}
     for peer in (*PEERS, "XGBoost rank:ndcg"):
         found |= {peer: CHOICES[peer][0], f"{peer}, tuned": partial(best_of, peer)}
     return found
@@ -246,12 +246,12 @@ def measured(row: str, train: Train, name: str, bench: Bench) -> dict[str, Any]:
         for column, values in by_fold.items()
         if np.isfinite(values).all()
     }
-    return together(found, published(row, train, name)) | queries
+    return together(found, published_values(row, train, name)) | queries
 
 
-def published(row: str, train: Train, name: str) -> dict[str, Paper]:
+def published_values(row: str, train: Train, name: str) -> dict[str, Paper]:
     """Return what was published of RankBoost: beside the thesis's, and the default."""
-    if name != "ohsumed" or not (row == "WeakLearn.3" or train is untouched):
+    if name != "ohsumed" or not (row == "WeakLearn.3" or train is train_default):
         return {}
     return {f"{name}, {column}": paper for column, paper in PUBLISHED.items()}
 
@@ -263,7 +263,7 @@ def cells_of(models: Callable[[], dict[str, Train]], bench: Bench) -> Sequence[C
             row,
             f"{name}, MAP",
             partial(measured, row, train, name),
-            published(row, train, name).get(f"{name}, MAP"),
+            published_values(row, train, name).get(f"{name}, MAP"),
         )
         for name in (("generated",) if bench.quick else RANKED)
         for row, train in models().items()
@@ -274,15 +274,17 @@ def settings_words(results: list[dict[str, Any]]) -> Iterator[Said]:
     """Yield the tests of ours against LightGBM, with defaults and with the best settings."""
     for ours in ("RankBoost()", f"RankBoost, {BEST}"):
         others = [f"{peer}, {BEST}" if BEST in ours else peer for peer in PEERS]
-        yield from _tested(results, ours, others)
+        yield from _iter_tests(results, ours, others)
 
 
 def default_words(results: list[dict[str, Any]]) -> Iterator[Said]:
     """Yield the tests of the default against its peers."""
-    yield from _tested(results, "RankBoost()", [row for row in defaults() if row != "RankBoost()"])
+    yield from _iter_tests(
+        results, "RankBoost()", [row for row in defaults() if row != "RankBoost()"]
+    )
 
 
-def _tested(results: list[dict[str, Any]], row: str, others: Sequence[str]) -> Iterator[Said]:
+def _iter_tests(results: list[dict[str, Any]], row: str, others: Sequence[str]) -> Iterator[Said]:
     """Yield the differences over all test queries, by randomization tests."""
     found = {(result["column"], result["row"]): result for result in results}
     for column in dict.fromkeys(result["column"] for result in results):

@@ -59,13 +59,13 @@ BOOSTED: dict[str, Make] = {
 }
 
 
-def boosted(bench: Bench) -> BoostedFactorization:
+def make_factorization(bench: Bench) -> BoostedFactorization:
     """Return boosted factorization with its defaults."""
     return BoostedFactorization(bench.rounds(500, 10), random_state=0)
 
 
 USUAL: dict[str, Make] = {
-    "BoostedFactorization()": boosted,
+    "BoostedFactorization()": make_factorization,
     "BiasBaseline()": lambda bench: BiasBaseline(),
     "ItemKNN()": lambda bench: ItemKNN(),
     "MatrixFactorization()": lambda bench: MatrixFactorization(random_state=0),
@@ -85,7 +85,9 @@ def four_sets(quick: bool) -> list[Split]:
 ERRORS = ("zero-one error, %", "absolute error")
 
 
-def averaged(wrong: Sequence[float], absolute: Sequence[float], **more: Any) -> dict[str, Any]:
+def average_errors(
+    wrong: Sequence[float], absolute: Sequence[float], **more: Any
+) -> dict[str, Any]:
     """Return the errors averaged over the sets."""
     of_sets = {"sets": [list(wrong), list(absolute)], **more}
     means = mean(np.array(wrong), 100.0), mean(np.array(absolute))
@@ -97,7 +99,7 @@ def by_rounds(make: Make, bench: Bench) -> dict[str, Any]:
     model = make(bench)
     rows = [chosen_and_tested(model, split) for split in four_sets(bench.quick)]
     wrong, absolute, *rounds = map(list, zip(*rows, strict=True))
-    return averaged(wrong, absolute, rounds=rounds)
+    return average_errors(wrong, absolute, rounds=rounds)
 
 
 def chosen_and_tested(model: BoostedFactorization, split: Split) -> tuple[float, float, int, int]:
@@ -143,7 +145,7 @@ def low_rank(bench: Bench) -> dict[str, Any]:
         for errors, metric in ((wrong, "one_zero_level"), (absolute, "mae_level")):
             best = {inner.best(metric): ranks[inner.best(metric)]}
             errors.append(compare(best, split, [metric]).value(next(iter(best)), metric))
-    return averaged(wrong, absolute)
+    return average_errors(wrong, absolute)
 
 
 def low_rank_model(n_factors: int) -> MatrixFactorization:
@@ -157,7 +159,7 @@ def usual(row: str, bench: Bench) -> dict[str, Any]:
     """Return the errors of a model with its defaults."""
     names = ["one_zero_level", "mae_level"]
     found = compare({row: USUAL[row](bench)}, four_sets(bench.quick), names).folds_[row]
-    return averaged(*(found[name].tolist() for name in names))
+    return average_errors(*(found[name].tolist() for name in names))
 
 
 def table(bench: Bench) -> Sequence[Cell]:
@@ -184,7 +186,7 @@ FEATURES = "BoostedFactorization(), with features"
 NMAE = {"BoostedFactorization()": Paper(0.4156)}
 LARGE: dict[str, Make] = {
     **USUAL,
-    FEATURES: boosted,
+    FEATURES: make_factorization,
     "signs, ordered, rate 0.3": lambda bench: BoostedFactorization(
         bench.rounds(100, 5), **SIGNS, learning_rate=0.3
     ),
@@ -288,14 +290,14 @@ def convergence(solver: str, bench: Bench) -> dict[str, Any]:
     return {"value": losses[-1], "losses": losses.tolist()}
 
 
-def penalized(penalty: float, bench: Bench) -> dict[str, Any]:
+def measure_penalty(penalty: float, bench: Bench) -> dict[str, Any]:
     """Return the test error with a penalty, beside the training error."""
     split = lecture_splits(bench.quick)[0]
     model = factors(20, "als", max(penalty, 1e-6), bench)
     return {"value": rmse(model, split.test), "training": rmse(model, split.train)}
 
 
-def spaced(items: list[list[Any]]) -> list[list[Any]]:
+def space_out(items: list[list[Any]]) -> list[list[Any]]:
     """Return items far enough from each other for their titles."""
     places = np.array([item[:2] for item in items])
     places = places / np.ptp(places, axis=0)
@@ -320,7 +322,7 @@ def map_of_items(bench: Bench) -> dict[str, Any]:
     items = [
         [*places[j].tolist(), titles.get(int(ids[j]), f"item {ids[j]}")] for j in known.tolist()
     ]
-    return {"value": rmse(model, split.test), "items": spaced(items)}
+    return {"value": rmse(model, split.test), "items": space_out(items)}
 
 
 def lecture(bench: Bench) -> Sequence[Cell]:
@@ -332,7 +334,7 @@ def lecture(bench: Bench) -> Sequence[Cell]:
     for solver, name in SOLVERS.items():
         cells.append(Cell(name, "last loss, 10 factors", partial(convergence, solver)))
     for penalty in PENALTIES:
-        run = partial(penalized, penalty)
+        run = partial(measure_penalty, penalty)
         cells.append(Cell(f"penalty {penalty:g}", "RMSE, fold 1, 20 factors", run))
     cells.append(Cell("two factors", "RMSE, fold 1", map_of_items))
     return cells

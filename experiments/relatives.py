@@ -106,7 +106,9 @@ class BoostByMajority(Majority):
         return float(binom.cdf(self.n_rounds // 2, self.n_rounds, 0.5 + self.gamma))
 
 
-def trained(model: AdaBoostMH, kind: Any, X: Any, y: Any, eval_set: Any = None) -> AdaBoostMH:
+def train_with_objective(
+    model: AdaBoostMH, kind: Any, X: Any, y: Any, eval_set: Any = None
+) -> AdaBoostMH:
     """Train a model with an objective of this file: `kind` takes the arguments of `Hamming`."""
     sets = named_eval_sets(eval_set, None)
     learner = check_parameters(model, bool(sets))
@@ -137,14 +139,14 @@ GAMMAS = (0.02, 0.05, 0.1, 0.2)
 LEAVES = 8
 
 
-def fitted(method: str, X: Any, y: Any, n_rounds: int, seed: int) -> Any:
+def fit_method(method: str, X: Any, y: Any, n_rounds: int, seed: int) -> Any:
     """Return a trained model of a method."""
     tree = Tree("stump", LEAVES)
     common = {"n_rounds": n_rounds, "random_state": seed, "votes": "discrete"}
     if method == "AdaBoost.MH":
         return AdaBoostMH(tree, **common).fit(X, y)
     if method == "arc-x4":
-        return trained(AdaBoostMH(tree, **common), ArcX4, X, y)
+        return train_with_objective(AdaBoostMH(tree, **common), ArcX4, X, y)
     if method == "FilterBoost":
         sampled = {"loss": "logistic", "sampling": "weight", "subsample": 0.3}
         return AdaBoostMH(tree, **common, **sampled).fit(X, y)
@@ -163,7 +165,7 @@ def fitted(method: str, X: Any, y: Any, n_rounds: int, seed: int) -> Any:
 
 def _by_majority(X: Any, y: Any, n_rounds: int, gamma: float) -> AdaBoostMH:
     model = AdaBoostMH(Tree("stump", LEAVES), n_rounds=n_rounds, votes="discrete")
-    return trained(model, partial(BoostByMajority, n_rounds, gamma), X, y)
+    return train_with_objective(model, partial(BoostByMajority, n_rounds, gamma), X, y)
 
 
 def noisy(y: Any, share: float, rng: np.random.Generator) -> np.ndarray:
@@ -175,13 +177,13 @@ def noisy(y: Any, share: float, rng: np.random.Generator) -> np.ndarray:
     return classes[codes % len(classes)]
 
 
-def measured(name: str, method: str, share: float, bench: Bench) -> dict[str, Any]:
+def measure(name: str, method: str, share: float, bench: Bench) -> dict[str, Any]:
     """Return the test error over some splits, with a share of the training labels wrong."""
     errors = []
     for split in range(1 if bench.quick else 5):
         X, y, X_test, y_test = parts(name, bench.seed + split)
         y = noisy(y, share, np.random.default_rng(bench.seed + split))
-        model = fitted(method, X, y, bench.rounds(200, 6), bench.seed)
+        model = fit_method(method, X, y, bench.rounds(200, 6), bench.seed)
         errors.append(100 * (1 - model.score(X_test, y_test)))
     return {"value": float(np.mean(errors)), "spread": float(np.std(errors) / len(errors) ** 0.5)}
 
@@ -191,7 +193,7 @@ def cells(bench: Bench) -> list[Cell]:
     sets = ("wdbc", "ionosphere", "sonar", "pima", "waveform")
     names = ("breast cancer",) if bench.quick else sets
     return [
-        Cell(f"{name}, {share:.0%} noise", method, partial(measured, name, method, share))
+        Cell(f"{name}, {share:.0%} noise", method, partial(measure, name, method, share))
         for name in names
         for share in (0.0, 0.2)
         for method in METHODS

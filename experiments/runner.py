@@ -411,7 +411,7 @@ def experiment_png(experiment: Experiment, results: list[dict[str, Any]], path: 
         figure.savefig(file, format="png", dpi=130)
 
 
-def printed(experiment: Experiment, folder: Path) -> str:
+def format_results(experiment: Experiment, folder: Path) -> str:
     """Return the results in a folder as a plain table."""
     _, *lines = (json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines())
     return text_table(table_of(experiment, lines), left=(0, 1, 5))

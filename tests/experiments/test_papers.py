@@ -30,7 +30,7 @@ def test_a_quick_run_gives_figures_and_a_report(tmp_path, name):
 def test_other_figures_of_a_run_have_papers_of_their_own():
     experiment = replace(experiments()["rankboost-table5-1"], more_is_better=True)
     figures = {"a": {"value": 1.0}, "b": {"value": 2.0, "more_is_better": None}, "c": {"value": 3}}
-    papers = rankboost.printed("RankBoost", "mq2008-agg")
+    papers = rankboost.thesis_figures("RankBoost", "mq2008-agg")
     some = dict(zip("bc", list(papers.values())[:2], strict=True))
     cell = {"row": "r", "column": "a", **together(figures, some)}
     a, b, c = figures_of([cell])
@@ -39,7 +39,7 @@ def test_other_figures_of_a_run_have_papers_of_their_own():
 
 
 def test_the_thesis_has_shares_of_its_queries():
-    papers = rankboost.printed("RankBoost", "mq2008-agg")
+    papers = rankboost.thesis_figures("RankBoost", "mq2008-agg")
     assert papers["mq2008-agg, top 30"].value == pytest.approx(100 * 202 / 210)
     assert papers["mq2008-agg, top 1, less the best list's"].value == pytest.approx(-1500 / 210)
     assert papers["mq2008-agg, average rank"].value == 4.38
@@ -83,5 +83,5 @@ def test_some_votes_keep_what_is_proved(n_classes):
 @pytest.mark.parametrize("name", ["pendigits", "letter"])
 def test_products_tell_rounds_and_rows(name):
     paper, _ = products.TABLE["stump"][products.COLUMNS.index(name)]
-    note = products.noted("stump", name, paper + 0.1, test_rows=4000, n_rounds=500)
+    note = products.describe_run("stump", name, paper + 0.1, test_rows=4000, n_rounds=500)
     assert note == "500 of 100,000 rounds; 4 of 4,000 test rows"

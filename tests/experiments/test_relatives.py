@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiments.relatives import ArcX4, BoostByMajority, fitted, noisy, trained
+from experiments.relatives import ArcX4, BoostByMajority, fit_method, noisy, train_with_objective
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from edgewise import AdaBoostMH
@@ -21,7 +21,7 @@ def rights(model, X, y):
 
 
 def test_every_rule_has_one_vote(cancer):
-    model = trained(AdaBoostMH("stump", n_rounds=15), ArcX4, *cancer)
+    model = train_with_objective(AdaBoostMH("stump", n_rounds=15), ArcX4, *cancer)
     assert (model.history_["alpha"] == 1.0).all()
     margins = rights(model, *cancer) * 2 - model.n_rounds_
     np.testing.assert_array_equal(np.abs(model.decision_function(cancer[0])), np.abs(margins))
@@ -37,7 +37,7 @@ def test_arc_x4_weighs_by_the_fourth_power_of_mistakes(cancer):
             seen.append(self.state.weights[0].copy())
             return progress
 
-    model = trained(AdaBoostMH("stump", n_rounds=10), Watched, X, y)
+    model = train_with_objective(AdaBoostMH("stump", n_rounds=10), Watched, X, y)
     mistakes = model.n_rounds_ - rights(model, X, y)
     weights = 1.0 + mistakes.astype(float) ** 4
     np.testing.assert_allclose(seen[-1], weights / weights.sum(), rtol=1e-9)
@@ -54,7 +54,7 @@ def test_boost_by_majority_keeps_its_bound_wherever_the_edges_are_large_enough(
         kept.append(BoostByMajority(n_rounds, gamma, *given))
         return kept[-1]
 
-    model = trained(AdaBoostMH("stump", n_rounds=n_rounds), kind, *cancer)
+    model = train_with_objective(AdaBoostMH("stump", n_rounds=n_rounds), kind, *cancer)
     edges = model.history_["edge"]
     assert (edges >= 2 * gamma).all()
     assert model.history_["train_error"][-1] <= kept[0].bound()
@@ -72,7 +72,7 @@ def test_the_weights_of_boost_by_majority_are_chances_to_decide():
 
 
 def test_the_error_of_filterboost_is_at_most_twice_its_weight(cancer):
-    model = fitted("FilterBoost", *cancer, 20, 0)
+    model = fit_method("FilterBoost", *cancer, 20, 0)
     weight, error = model.history_["weight"][1:], model.history_["train_error"][:-1]
     assert (error <= 2 * weight + 1e-9).all()
 
@@ -82,4 +82,4 @@ def test_several_classes_and_noise():
     wrong = noisy(y, 0.2, np.random.default_rng(0))
     assert np.sum(wrong != y) == 30
     for method in ("arc-x4", "boost-by-majority", "bagging"):
-        assert fitted(method, X, y, 10, 0).score(X, y) > 0.9
+        assert fit_method(method, X, y, 10, 0).score(X, y) > 0.9
