@@ -115,7 +115,7 @@ class TestDatasets:
         text = capsys.readouterr().out
         _, _, below = text.partition("\n\nranking ")
         header, *lines = below.splitlines()
-        assert header.split() == ["documents", "queries", "columns", "folds", "here", "license"]
+        assert header.split() == ["documents", "queries", "columns", "folds", "cached", "license"]
         names = datasets.names("ranking")
         table = {line.split()[0]: line.split()[1:] for line in lines[: len(names)]}
         assert tuple(table) == names

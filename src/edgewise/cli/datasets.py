@@ -1,4 +1,4 @@
-"""``edgewise datasets``: the standard data sets, and which are here."""
+"""``edgewise datasets``: the standard data sets, and which are cached."""
 
 from typing import Any
 
@@ -24,29 +24,31 @@ _SIZES = {
 @command("datasets")
 @json_option(option_group("Options"))
 def datasets(as_json: bool) -> None:
-    """List the standard data sets, their sizes and licenses, and which you have."""
+    """List the standard data sets, their sizes and licenses, and which are cached."""
     from edgewise import datasets as sets
 
     listed: list[dict[str, Any]] = []
     for kind, sizes in _SIZES.items():
-        rows = [[kind, *sizes, "here", "license"]]
+        rows = [[kind, *sizes, "cached", "license"]]
         for name in sets.names(kind):
             dataset = sets.info(name)
-            here = "yes" if sets.available(name) else "no"
-            # What follows the name of a license says who states it.
+            cached = sets.available(name)
+            # After the name of a license comes its source.
             license = dataset.license.replace(";", ",").split(",")[0]
             counts = [getattr(dataset, size) for size in sizes.values()]
             # Ranking sets count the rows and queries of each part.
             counts = [sum(count) if isinstance(count, tuple) else count for count in counts]
             named = dict(zip(sizes, counts, strict=True))
-            listed.append({"name": name, "kind": kind, **named, "here": here == "yes"})
-            rows.append([name, *(f"{count:,}" for count in counts), here, license])
+            listed.append({"name": name, "kind": kind, **named, "cached": cached})
+            rows.append(
+                [name, *(f"{count:,}" for count in counts), "yes" if cached else "no", license]
+            )
         if not as_json:
             click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
     if as_json:
         print_json({"datasets": listed})
         return
     click.echo(
-        "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets it\n"
-        "says where to get the files. Full license and citation: edgewise.datasets.info(name)."
+        "edgewise.datasets.load(name) downloads a data set; for ranking sets it shows where to\n"
+        "get the files. Full license and citation: edgewise.datasets.info(name)."
     )

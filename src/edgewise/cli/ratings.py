@@ -52,7 +52,7 @@ Predictions for users and items without training ratings are means."""
 _column = option_group("Columns of ratings")
 
 columns = options(
-    _column("--columns", metavar="LIST", help="Comma-separated names, if there is no header."),
+    _column("--columns", metavar="LIST", help="Comma-separated names, for files without a header."),
     _column("--separator", metavar="S", help='One of "," ";" "::" tab.  [default: detected]'),
     *(
         _column(
@@ -66,7 +66,9 @@ columns = options(
         "--implicit", is_flag=True, help="Implicit feedback: pairs of user and item, no ratings."
     ),
     _column(
-        "--duplicates", choices=choices.DUPLICATES, help="What to do if a user rates an item twice."
+        "--duplicates",
+        choices=choices.DUPLICATES,
+        help="How to merge several ratings of an item by a user.",
     ),
 )
 """Adds the options that describe a file of ratings."""

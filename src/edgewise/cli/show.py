@@ -1,4 +1,4 @@
-"""``edgewise show``: what a saved model holds and has learned."""
+"""``edgewise show``: the contents of a saved model."""
 
 import math
 from typing import Any
