@@ -61,17 +61,18 @@ class Array(Field):
         arrays[name] = array
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
-        array, words = arrays[name], self.shape.split()
+        array, symbols = arrays[name], self.shape.split()
         if saved is not None:
             raise TypeError(f"{name} must be an array, got {saved!r}")
         dtypes = self.dtype if isinstance(self.dtype, tuple) else (self.dtype,)
         if self.dtype is not None and array.dtype not in dtypes:
             listed = " or ".join(str(np.dtype(dtype)) for dtype in dtypes)
             raise ValueError(f"the array {name} must be of type {listed}, got {array.dtype}")
-        if array.ndim != len(words) or any(
-            not _fits(word, length, sizes) for word, length in zip(words, array.shape, strict=True)
+        if array.ndim != len(symbols) or any(
+            not _fits(symbol, length, sizes)
+            for symbol, length in zip(symbols, array.shape, strict=True)
         ):
-            raise ValueError(f"the array {name} must have the shape ({', '.join(words)})")
+            raise ValueError(f"the array {name} must have the shape ({', '.join(symbols)})")
         if self.finite and array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"the array {name} must be finite")
         if self.below is not None and array.size:
@@ -98,16 +99,16 @@ class Sparse(Field):
         from scipy import sparse
 
         matrix = sparse.csr_array(value)
-        for part in self._parts:
-            arrays[f"{name}.{part}"] = getattr(matrix, part)
+        for attribute in self._parts:
+            arrays[f"{name}.{attribute}"] = getattr(matrix, attribute)
         return list(matrix.shape)
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         from scipy import sparse
 
-        parts = tuple(arrays[f"{name}.{part}"] for part in self._parts)
+        components = tuple(arrays[f"{name}.{attribute}"] for attribute in self._parts)
         rows, columns = (integer(f"{name} shape", length, 0) for length in saved)
-        matrix = sparse.csr_array(parts, shape=(rows, columns))
+        matrix = sparse.csr_array(components, shape=(rows, columns))
         matrix.check_format(full_check=True)
         return matrix
 
@@ -155,7 +156,7 @@ class Plain(Field):
         if value is None or isinstance(value, (str, int, float, bool)):
             return value
         if isinstance(value, (list, tuple)):
-            return [self.pack(one, name, arrays) for one in value]
+            return [self.pack(item, name, arrays) for item in value]
         raise TypeError(f"{name} is a {type(value).__name__}, which a model file cannot hold")
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
@@ -194,13 +195,13 @@ class ListOf(Field):
     field: Field
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        return [self.field.pack(one, f"{name}.{i}", arrays) for i, one in enumerate(value)]
+        return [self.field.pack(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> list[Any]:
         if not isinstance(saved, list):
             raise TypeError(f"{name} must be a list, got {saved!r}")
         unpack = self.field.unpack
-        return [unpack(one, f"{name}.{i}", arrays, {**sizes}) for i, one in enumerate(saved)]
+        return [unpack(item, f"{name}.{i}", arrays, {**sizes}) for i, item in enumerate(saved)]
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ class DictOf(Field):
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         pack = self.field.pack
-        return {str(key): pack(one, f"{name}.{key}", arrays) for key, one in value.items()}
+        return {str(key): pack(item, f"{name}.{key}", arrays) for key, item in value.items()}
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> dict[Any, Any]:
         if not isinstance(saved, dict):
@@ -220,8 +221,8 @@ class DictOf(Field):
         if self.key is int and not all(key.isdecimal() and key.isascii() for key in saved):
             raise ValueError(f"the keys of {name} must be integers of at least 0")
         return {
-            self.key(key): self.field.unpack(one, f"{name}.{key}", arrays, dict(sizes))
-            for key, one in saved.items()
+            self.key(key): self.field.unpack(item, f"{name}.{key}", arrays, dict(sizes))
+            for key, item in saved.items()
         }
 
 
@@ -242,7 +243,7 @@ class Record(Field):
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         if not isinstance(saved, dict):
             raise TypeError(f"{name} must be a dict, got {saved!r}")
-        parts = {
+        values = {
             key: field.unpack(
                 saved[key],
                 f"{name}.{key}",
@@ -251,7 +252,7 @@ class Record(Field):
             )
             for key, field in self.fields.items()
         }
-        return self.make(**parts)
+        return self.make(**values)
 
 
 @dataclass(frozen=True)

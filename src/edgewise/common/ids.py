@@ -43,7 +43,7 @@ def text_array(name: str, words: Sequence[str]) -> NDArray[np.str_]:
     if 4 * longest * len(words) > _FINE:
         mean = sum(map(len, words)) / len(words)
         if longest > _TIMES_THE_MEAN * mean:
-            start = next(word for word in words if len(word) == longest)[:20]
+            start = next(string for string in words if len(string) == longest)[:20]
             raise ValueError(
                 f"{name} must be of similar lengths: {start!r}... has {longest:,} letters, the "
                 f"mean is {mean:.0f}; shorten it"
@@ -73,11 +73,11 @@ class Ids:
     @staticmethod
     def of(name: str, ids: Any) -> "Ids":
         """Return the different ids among `ids`, in ascending order."""
-        given = as_ids(name, ids)
-        if given.dtype.kind == "i":
-            return Ids(sorted_unique(given))
+        array = as_ids(name, ids)
+        if array.dtype.kind == "i":
+            return Ids(sorted_unique(array))
         # Sorting the few different strings is much faster than sorting all.
-        return Ids(text_array(name, sorted(given[factorize(given)[0]].tolist())))
+        return Ids(text_array(name, sorted(array[factorize(array)[0]].tolist())))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -92,23 +92,23 @@ class Ids:
 
     def find(self, name: str, ids: Any, dtype: Any = np.intp) -> NDArray[Any]:
         """Return the index of each id, -1 for ids that are not there."""
-        given = as_ids(name, ids)
-        if len(given) == 0:
+        array = as_ids(name, ids)
+        if len(array) == 0:
             return np.zeros(0, dtype=dtype)
-        if given.dtype.kind != self.values.dtype.kind and len(self):
+        if array.dtype.kind != self.values.dtype.kind and len(self):
             raise TypeError(
-                f"{name} must be {self.kind}, as in training, got {given[0].item()!r}: "
+                f"{name} must be {self.kind}, as in training, got {array[0].item()!r}: "
                 "an id is not converted, since 7 and '7' may be different things"
             )
-        if given.dtype.kind == "i":
-            return self._find_numbers(given, dtype)
-        firsts, codes = factorize(given)
-        places = self._places
-        found = (places.get(one, -1) for one in given[firsts].tolist())
-        return np.fromiter(found, dtype, len(firsts))[codes]
+        if array.dtype.kind == "i":
+            return self._find_numbers(array, dtype)
+        firsts, codes = factorize(array)
+        index_of = self._places
+        matches = (index_of.get(id_, -1) for id_ in array[firsts].tolist())
+        return np.fromiter(matches, dtype, len(firsts))[codes]
 
     def _find_numbers(self, given: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
-        found = np.full(len(given), -1, dtype=dtype)
+        indices = np.full(len(given), -1, dtype=dtype)
         order, ascending = self._ascending
         low, span = _span(ascending)
         table = np.zeros(0, dtype=dtype)
@@ -116,31 +116,33 @@ class Ids:
             table = np.full(span + 1, -1, dtype=dtype)
             table[ascending - low] = order
         for at in range(0, len(given) if span else 0, _AT_ONCE):
-            part = given[at : at + _AT_ONCE]
+            block = given[at : at + _AT_ONCE]
             if len(table):
                 # Unsigned, numbers below the lowest are large as well; the last entry is -1.
-                places = np.minimum((part - low).view(np.uint64), np.uint64(span)).view(np.int64)
-                table.take(places, out=found[at : at + _AT_ONCE], mode="clip")
+                positions = np.minimum((block - low).view(np.uint64), np.uint64(span)).view(
+                    np.int64
+                )
+                table.take(positions, out=indices[at : at + _AT_ONCE], mode="clip")
             else:
-                places = np.minimum(np.searchsorted(ascending, part), len(ascending) - 1)
-                there = ascending[places] == part
-                found[at : at + _AT_ONCE][there] = order[places[there]]
-        return found
+                positions = np.minimum(np.searchsorted(ascending, block), len(ascending) - 1)
+                there = ascending[positions] == block
+                indices[at : at + _AT_ONCE][there] = order[positions[there]]
+        return indices
 
     def require(self, name: str, ids: Any) -> NDArray[np.intp]:
         """Return the index of each id, or raise if one is not there."""
-        found = self.find(name, ids)
-        if (found < 0).any():
+        indices = self.find(name, ids)
+        if (indices < 0).any():
             raise ValueError(
-                f"{name} must be ids that are known, got {self.format_unknown(ids, found)}"
+                f"{name} must be ids that are known, got {self.format_unknown(ids, indices)}"
             )
-        return found
+        return indices
 
     def format_unknown(self, ids: Any, found: NDArray[np.intp]) -> str:
         """Return words on the ids that were not found, for an error."""
         lost = list(dict.fromkeys(as_ids("ids", ids)[found < 0].tolist()))
         more = f" and {len(lost) - _SOME} more" if len(lost) > _SOME else ""
-        return ", ".join(repr(one) for one in lost[:_SOME]) + more
+        return ", ".join(repr(id_) for id_ in lost[:_SOME]) + more
 
     def append(self, name: str, ids: "Ids") -> "Ids":
         """Return these ids with others after them, none of which may be here already."""
@@ -156,23 +158,23 @@ class Ids:
 
         Also where the others are among all, and which of them are new.
         """
-        places = self.find(name, ids.values)
-        new = np.flatnonzero(places < 0)
-        places[new] = len(self) + np.arange(len(new))
+        indices = self.find(name, ids.values)
+        new = np.flatnonzero(indices < 0)
+        indices[new] = len(self) + np.arange(len(new))
         both = self.append(name, Ids(ids.values[new])) if len(new) else self
-        return both, places, new
+        return both, indices, new
 
     @staticmethod
     def union(name: str, parts: Sequence["Ids"]) -> "Ids":
         """Return all ids of several maps, in ascending order."""
-        kinds = {part.values.dtype.kind for part in parts}
+        kinds = {ids.values.dtype.kind for ids in parts}
         if len(kinds) > 1:
             raise TypeError(f"{name} must be integers everywhere or strings everywhere")
-        return Ids.of(name, np.concatenate([part.values for part in parts]))
+        return Ids.of(name, np.concatenate([ids.values for ids in parts]))
 
     @cached_property
     def _places(self) -> dict[Any, int]:
-        return {one: place for place, one in enumerate(self.values.tolist())}
+        return {id_: index for index, id_ in enumerate(self.values.tolist())}
 
     @cached_property
     def _ascending(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
@@ -235,8 +237,8 @@ def factorize(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.int
 def factorize_list(words: list[str]) -> tuple[list[str], NDArray[np.intp]]:
     """Return the different strings of a list in their first order, and which each string is."""
     few = list(dict.fromkeys(words))
-    places = dict(zip(few, range(len(few)), strict=True))
-    return few, np.fromiter(map(places.__getitem__, words), np.intp, len(words))
+    code_of = dict(zip(few, range(len(few)), strict=True))
+    return few, np.fromiter(map(code_of.__getitem__, words), np.intp, len(words))
 
 
 def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
@@ -273,7 +275,7 @@ def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = Fal
     """
     if hasattr(ids, "factorize") and len(ids) >= _MANY and n_rows is None:
         codes, few = ids.factorize()
-        if len(few) and codes.min() >= 0 and all(isinstance(one, str) for one in few):
+        if len(few) and codes.min() >= 0 and all(isinstance(id_, str) for id_ in few):
             return text_array(name, few.tolist())[codes]
     if hasattr(ids, "to_list") and not isinstance(ids, np.ndarray):
         # From a series, NumPy would make objects or bytes of strings.
@@ -321,9 +323,11 @@ def _from_objects(name: str, values: list[Any], floats: bool) -> NDArray[Any]:
             return np.array(values, dtype=np.int64)
         except OverflowError as error:
             raise ValueError(f"{name} must fit in 64 bits with a sign: {error}") from error
-    place = next((i for i, value in enumerate(values) if is_missing(value)), None)
-    if place is not None:
-        raise ValueError(f"{name} must not be missing, but entry {place} is {values[place]!r}")
+    position = next((i for i, value in enumerate(values) if is_missing(value)), None)
+    if position is not None:
+        raise ValueError(
+            f"{name} must not be missing, but entry {position} is {values[position]!r}"
+        )
     listed = " and ".join(sorted(kind.__name__ for kind in kinds))
     raise TypeError(f"{name} must be all integers or all strings, got {listed}")
 

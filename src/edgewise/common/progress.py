@@ -91,10 +91,10 @@ def progress(shown: bool, total: int, unit: str) -> Iterator[Step]:
 @contextmanager
 def mute_logging() -> Iterator[None]:
     """Keep this thread from logging; other threads log as before."""
-    logger, own = logging.getLogger("edgewise"), threading.get_ident()
+    logger, thread = logging.getLogger("edgewise"), threading.get_ident()
 
     def from_others(record: logging.LogRecord) -> bool:
-        return record.thread != own
+        return record.thread != thread
 
     logger.addFilter(from_others)
     try:

@@ -27,8 +27,8 @@ def text_table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> s
     lines = []
     for row in cells:
         padded = [
-            cell.ljust(width) if place in left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if j in left else cell.rjust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append(_GAP.join(padded).rstrip())
     return "\n".join(lines)
@@ -37,11 +37,11 @@ def text_table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> s
 def to_json_value(value: Any) -> Any:
     """Return a value as JSON can hold it; a number that is not finite becomes None."""
     if isinstance(value, Mapping):
-        return {str(key): to_json_value(one) for key, one in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
         return to_json_value(value.tolist())
     if isinstance(value, (list, tuple)):
-        return [to_json_value(one) for one in value]
+        return [to_json_value(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (int, str)) else str(value)

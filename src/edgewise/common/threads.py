@@ -49,7 +49,7 @@ class Threads:
     def map(self, run: Callable[[P], T], parts: Sequence[P]) -> list[T]:
         """Return ``run(part)`` for each part, in order."""
         if self._pool is None or len(parts) < 2:
-            return [run(part) for part in parts]
+            return [run(share) for share in parts]
         return list(self._pool.map(run, parts))
 
     def stream(self, run: Callable[[P], T], parts: Iterable[P]) -> Iterator[T]:
@@ -58,8 +58,8 @@ class Threads:
             yield from map(run, parts)
             return
         waiting: deque[Future[T]] = deque()
-        for part in parts:
-            waiting.append(self._pool.submit(run, part))
+        for share in parts:
+            waiting.append(self._pool.submit(run, share))
             if len(waiting) > _AHEAD * self.n:
                 yield waiting.popleft().result()
         while waiting:
@@ -67,8 +67,8 @@ class Threads:
 
     def spans(self, n_rows: int, least: int = ROWS_PER_THREAD) -> list[tuple[int, int]]:
         """Return one range of rows (start, stop) per thread, none shorter than `least`."""
-        parts = max(1, min(self.n, n_rows // least))
-        return list(pairwise(n_rows * part // parts for part in range(parts + 1)))
+        n_spans = max(1, min(self.n, n_rows // least))
+        return list(pairwise(n_rows * i // n_spans for i in range(n_spans + 1)))
 
     def shares(self, work: NDArray) -> list[tuple[int, int]]:
         """Return ranges of rows (start, stop) with about equal work, a few per thread.

@@ -51,11 +51,11 @@ class BinnedTable:
     @cached_property
     def place(self) -> Columns:
         """Where each numeric column is stored: its dense row, or ``-1 - p`` for sparse `p`."""
-        place = np.zeros(self.n_columns, dtype=np.intp)
-        place[self.sparse.columns] = -1 - np.arange(len(self.sparse.columns))
+        position = np.zeros(self.n_columns, dtype=np.intp)
+        position[self.sparse.columns] = -1 - np.arange(len(self.sparse.columns))
         # A column that is stored both ways is read from its dense row.
-        place[self.dense.columns] = np.arange(len(self.dense.columns))
-        return place
+        position[self.dense.columns] = np.arange(len(self.dense.columns))
+        return position
 
     @cached_property
     def splittable(self) -> Columns:
@@ -76,10 +76,10 @@ class BinnedTable:
         self.ready(np.array([j]))
         if isinstance(self.bins[j], Categories):
             return self.categorical.codes[self.categorical.place(np.array([j]))[0]]
-        place = int(self.place[j])
-        if place >= 0:
-            return self.dense.codes[place]
-        rows, codes, common = self._sparse_column(-1 - place)
+        position = int(self.place[j])
+        if position >= 0:
+            return self.dense.codes[position]
+        rows, codes, common = self._sparse_column(-1 - position)
         full = np.full(self.n_rows, common, dtype=self.sparse.codes.dtype)
         full[rows] = codes
         return full
@@ -99,10 +99,10 @@ class BinnedTable:
             return np.ones(self.n_rows, dtype=np.int8)
         if self.fill is not None:
             self.fill(np.array([j]))
-        place = int(self.place[j])
-        if place >= 0:
-            return cut_codes(self.dense.codes[place], first, missing, self.bins[j].missing_code)
-        rows, codes, common = self._sparse_column(-1 - place)
+        position = int(self.place[j])
+        if position >= 0:
+            return cut_codes(self.dense.codes[position], first, missing, self.bins[j].missing_code)
+        rows, codes, common = self._sparse_column(-1 - position)
         code = self.bins[j].missing_code
         usual = missing if common == code else (1 if common >= first else -1)
         signs = np.full(self.n_rows, usual, dtype=np.int8)
@@ -123,8 +123,8 @@ class BinnedTable:
         if j == CONSTANT:
             return np.ones(self.n_rows, dtype=np.int8)
         if j < self.n_columns:
-            first, own = self.first(j, threshold), self.thresholds(j)
-            if threshold == -np.inf or (first > 0 and own[first - 1] == threshold):
+            first, mine = self.first(j, threshold), self.thresholds(j)
+            if threshold == -np.inf or (first > 0 and mine[first - 1] == threshold):
                 return self.cut(j, first, missing)
         assert self.raw_rows is not None
         return self.raw_rows.threshold_signs(j, threshold, missing)

@@ -136,8 +136,8 @@ def find_bins(
     """
 
     def distinct(part: NumericColumn | SparseColumn, mass: Exacts | None) -> tuple[Reals, Exacts]:
-        found = _distinct(part, mass)
-        return found if partition is None else _merged(partition.collective.gather(found))
+        merged = _distinct(part, mass)
+        return merged if partition is None else _merge_distinct(partition.collective.gather(merged))
 
     has_missing = column.values.dtype.kind == "f" and bool(np.isnan(column.values).any())
     if partition is not None:
@@ -145,8 +145,8 @@ def find_bins(
     if sample is None:
         values, counts = distinct(column, mass)
     else:
-        own = mass if mass is None else mass[sample]
-        values, counts = distinct(_sampled(column, sample), own)
+        sampled_mass = mass if mass is None else mass[sample]
+        values, counts = distinct(_take_sample(column, sample), sampled_mass)
         if len(values) <= max_bins - has_missing:
             values, counts = distinct(column, mass)
     limit = max_bins - has_missing
@@ -172,19 +172,19 @@ def midpoints(values: Reals, last: NDArray[np.intp]) -> Reals:
     return np.where(between, middle, upper)
 
 
-def _sampled(
+def _take_sample(
     column: NumericColumn | SparseColumn, rows: NDArray[np.intp]
 ) -> NumericColumn | SparseColumn:
     if isinstance(column, NumericColumn):
         return NumericColumn(column.values[rows])
-    places = np.searchsorted(rows, column.rows)
-    inside = rows.take(places, mode="clip") == column.rows
-    return SparseColumn(places[inside].astype(ROW), column.values[inside], len(rows))
+    positions = np.searchsorted(rows, column.rows)
+    inside = rows.take(positions, mode="clip") == column.rows
+    return SparseColumn(positions[inside].astype(ROW), column.values[inside], len(rows))
 
 
-def _merged(found: list[tuple[Reals, Exacts]]) -> tuple[Reals, Exacts]:
+def _merge_distinct(found: list[tuple[Reals, Exacts]]) -> tuple[Reals, Exacts]:
     """Return the distinct values of several parts of the rows, and the mass of each."""
-    values, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    values, counts = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     return _group(values, counts)
 
 
@@ -236,12 +236,12 @@ def _with_zeros(
         unstored = column.n_rows - len(column.values)
     else:
         unstored = int(mass.sum() - mass[column.rows].sum())
-    place = int(np.searchsorted(distinct, 0.0))
-    if place < len(distinct) and distinct[place] == 0.0:
+    index = int(np.searchsorted(distinct, 0.0))
+    if index < len(distinct) and distinct[index] == 0.0:
         counts = counts.copy()
-        counts[place] += unstored
+        counts[index] += unstored
         return distinct, counts
-    return np.insert(distinct, place, 0.0), np.insert(counts, place, unstored)
+    return np.insert(distinct, index, 0.0), np.insert(counts, index, unstored)
 
 
 def _last_of_bins(counts: Exacts, n_bins: int, compiled: bool) -> NDArray[np.intp]:

@@ -152,20 +152,20 @@ class _ColumnChunks(Chunks):
         self._pieces = list(pieces)
         if not self._pieces:
             raise ValueError("pieces must be at least one block of columns, got none")
-        shapes, found = [], list[str]()
+        shapes, all_names = [], list[str]()
         for piece in self._pieces:
             table = open_chunk(piece)
             shapes.append(table.shape)
-            found.extend(table.names or [])
+            all_names.extend(table.names or [])
         n_rows, widths = shapes[0][0], [width for _, width in shapes]
-        for place, (rows, _) in enumerate(shapes):
+        for number, (rows, _) in enumerate(shapes):
             if rows != n_rows:
                 raise ValueError(
                     f"pieces must have the same number of rows: the first has {n_rows}, "
-                    f"number {place + 1} has {rows}"
+                    f"number {number + 1} has {rows}"
                 )
-        if names is None and len(found) == sum(widths):
-            names = found
+        if names is None and len(all_names) == sum(widths):
+            names = all_names
         super().__init__(n_rows, widths, check_column_names(names, sum(widths)))
 
     def _load(self, block: int) -> Table:
@@ -186,11 +186,11 @@ class _RowChunks(Chunks):
             check_pieces(pieces)
         self._source = pieces
         n_rows, first = 0, None
-        for place, table in enumerate(self._tables()):
+        for number, table in enumerate(self._tables()):
             first = table if first is None else first
             if table.n_columns != first.n_columns or table.names != first.names:
                 raise ValueError(
-                    f"pieces must have the same columns: number {place + 1} has others than the "
+                    f"pieces must have the same columns: number {number + 1} has others than the "
                     "first"
                 )
             n_rows += table.n_rows
@@ -213,18 +213,19 @@ class _RowChunks(Chunks):
 
     def _load(self, block: int) -> Table:
         wanted = range(int(self._starts[block]), int(self._starts[block + 1]))
-        found: list[list[Column]] = [[] for _ in wanted]
+        runs: list[list[Column]] = [[] for _ in wanted]
         n_rows = 0
         for table in self._tables():
             n_rows += table.n_rows
-            for place, (_, column) in enumerate(table.select_columns(wanted)):
-                found[place].append(copy_column(column))
+            for index, (_, column) in enumerate(table.select_columns(wanted)):
+                runs[index].append(copy_column(column))
         if n_rows != self.n_rows:
             raise ValueError(
                 f"pieces must be the same each time: they had {self.n_rows} rows, now {n_rows}"
             )
         columns = [
-            concatenate_columns(parts, self.name(j)) for j, parts in zip(wanted, found, strict=True)
+            concatenate_columns(column_runs, self.name(j))
+            for j, column_runs in zip(wanted, runs, strict=True)
         ]
         return ColumnTable(columns, None, "value")
 
@@ -243,10 +244,10 @@ class ParquetFiles(Chunks):
         if not self._paths:
             raise ValueError("paths must be at least one Parquet file, got none")
         n_rows, names, with_rows = 0, list[str](), list[Path]()
-        for place, path in enumerate(self._paths):
+        for number, path in enumerate(self._paths):
             rows, columns = self._header(path)
             with_rows += [path] * (rows > 0)
-            names = columns if place == 0 else names
+            names = columns if number == 0 else names
             if set(columns) != set(names):
                 other = sorted(set(columns) ^ set(names))[0]
                 raise ValueError(
@@ -309,8 +310,8 @@ class ParquetFiles(Chunks):
 
     def _read(self, path: Path, columns: list[str]) -> Any:
         with self._open(path) as file:
-            found = file.read(columns=columns)
-        return found.select(columns)
+            table = file.read(columns=columns)
+        return table.select(columns)
 
     def _open(self, path: Path) -> Any:
         try:
@@ -339,21 +340,21 @@ def open_chunk(piece: Any) -> Table:
 def block_widths(n_columns: int, n_rows: int, memory: int) -> list[int]:
     """Return how many columns are read at a time, at 8 bytes a value."""
     width = max(1, min(n_columns, memory // (8 * max(1, n_rows))))
-    whole, rest = divmod(n_columns, width)
-    return [width] * whole + [rest] * (rest > 0)
+    n_full, remainder = divmod(n_columns, width)
+    return [width] * n_full + [remainder] * (remainder > 0)
 
 
 def check_column_names(names: Sequence[str] | None, n_columns: int) -> list[str] | None:
     """Return the names of columns, or raise unless each column has one of its own."""
     if names is None:
         return None
-    given = [str(name) for name in names]
-    if len(given) != n_columns:
-        raise ValueError(f"names must be {n_columns}, one for each column, got {len(given)}")
-    if len(set(given)) < n_columns:
-        twice = min(name for name, count in Counter(given).items() if count > 1)
+    strings = [str(name) for name in names]
+    if len(strings) != n_columns:
+        raise ValueError(f"names must be {n_columns}, one for each column, got {len(strings)}")
+    if len(set(strings)) < n_columns:
+        twice = min(name for name, count in Counter(strings).items() if count > 1)
         raise ValueError(f"names must be different, got {twice!r} more than once")
-    return given
+    return strings
 
 
 def _pyarrow() -> Any:

@@ -32,10 +32,10 @@ def encode(
 ) -> BinnedTable:
     """Return a table's codes in the bins of another, which may have had no missing values."""
 
-    def known(j: int, column: Column, compiled: bool) -> Coding:
+    def get_coding(j: int, column: Column, compiled: bool) -> Coding:
         return bins[j]
 
-    return _encoded(table, known, _widest(bins, False), storage, False, filters, 1)
+    return _encode_table(table, get_coding, _widest(bins, False), storage, False, filters, 1)
 
 
 def fit_encode(
@@ -61,7 +61,7 @@ def fit_encode(
     if sample is not None:
         sample = partition.local_rows(sample)
 
-    def found(j: int, column: Column, compiled: bool) -> Coding:
+    def find_coding(j: int, column: Column, compiled: bool) -> Coding:
         name = table.name(j)
         if shared is not None:
             column = _agree_on_kind(column, shared, name)
@@ -71,7 +71,7 @@ def fit_encode(
         assert numbers is not None
         return find_bins(name, numbers, mass, max_bins, least_share, compiled, sample, shared)
 
-    return _encoded(table, found, max_bins, "auto", True, filters, n_jobs)
+    return _encode_table(table, find_coding, max_bins, "auto", True, filters, n_jobs)
 
 
 def _agree_on_kind(column: Column, partition: Partition, name: str) -> Column:
@@ -80,13 +80,13 @@ def _agree_on_kind(column: Column, partition: Partition, name: str) -> Column:
     named, numbers = as_categorical(column), as_numbers(column)
     may_be = np.array([named is not None, numbers is not None], dtype=np.int64)
     may_be, categorical = partition.min(may_be), isinstance(column, CategoricalColumn)
-    found = named if may_be[0] and (partition.any(categorical) or not may_be[1]) else numbers
-    if not may_be.any() or found is None:
+    agreed = named if may_be[0] and (partition.any(categorical) or not may_be[1]) else numbers
+    if not may_be.any() or agreed is None:
         raise ValueError(f"X has numbers in some, categories in other partitions of {name!r}")
-    return found
+    return agreed
 
 
-def _encoded(
+def _encode_table(
     table: Table,
     coding: Callable[[int, Column, bool], Coding],
     most_codes: int,
@@ -108,9 +108,9 @@ def _encoded(
             yield j, column, coding(j, column, compiled) if shared else None
 
     def code(one: tuple[int, Column, Coding | None]) -> tuple[Coding, CodedColumn | Codes]:
-        j, column, own = one
-        own = own or coding(j, column, compiled)
-        return own, _coded(column, own, dtype, storage, compiled)
+        j, column, bins_of_column = one
+        bins_of_column = bins_of_column or coding(j, column, compiled)
+        return bins_of_column, _encode_column(column, bins_of_column, dtype, storage, compiled)
 
     store = Store(table.n_columns, table.n_rows, dtype)
     bins: list[Coding] = []
@@ -130,7 +130,7 @@ def _widest(bins: Sequence[Coding], training: bool) -> int:
     return max([b.n_codes if training else b.missing_code + 1 for b in numeric], default=1)
 
 
-def _coded(
+def _encode_column(
     column: Column, bins: Coding, dtype: type[np.unsignedinteger], storage: str, compiled: bool
 ) -> CodedColumn | Codes:
     """Return the codes of a column: as they are to be kept, or of all rows of a categorical one."""
@@ -146,10 +146,10 @@ def _coded(
     codes, counts = bins.encode_with_counts(numbers, dtype, compiled)
     if isinstance(numbers, NumericColumn):
         return choose_storage(codes, counts, storage)
-    return _stored_sparse(numbers, bins, codes, counts, storage)
+    return _choose_sparse_storage(numbers, bins, codes, counts, storage)
 
 
-def _stored_sparse(
+def _choose_sparse_storage(
     column: SparseColumn, bins: Bins, codes: Codes, counts: np.ndarray, storage: str
 ) -> CodedColumn:
     zero = int(np.searchsorted(bins.thresholds, 0.0, side="right"))

@@ -76,9 +76,9 @@ class CategoricalColumn:
 
     def recode(self, categories: tuple[object, ...]) -> "CategoricalColumn":
         """Return the column in terms of other categories; a value not among them is missing."""
-        place = {category: code for code, category in enumerate(categories)}
+        code_of = {category: code for code, category in enumerate(categories)}
         unseen = len(categories)
-        table = [place.get(category, unseen) for category in self.categories]
+        table = [code_of.get(category, unseen) for category in self.categories]
         codes = np.array([*table, unseen], dtype=np.uint32)[self.codes]
         return CategoricalColumn(codes, categories)
 
@@ -103,9 +103,9 @@ def as_categorical(column: Column, trained: tuple[object, ...] = ()) -> Categori
         return column
     if len(column.values) == len(column) and np.isnan(column.reals()).all():
         return CategoricalColumn(np.zeros(len(column), dtype=np.uint32), ())
-    if trained and all(isinstance(word, str) and _is_number(word) for word in trained):
+    if trained and all(isinstance(category, str) and _is_number(category) for category in trained):
         numbers = categories_of_numbers(column.reals())
-        return CategoricalColumn(numbers.codes, tuple(map(_word, numbers.categories)))
+        return CategoricalColumn(numbers.codes, tuple(map(_category_name, numbers.categories)))
     return None
 
 
@@ -125,14 +125,14 @@ def concatenate_columns(parts: Sequence[Column], name: str) -> Column:
     """Return runs of rows as one column; a run without any value goes with those that have some."""
     if len(parts) == 1:
         return parts[0]
-    if any(isinstance(part, CategoricalColumn) for part in parts):
-        named = [one for one in map(as_categorical, parts) if one is not None]
+    if any(isinstance(run, CategoricalColumn) for run in parts):
+        named = [run for run in map(as_categorical, parts) if run is not None]
         if len(named) == len(parts):
-            return _joined_categories(named)
-    numbers = [one for one in map(as_numbers, parts) if one is not None]
+            return _concatenate_categories(named)
+    numbers = [run for run in map(as_numbers, parts) if run is not None]
     if len(numbers) < len(parts):
         raise ValueError(f"pieces have numbers in some, categories in others of column {name!r}")
-    return _joined_numbers(numbers)
+    return _concatenate_numbers(numbers)
 
 
 def copy_column(column: Column) -> Column:
@@ -144,21 +144,23 @@ def copy_column(column: Column) -> Column:
     return column if column.values.base is None else NumericColumn(column.values.copy())
 
 
-def _joined_numbers(parts: Sequence[NumericColumn | SparseColumn]) -> NumericColumn | SparseColumn:
-    kept = [part for part in parts if isinstance(part, SparseColumn)]
+def _concatenate_numbers(
+    parts: Sequence[NumericColumn | SparseColumn],
+) -> NumericColumn | SparseColumn:
+    kept = [run for run in parts if isinstance(run, SparseColumn)]
     if len(kept) < len(parts):
-        values = [part.reals() if isinstance(part, SparseColumn) else part.values for part in parts]
+        values = [run.reals() if isinstance(run, SparseColumn) else run.values for run in parts]
         return NumericColumn(np.concatenate(values))
-    ends = np.cumsum([len(part) for part in kept])
-    rows = [part.rows + ROW(end - len(part)) for part, end in zip(kept, ends, strict=True)]
-    values = [part.values for part in kept]
+    ends = np.cumsum([len(run) for run in kept])
+    rows = [run.rows + ROW(end - len(run)) for run, end in zip(kept, ends, strict=True)]
+    values = [run.values for run in kept]
     return SparseColumn(np.concatenate(rows), np.concatenate(values), int(ends[-1]))
 
 
-def _joined_categories(parts: Sequence[CategoricalColumn]) -> CategoricalColumn:
-    every = {value for part in parts for value in part.categories}
+def _concatenate_categories(parts: Sequence[CategoricalColumn]) -> CategoricalColumn:
+    every = {value for run in parts for value in run.categories}
     categories = tuple(sorted(every))  # type: ignore[type-var]
-    codes = [part.recode(categories).codes for part in parts]
+    codes = [run.recode(categories).codes for run in parts]
     return CategoricalColumn(np.concatenate(codes).astype(CATEGORY_CODE), categories)
 
 
@@ -166,11 +168,11 @@ def column_from_series(series: Any, name: str) -> Column:
     """Return a narwhals series as a typed column."""
     import narwhals.stable.v1 as nw
 
-    dtype, own = series.dtype, getattr(series.to_native(), "dtype", None)
-    if type(own).__name__ == "SparseDtype":
+    dtype, native_dtype = series.dtype, getattr(series.to_native(), "dtype", None)
+    if type(native_dtype).__name__ == "SparseDtype":
         return _from_sparse(series.to_native().array, name)
     # Many versions of narwhals do not know half precision.
-    if dtype.is_numeric() or dtype == nw.Boolean or own == np.float16:
+    if dtype.is_numeric() or dtype == nw.Boolean or native_dtype == np.float16:
         # A yes/no column is the numbers 0 and 1: a threshold on it is the same rule as a test of
         # its value, and every learner for numbers can use it.
         return NumericColumn(_numbers(series, nw))
@@ -180,16 +182,16 @@ def column_from_series(series: Any, name: str) -> Column:
     if dtype in (nw.Categorical, nw.Enum, nw.String):
         # Missing values are asked for before the cast, which may turn them into words.
         missing = series.is_null().to_list()
-        words = series.cast(nw.String).to_list()
+        strings = series.cast(nw.String).to_list()
         return categorical_column(
-            [None if gone else word for word, gone in zip(words, missing, strict=True)]
+            [None if gone else string for string, gone in zip(strings, missing, strict=True)]
         )
     if dtype == nw.Unknown and series.is_null().all():
         return NumericColumn(np.full(len(series), np.nan))
     if dtype == nw.Object:
         return column_from_objects(series.to_list(), name)
     dates = dtype in (nw.Date, nw.Datetime)
-    kind = own if dtype == nw.Unknown else dtype
+    kind = native_dtype if dtype == nw.Unknown else dtype
     raise ValueError(
         f"X has column {name!r} of type {kind}; columns must hold numbers, booleans or categories"
         + (f"; {DATES}" if dates else "")
@@ -212,42 +214,42 @@ def _native_codes(series: Any, dtype: Any, nw: Any) -> CategoricalColumn | None:
     if home == "pandas" and dtype in (nw.Categorical, nw.String):
         import pandas
 
-        places, found = pandas.factorize(native)
-        words = [_word(value) for value in found]
+        codes, uniques = pandas.factorize(native)
+        strings = [_category_name(value) for value in uniques]
     elif home == "polars" and dtype in (nw.Categorical, nw.Enum, nw.String):
         import polars
 
-        words = native.drop_nulls().unique().cast(polars.String).to_list()
-        order = polars.Series(words, dtype=polars.String)
-        code = polars.Series(range(len(words)), dtype=polars.Int64)
-        given = native.cast(polars.String)
-        places = given.replace_strict(order, code, default=None).fill_null(-1).to_numpy()
+        strings = native.drop_nulls().unique().cast(polars.String).to_list()
+        order = polars.Series(strings, dtype=polars.String)
+        code = polars.Series(range(len(strings)), dtype=polars.Int64)
+        as_text = native.cast(polars.String)
+        codes = as_text.replace_strict(order, code, default=None).fill_null(-1).to_numpy()
     else:
         return None
-    categories = sorted(set(words))
-    rank = {word: place for place, word in enumerate(categories)}
-    table = np.array([*(rank[word] for word in words), len(categories)], dtype=CATEGORY_CODE)
-    return CategoricalColumn(table[places], tuple(categories))
+    categories = sorted(set(strings))
+    rank = {string: place for place, string in enumerate(categories)}
+    table = np.array([*(rank[string] for string in strings), len(categories)], dtype=CATEGORY_CODE)
+    return CategoricalColumn(table[codes], tuple(categories))
 
 
-def _word(value: Any) -> str:
+def _category_name(value: Any) -> str:
     """Return the name of a category; 3 and 3.0 are the same, as in a column with missing values."""
-    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
-    return str(int(value)) if whole else str(value)
+    is_whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return str(int(value)) if is_whole else str(value)
 
 
 def _is_number(word: str) -> bool:
     """Return whether a category is the name of a number."""
     try:
-        return _word(float(word)) == word
+        return _category_name(float(word)) == word
     except ValueError:
         return False
 
 
 def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
     native = series.to_native()
-    own = getattr(native, "dtype", None)
-    if isinstance(own, np.dtype) and _is_stored(own):
+    native_dtype = getattr(native, "dtype", None)
+    if isinstance(native_dtype, np.dtype) and _is_stored(native_dtype):
         return np.asarray(native)
     plain = series.dtype.is_integer() or series.dtype.is_float()
     if plain and not series.is_null().any():
@@ -280,20 +282,20 @@ def column_from_objects(values: list[Any], name: str) -> Column:
             raise ValueError(f"X has column {name!r} with a number too large: {error}") from error
         return NumericColumn(np.array(numbers))
     kinds = sorted({type(value).__name__ for value in present})
-    word = next((f", among them {value!r}" for value in present if isinstance(value, str)), "")
-    what = f"type {kinds[0]}" if len(kinds) == 1 else f"mixed types ({', '.join(kinds)}){word}"
+    example = next((f", among them {value!r}" for value in present if isinstance(value, str)), "")
+    kind = f"type {kinds[0]}" if len(kinds) == 1 else f"mixed types ({', '.join(kinds)}){example}"
     advice = f"; {DATES}" if any(isinstance(value, date) for value in present) else ""
     raise ValueError(
-        f"X has column {name!r} of {what}; a column must hold numbers only or strings only{advice}"
+        f"X has column {name!r} of {kind}; a column must hold numbers only or strings only{advice}"
     )
 
 
 def categories_of_numbers(values: NDArray[np.float64]) -> CategoricalColumn:
     """Return numbers as a categorical column: each different number is a value."""
     missing = np.isnan(values)
-    distinct, places = np.unique(values[~missing], return_inverse=True)
+    distinct, indices = np.unique(values[~missing], return_inverse=True)
     codes = np.full(len(values), len(distinct), dtype=CATEGORY_CODE)
-    codes[~missing] = places
+    codes[~missing] = indices
     return CategoricalColumn(codes, tuple(distinct.tolist()))
 
 
@@ -301,7 +303,7 @@ def categorical_column(given: Sequence[Any]) -> CategoricalColumn:
     """Return strings as a categorical column; categories are sorted."""
     values = [None if is_missing(value) else value for value in given]
     categories = tuple(sorted({value for value in values if value is not None}))
-    place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
-    place[None] = len(categories)
-    codes = np.fromiter((place[value] for value in values), CATEGORY_CODE, len(values))
+    code_of: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
+    code_of[None] = len(categories)
+    codes = np.fromiter((code_of[value] for value in values), CATEGORY_CODE, len(values))
     return CategoricalColumn(codes, categories)

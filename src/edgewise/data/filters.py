@@ -120,27 +120,27 @@ class Filters:
         number = index(j)
         if not 0 <= number < len(self):
             raise IndexError(f"filter numbers run from 0 to {len(self) - 1}, got {j}")
-        place = bisect_right(self._ends, number)
-        vertical, horizontal = self._places[place]
-        past = number - (self._ends[place - 1] if place else 0)
+        kind = bisect_right(self._ends, number)
+        vertical, horizontal = self._places[kind]
+        past = number - (self._ends[kind - 1] if kind else 0)
         v, h = divmod(past, len(horizontal))
         (height, top), (width, left) = vertical[v].tolist(), horizontal[h].tolist()
-        return Filter(KINDS[place], top, left, height, width)
+        return Filter(KINDS[kind], top, left, height, width)
 
     def name(self, j: int) -> str:
         """Return a name of filter `j` to read in a rule: its kind and the pixels it covers."""
-        one = self[j]
-        down, across = one.fields
-        rows = _span("row", one.top, down * one.height)
-        columns = _span("column", one.left, across * one.width)
-        return f"{one.kind} at {rows}, {columns}"
+        haar = self[j]
+        down, across = haar.fields
+        rows = _span("row", haar.top, down * haar.height)
+        columns = _span("column", haar.left, across * haar.width)
+        return f"{haar.kind} at {rows}, {columns}"
 
     def pixels(self, j: int) -> Columns:
         """Return the numbers of the pixels that filter `j` covers."""
-        one = self[j]
-        down, across = one.fields
-        rows = np.arange(one.top, one.top + down * one.height)
-        columns = np.arange(one.left, one.left + across * one.width)
+        haar = self[j]
+        down, across = haar.fields
+        rows = np.arange(haar.top, haar.top + down * haar.height)
+        columns = np.arange(haar.left, haar.left + across * haar.width)
         return (rows[:, None] * self.shape[1] + columns).ravel()
 
     @property
@@ -157,8 +157,11 @@ class Filters:
     @cached_property
     def _scales(self) -> "_Scales":
         starts = [0, *self._ends[:-1]]
-        parts = [_scales(start, *place) for start, place in zip(starts, self._places, strict=True)]
-        return _Scales(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        scales = [
+            _scales(start, *stretches)
+            for start, stretches in zip(starts, self._places, strict=True)
+        ]
+        return _Scales(*(np.concatenate(arrays) for arrays in zip(*scales, strict=True)))
 
     @cached_property
     def _places(self) -> list[tuple[Columns, Columns]]:
@@ -276,15 +279,17 @@ class Images:
         step = self.filters.shape[1] + 1
 
         def corners(steps: list[_Step]) -> list[tuple[np.ufunc, NDArray[Any]]]:
-            places = [(add, (top + y * height) * step + left + x * width) for add, y, x in steps]
-            return [(add, self.integral[place][part]) for add, place in places]
+            corner_rows = [
+                (add, (top + y * height) * step + left + x * width) for add, y, x in steps
+            ]
+            return [(add, self.integral[corner_row][part]) for add, corner_row in corner_rows]
 
-        (_, one), (join, two), *more = corners(inner)
+        (_, first), (join, two), *more = corners(inner)
         last = corners(outer)
         for begin in range(0, len(out), _BLOCK):
             rows = slice(begin, begin + _BLOCK)
             total = out[rows]
-            join(one[rows], two[rows], out=total)
+            join(first[rows], two[rows], out=total)
             for add, corner in more:
                 add(total, corner[rows], out=total)
             np.multiply(total, factor, out=total)
@@ -373,7 +378,7 @@ def _integral(pixels: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
     for begin in range(0, len(pixels), _TURNED):
         block = pixels[begin : begin + _TURNED]
         if dtype is np.float64:
-            block = _rounded(block.astype(np.float64))
+            block = _round_pixels(block.astype(np.float64))
         sums = integral[1:, 1:, begin : begin + _TURNED]
         sums[...] = block.T.reshape(rows, columns, -1)
         for y in range(1, rows):
@@ -387,13 +392,13 @@ def _sum_type(pixels: NDArray[Any]) -> type:
     """Return the narrowest type in which every sum of a filter is exact, else float64."""
     if pixels.dtype.kind == "f" or len(pixels) == 0:
         return np.float64
-    most = _WEIGHT * pixels.shape[1] * max(-int(pixels.min()), int(pixels.max()))
-    if most <= np.iinfo(np.int32).max:
+    largest = _WEIGHT * pixels.shape[1] * max(-int(pixels.min()), int(pixels.max()))
+    if largest <= np.iinfo(np.int32).max:
         return np.int32
-    return np.int64 if most < EXACT_INTEGERS else np.float64
+    return np.int64 if largest < EXACT_INTEGERS else np.float64
 
 
-def _rounded(pixels: Reals) -> Reals:
+def _round_pixels(pixels: Reals) -> Reals:
     """Return real pixels rounded to a last bit, each image's own, that makes all its sums exact."""
     _, exponents = np.frexp(np.abs(pixels).max(axis=1, keepdims=True))
     spare = 53 - (_WEIGHT * pixels.shape[1]).bit_length()

@@ -14,11 +14,11 @@ _compiled = compile_cached(nogil=True, error_model="numpy")
 @njit(error_model="numpy", no_cpython_wrapper=True)
 def _code(values, padded, n_thresholds, n_steps, codes):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
-        value, found, step = values[i], 0, 1 << (n_steps - 1)
+        value, bin_, step = values[i], 0, 1 << (n_steps - 1)
         for _ in range(n_steps):
-            found += step * (padded[found + step - 1] <= value)
+            bin_ += step * (padded[bin_ + step - 1] <= value)
             step >>= 1
-        codes[i] = min(found, n_thresholds) if value == value else n_thresholds + 1
+        codes[i] = min(bin_, n_thresholds) if value == value else n_thresholds + 1
 
 
 @_compiled

@@ -28,9 +28,9 @@ def pick_rows(rows: Rows, codes: Codes, number: Rows, out_rows: Rows, out_codes:
 
 def select_rows(whole: BinnedTable, rows: Rows) -> BinnedTable:
     """Return some rows of a table, by their numbers among all, ascending, in the same bins."""
-    part = RowSubset(whole).take(whole.partition.local_rows(rows))
-    part.ready(np.arange(whole.n_columns))
-    return replace(part, fill=None, partition=whole.partition.take(rows))
+    selected = RowSubset(whole).take(whole.partition.local_rows(rows))
+    selected.ready(np.arange(whole.n_columns))
+    return replace(selected, fill=None, partition=whole.partition.take(rows))
 
 
 class RowSubset:
@@ -51,23 +51,23 @@ class RowSubset:
 
     def take(self, rows: Rows) -> BinnedTable:
         """Return the table of some rows, ascending."""
-        whole, n_rows, stored = self.whole, len(rows), self.whole.sparse
+        source, n_rows, stored = self.whole, len(rows), self.whole.sparse
         self._taken = rows.astype(np.intp)
-        self._number = np.full(whole.n_rows, -1, dtype=ROW)
+        self._number = np.full(source.n_rows, -1, dtype=ROW)
         self._number[rows] = np.arange(n_rows, dtype=ROW)
-        self._copied = np.zeros(whole.n_columns, dtype=bool)
+        self._copied = np.zeros(source.n_columns, dtype=bool)
         dense = self._dense[: len(self._columns) * n_rows].reshape(len(self._columns), n_rows)
         self._stops = stored.starts[:-1].copy()
         self._part = BinnedTable(
-            whole.bins,
+            source.bins,
             n_rows,
             DenseCodes(self._columns, dense),
             SparseCodes(
                 stored.columns, stored.starts, self._rows, self._codes, stored.common, self._stops
             ),
             CategoricalCodes(
-                whole.categorical.columns,
-                [np.empty(n_rows, c.dtype) for c in whole.categorical.codes],
+                source.categorical.columns,
+                [np.empty(n_rows, c.dtype) for c in source.categorical.codes],
             ),
             fill=self._fill,
         )
@@ -82,20 +82,22 @@ class RowSubset:
             self._copied[j] = True
 
     def _copy(self, j: int) -> None:
-        whole, part = self.whole, self._part
-        if isinstance(whole.bins[j], Categories):
-            p = whole.categorical.place(np.array([j]))[0]
-            whole.categorical.codes[p].take(self._taken, out=part.categorical.codes[p], mode="clip")
+        source, target = self.whole, self._part
+        if isinstance(source.bins[j], Categories):
+            p = source.categorical.place(np.array([j]))[0]
+            source.categorical.codes[p].take(
+                self._taken, out=target.categorical.codes[p], mode="clip"
+            )
             return
-        p = int(whole.place[j])
+        p = int(source.place[j])
         if p >= 0:
-            out = part.dense.codes[part.place[j]]
-            whole.dense.codes[p].take(self._taken, out=out, mode="clip")
+            out = target.dense.codes[target.place[j]]
+            source.dense.codes[p].take(self._taken, out=out, mode="clip")
             return
         p = -1 - p
-        start, end = int(whole.sparse.starts[p]), int(whole.sparse.ends[p])
+        start, end = int(source.sparse.starts[p]), int(source.sparse.ends[p])
         rows, codes = self._rows[start:end], self._codes[start:end]
-        stored = whole.sparse
+        stored = source.sparse
         count = self._pick(
             stored.rows[start:end], stored.codes[start:end], self._number, rows, codes
         )

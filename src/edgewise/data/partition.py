@@ -60,27 +60,27 @@ class Partition:
 
     def sum(self, values: Any) -> Any:
         """Return the sum over all processes of an array of integers, or of one integer."""
-        return self._reduced(values, "sum")
+        return self._allreduce(values, "sum")
 
     def max(self, values: Any) -> Any:
         """Return the maximum over all processes, entry by entry."""
-        return self._reduced(values, "max")
+        return self._allreduce(values, "max")
 
     def min(self, values: Any) -> Any:
         """Return the minimum over all processes, entry by entry."""
-        return self._reduced(values, "min")
+        return self._allreduce(values, "min")
 
     def fsum(self, values: NDArray[np.float64]) -> float:
         """Return the sum of numbers at all processes, rounded once: the same for every order."""
         if self.numbers is None:
             return math.fsum(values.tolist())
         # The exact sum here, as a few numbers: what each rounding leaves is the next.
-        rest, parts = values.tolist(), list[float]()
-        while (part := math.fsum([*rest, *(-one for one in parts)])) != 0.0:
-            parts.append(part)
-            if not math.isfinite(part):
+        numbers, partials = values.tolist(), list[float]()
+        while (partial := math.fsum([*numbers, *(-number for number in partials)])) != 0.0:
+            partials.append(partial)
+            if not math.isfinite(partial):
                 break
-        return math.fsum(one for others in self.collective.gather(parts) for one in others)
+        return math.fsum(number for others in self.collective.gather(partials) for number in others)
 
     def any(self, flag: Any) -> bool:
         """Return whether it is true of any process."""
@@ -90,7 +90,7 @@ class Partition:
         """Return whether it is true of all processes."""
         return bool(self.min(int(bool(flag))))
 
-    def _reduced(self, values: Any, operation: str) -> Any:
+    def _allreduce(self, values: Any, operation: str) -> Any:
         if self.numbers is None:
             return values
         if isinstance(values, np.ndarray):
@@ -118,14 +118,16 @@ class Partition:
         """Return which rows of this process are among some rows of all, ascending."""
         if self.numbers is None:
             return rows
-        places = np.searchsorted(rows, self.numbers)
-        found = places < len(rows)
-        found[found] = rows[places[found]] == self.numbers[found]
-        return np.flatnonzero(found).astype(rows.dtype)
+        positions = np.searchsorted(rows, self.numbers)
+        is_local = positions < len(rows)
+        is_local[is_local] = rows[positions[is_local]] == self.numbers[is_local]
+        return np.flatnonzero(is_local).astype(rows.dtype)
 
     def take(self, rows: NDArray[np.integer]) -> "Partition":
         """Return the partition of some rows of all, ascending, numbered anew."""
         if self.numbers is None:
             return Partition(len(rows))
-        own = self.numbers[self.local_rows(rows)]
-        return Partition(len(rows), np.searchsorted(rows, own).astype(np.int64), self.collective)
+        local_numbers = self.numbers[self.local_rows(rows)]
+        return Partition(
+            len(rows), np.searchsorted(rows, local_numbers).astype(np.int64), self.collective
+        )

@@ -50,7 +50,9 @@ class RawRows:
             pixels = self.table.values
         else:
             columns = enumerate(self.table.columns())
-            pixels = np.stack([self.table.with_numbers(*one).reals() for one in columns], axis=1)
+            pixels = np.stack(
+                [self.table.with_numbers(*numbered).reals() for numbered in columns], axis=1
+            )
         return Images(pixels, self.filters, self.table.partition)
 
     def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
@@ -92,14 +94,14 @@ class RawRows:
             return self.table.block(columns, part)  # type: ignore[attr-defined]
         n_columns = self.table.n_columns
         block = np.empty((len(columns), len(range(self.n_rows)[part])))
-        for place, j in enumerate(columns.tolist()):
+        for row, j in enumerate(columns.tolist()):
             column = self._stored.get(j)
             if isinstance(column, SparseColumn):
-                block[place] = column.part(part)
+                block[row] = column.part(part)
             elif j < n_columns:
-                block[place] = self.stored(j)[part]
+                block[row] = self.stored(j)[part]
             else:
-                block[place] = self.images.responses(j - n_columns, part)
+                block[row] = self.images.responses(j - n_columns, part)
         return block
 
     @cached_property
@@ -112,13 +114,13 @@ class RawRows:
     def read(self, columns: Iterable[int]) -> None:
         """Read the given columns in one pass over the table."""
         # A view of one column would keep its whole block in memory.
-        own = copy_column if isinstance(self.table, Chunks) else lambda column: column
+        detach = copy_column if isinstance(self.table, Chunks) else lambda column: column
         there = range(self.table.n_columns)
         wanted = sorted({j for j in columns if j in there} - self._stored.keys())
         for j, column in self.table.select_columns(wanted):
-            self._stored[j] = self._aligned(j, own(column))
+            self._stored[j] = self._align_column(j, detach(column))
 
-    def _aligned(self, j: int, column: Column) -> NDArray[Any] | SparseColumn:
+    def _align_column(self, j: int, column: Column) -> NDArray[Any] | SparseColumn:
         if j not in self.categories:
             numbers = self.table.with_numbers(j, column)
             if not isinstance(numbers, SparseColumn):

@@ -359,7 +359,7 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
         except OverflowError as error:
             raise ValueError(f"X holds a number that is too large: {error}") from error
         except ValueError as error:
-            if not any(words in str(error) for words in _STRINGS):
+            if not any(phrase in str(error) for phrase in _STRINGS):
                 raise
             if np.ndim(X) != 2:
                 raise ValueError(
@@ -381,10 +381,10 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
             table = ColumnTable(columns, None, infinite)
         else:
             table = array_table(values, infinite)
-    for size, what in ((table.n_columns, "feature(s)"), (table.n_rows, "sample(s)")):
+    for size, noun in ((table.n_columns, "feature(s)"), (table.n_rows, "sample(s)")):
         if size == 0:
             raise ValueError(
-                f"X has 0 {what} (shape={table.shape}) while a minimum of 1 is required."
+                f"X has 0 {noun} (shape={table.shape}) while a minimum of 1 is required."
             )
     return table
 

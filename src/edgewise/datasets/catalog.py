@@ -182,7 +182,11 @@ def info(name: str) -> DatasetInfo:
 
 def _entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
     columns = _columns(table.get("columns", ()), table.get("n_features", 0))
-    facts = {"name": name, "n_classes": len(table.get("classes", ())), **_given(DatasetInfo, table)}
+    facts = {
+        "name": name,
+        "n_classes": len(table.get("classes", ())),
+        **_select_fields(DatasetInfo, table),
+    }
     if "terms" in table:
         facts["license"] = terms[table["terms"]]
     if "numeric" in table:
@@ -190,26 +194,30 @@ def _entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
     if table["kind"] == "ranking":
         facts["n_folds"] = len(table["n_rows"])
     files = {role: _files(table, some) for role, some in table["files"].items()}
-    settings = _given(Entry, table) | {"files": files, "columns": columns}
+    settings = _select_fields(Entry, table) | {"files": files, "columns": columns}
     return Entry(DatasetInfo(**facts), **settings)
 
 
 def _files(table: dict[str, Any], files: dict[str, str]) -> tuple[DataFile, ...]:
-    settings = _given(DataFile, table)
+    settings = _select_fields(DataFile, table)
     settings["delimiter"] = table.get("delimiter", ",").strip() or None
     settings["replace"] = tuple(table.get("replace", {}).items())
-    found = []
+    data_files = []
     for path, sha256 in files.items():
         names = {"path": path, "name": path.rpartition("/")[2]}
-        settings["addresses"] = tuple(one.format(**names) for one in table.get("addresses", ()))
-        found.append(DataFile(path, sha256, **settings))
-    return tuple(found)
+        settings["addresses"] = tuple(
+            address.format(**names) for address in table.get("addresses", ())
+        )
+        data_files.append(DataFile(path, sha256, **settings))
+    return tuple(data_files)
 
 
-def _given(kind: type[Any], table: dict[str, Any]) -> dict[str, Any]:
+def _select_fields(kind: type[Any], table: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a class that a table has; lists become tuples."""
-    found = {field.name: table[field.name] for field in fields(kind) if field.name in table}
-    return {key: tuple(one) if isinstance(one, list) else one for key, one in found.items()}
+    selected = {field.name: table[field.name] for field in fields(kind) if field.name in table}
+    return {
+        key: tuple(value) if isinstance(value, list) else value for key, value in selected.items()
+    }
 
 
 def _columns(names: list[str] | str, n_features: int) -> tuple[str, ...]:

@@ -88,8 +88,8 @@ class RankingDataset(_Named):
     feature_names: Sequence[str]
 
     def __repr__(self) -> str:
-        n_rows = sum(len(part) for part in self.parts)
-        n_queries = sum(part.n_queries for part in self.parts)
+        n_rows = sum(len(data) for data in self.parts)
+        n_queries = sum(data.n_queries for data in self.parts)
         return (
             f"RankingDataset({self.name!r}, {n_rows} rows, {len(self.feature_names)} columns, "
             f"{n_queries} queries, {self.n_folds} folds)"

@@ -45,9 +45,9 @@ class DatasetMismatchError(ValueError):
 
 def check_counts(where: str, counts: Iterable[tuple[str, int, int]]) -> None:
     """Compare counts (what, found, expected) with the catalog, or raise."""
-    for what, found, expected in counts:
-        if found != expected:
-            raise DatasetMismatchError(f"{where}: expected {expected} {what}, found {found}")
+    for noun, count, expected in counts:
+        if count != expected:
+            raise DatasetMismatchError(f"{where}: expected {expected} {noun}, found {count}")
 
 
 class DataFolders:
@@ -88,7 +88,7 @@ class DataFolders:
         path = self.find(file)
         if path is not None:
             remedy = "Remove this copy and get it again from the publisher."
-            return _verified(path.read_bytes(), file, str(path), remedy)
+            return _verify(path.read_bytes(), file, str(path), remedy)
         if not download:
             raise DatasetNotFoundError(self._advice(file, "download=False"))
         if not file.addresses:
@@ -107,7 +107,7 @@ class DataFolders:
         for address in file.addresses:
             try:
                 remedy = "Nothing was stored; the publisher may have changed the file."
-                content = _verified(self._fetch(pooch, address), file, address, remedy)
+                content = _verify(self._fetch(pooch, address), file, address, remedy)
             except (OSError, DatasetMismatchError) as error:
                 logger.warning("%s: %s", address, error)
                 failures.append(error)
@@ -136,11 +136,11 @@ class DataFolders:
         # The catalog has hashes of the decompressed files, which are checked later.
         self._shelf.registry[name], self._shelf.urls[name] = None, url
         downloader = pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS)
-        found = Path(self._shelf.fetch(name, downloader=downloader))
+        download = Path(self._shelf.fetch(name, downloader=downloader))
         if not member:
-            return found.read_bytes()
+            return download.read_bytes()
         try:
-            with zipfile.ZipFile(found) as archive, archive.open(member) as stream:
+            with zipfile.ZipFile(download) as archive, archive.open(member) as stream:
                 return _read_limited(stream)
         except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
             problem = f"{address}: expected a zip archive with {member}: {error}"
@@ -199,21 +199,21 @@ def _read_limited(stream: Any) -> bytes:
     return content
 
 
-def _verified(content: bytes, file: DataFile, where: str, remedy: str) -> bytes:
+def _verify(content: bytes, file: DataFile, where: str, remedy: str) -> bytes:
     """Return the decompressed content if it has the expected hash."""
     try:
-        found = decompress(content)
+        data = decompress(content)
         for old, new in file.replace:
-            found = found.replace(old.encode(), new.encode())
-        digest = sha256_of(file, found)
+            data = data.replace(old.encode(), new.encode())
+        digest = sha256_of(file, data)
     except ValueError as error:
-        found, digest = b"", f"content that cannot be read ({error})"
+        data, digest = b"", f"content that cannot be read ({error})"
     if digest != file.sha256:
         raise DatasetMismatchError(
             f"{_in_words(where)}: expected {file.path} with sha256 {file.sha256}, found {digest}. "
             f"{remedy}"
         )
-    return found
+    return data
 
 
 def _in_words(address: str) -> str:

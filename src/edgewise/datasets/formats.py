@@ -53,7 +53,7 @@ def read_numbers(
     if any(len(pair) < 2 for pair in pairs):
         raise ValueError("every row must have one or more columns and a class")
     X = numbers([row for row, _ in pairs], delimiter)
-    return LabeledTable(X, _classes([word.decode("ascii") for _, word in pairs]))
+    return LabeledTable(X, _classes([label.decode("ascii") for _, label in pairs]))
 
 
 def read_mixed(
@@ -158,11 +158,11 @@ def _csr(rows: list[dict[int, Any]], n_columns: int) -> sparse.csr_matrix:
 
 def _classes(cells: Sequence[str]) -> NDArray[Any]:
     """Return classes as integers where all are numbers, or else as words."""
-    words = [cell.strip().removesuffix(".") for cell in cells]
+    labels = [cell.strip().removesuffix(".") for cell in cells]
     try:
-        values = np.array(words, dtype=REAL)
+        values = np.array(labels, dtype=REAL)
     except ValueError:
-        return np.array(words, dtype=str)
+        return np.array(labels, dtype=str)
     codes = values.astype(np.int64)
     if not np.array_equal(codes, values):
         raise ValueError("the class column holds values that are not integers")
@@ -181,8 +181,8 @@ def _categories(cells: Sequence[str]) -> Any:
     import pandas
 
     # Only distinct values are stripped and sorted: Connect-4 has three million cells.
-    words = {cell: cell.strip() for cell in set(cells)}
-    categories = sorted(set(words.values()) - {_MISSING})
-    place = {word: code for code, word in enumerate(categories)}
-    codes = {cell: place.get(word, -1) for cell, word in words.items()}
+    strings = {cell: cell.strip() for cell in set(cells)}
+    categories = sorted(set(strings.values()) - {_MISSING})
+    code_of = {string: code for code, string in enumerate(categories)}
+    codes = {cell: code_of.get(string, -1) for cell, string in strings.items()}
     return pandas.Categorical.from_codes([codes[cell] for cell in cells], categories)

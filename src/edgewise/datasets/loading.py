@@ -76,19 +76,21 @@ def load(name: str, *, data_home: PathLike | None = None, download: bool = True)
     ...     letter = datasets.load("letter")
     ...     assert letter.X_train.shape == (16000, 16)
     """
-    found = entry(name)
-    info = found.info
+    dataset = entry(name)
+    info = dataset.info
     if info.n_categorical:
         _require_pandas(name)
     notice = f"{name}. License: {info.license}. Please cite: {info.citation}"
     folders = DataFolders(data_home, notice)
     contents = {
         role: [folders.content(file, download=download) for file in files]
-        for role, files in found.files.items()
+        for role, files in dataset.files.items()
     }
     if info.kind == "classification":
-        return _classification(found, contents)
-    return _ranking(found, contents) if info.kind == "ranking" else read_ratings(found, contents)
+        return _classification(dataset, contents)
+    return (
+        _ranking(dataset, contents) if info.kind == "ranking" else read_ratings(dataset, contents)
+    )
 
 
 def _classification(found: Entry, contents: Contents) -> Dataset:
@@ -139,15 +141,15 @@ def _ranking(found: Entry, contents: Contents) -> RankingDataset:
     info, parts = found.info, []
     files = zip(found.files["parts"], contents["parts"], info.n_rows, info.n_queries, strict=True)
     for number, (file, content, n_rows, n_queries) in enumerate(files, 1):
-        part = parse_letor(iter_line_batches(io.BytesIO(content)), file.path)
+        data = parse_letor(iter_line_batches(io.BytesIO(content)), file.path)
         counts = [
-            ("rows", len(part), n_rows),
-            ("queries", part.n_queries, n_queries),
-            ("columns", part.X.shape[1], info.n_features),
-            ("grades", len(np.unique(part.y)), info.n_grades),
+            ("rows", len(data), n_rows),
+            ("queries", data.n_queries, n_queries),
+            ("columns", data.X.shape[1], info.n_features),
+            ("grades", len(np.unique(data.y)), info.n_grades),
         ]
         check_counts(f"{info.name}, part {number}", counts)
-        parts.append(part)
+        parts.append(data)
     return RankingDataset(info, tuple(parts), found.first, found.columns)
 
 

@@ -73,8 +73,8 @@ def users_1m(content: bytes) -> SideFeatures:
 def movies_100k(content: bytes) -> SideFeatures:
     """Read ``u.item``: id, title, two dates, an address, and a flag for each genre."""
     genres = ("unknown", *GENRES)
-    ids, titles, *rest = _fields(content, "|", 5 + len(genres))
-    return _movies(ids, titles, genres, np.array(rest[3:], dtype=REAL))
+    ids, titles, *columns = _fields(content, "|", 5 + len(genres))
+    return _movies(ids, titles, genres, np.array(columns[3:], dtype=REAL))
 
 
 def movies_1m(content: bytes) -> SideFeatures:
@@ -98,19 +98,19 @@ def read_ratings(entry: Entry, contents: Mapping[str, list[bytes]]) -> RatingsDa
     info = entry.info
     read_triples, read_users, read_items = _READERS[entry.format]
     readers = {"ratings": read_triples, "users": read_users, "items": read_items}
-    found: dict[str, list[Any]] = {}
+    tables: dict[str, list[Any]] = {}
     for role, some in contents.items():
-        found[role] = []
+        tables[role] = []
         for file, content in zip(entry.files[role], some, strict=True):
             try:
-                found[role].append(readers.get(role, read_triples)(content))
+                tables[role].append(readers.get(role, read_triples)(content))
             except ValueError as error:
                 raise DatasetMismatchError(f"{file.path}: {error}") from error
-    (rated,), (users,), (items,) = found["ratings"], found["users"], found["items"]
-    ratings = _assembled(info.name, rated, users, items)
+    (rated,), (users,), (items,) = tables["ratings"], tables["users"], tables["items"]
+    ratings = _assemble_ratings(info.name, rated, users, items)
     _check(info, ratings)
     titles = dict(zip(items.ids.tolist(), items.titles, strict=True))
-    return RatingsDataset(info, ratings, titles, _held_out(info, ratings, found.get("tests", [])))
+    return RatingsDataset(info, ratings, titles, _held_out(info, ratings, tables.get("tests", [])))
 
 
 def _fields(content: bytes, separator: str, n_fields: int) -> list[tuple[str, ...]]:
@@ -146,7 +146,7 @@ def _movies(
     return SideFeatures(np.array(ids, dtype=np.int64), table, [title.strip() for title in titles])
 
 
-def _assembled(
+def _assemble_ratings(
     name: str, rated: RatingColumns, users: SideFeatures, items: SideFeatures
 ) -> Ratings:
     """Return the ratings over all users and items of the files."""
@@ -195,13 +195,13 @@ def _places(where: str, ratings: Ratings, test: RatingColumns) -> NDArray[np.int
     users = ratings.user_ids.find("users", test.users)
     items = ratings.item_ids.find("items", test.items)
     wanted = np.where((users < 0) | (items < 0), -1, users * ratings.n_items + items)
-    places = Ids(pairs).find("test ratings", wanted)
+    indices = Ids(pairs).find("test ratings", wanted)
     assert ratings.times is not None
     same = (
-        (places >= 0)
-        & (ratings.values[places] == test.ratings)
-        & (ratings.times[places] == test.times)
+        (indices >= 0)
+        & (ratings.values[indices] == test.ratings)
+        & (ratings.times[indices] == test.times)
     )
-    if not same.all() or len(np.unique(places)) < len(places):
+    if not same.all() or len(np.unique(indices)) < len(indices):
         raise DatasetMismatchError(f"{where}: expected test ratings that are among all ratings")
-    return np.sort(places)
+    return np.sort(indices)

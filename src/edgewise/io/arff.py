@@ -56,18 +56,18 @@ def parse_arff(content: bytes) -> ArffData:
     kinds: list[Kind] = []
     lines = _lines(content.decode("utf-8-sig"))
     for number, line in lines:
-        word, _, declaration = line.partition(" ")
-        if word.lower() == "@data":
+        keyword, _, declaration = line.partition(" ")
+        if keyword.lower() == "@data":
             break
         try:
-            if word.lower() == "@attribute":
+            if keyword.lower() == "@attribute":
                 name, kind = _parse_attribute(declaration)
                 names.append(name)
                 kinds.append(kind)
-            elif word.lower() != "@relation":
+            elif keyword.lower() != "@relation":
                 raise ValueError("expected @attribute or @data")
         except ValueError as error:
-            raise _located(number, line, error) from None
+            raise _line_error(number, line, error) from None
     else:
         raise ValueError("it has no @data")
     if not names:
@@ -80,7 +80,7 @@ def parse_arff(content: bytes) -> ArffData:
         try:
             rows.append(_parse_entries(line, parsers) if is_sparse else _parse_row(line, parsers))
         except ValueError as error:
-            raise _located(number, line, error) from None
+            raise _line_error(number, line, error) from None
     return ArffData(names, kinds, rows, is_sparse)
 
 
@@ -92,7 +92,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.replace("\t", " ") if line.startswith("@") else line
 
 
-def _located(number: int, line: str, error: ValueError) -> ValueError:
+def _line_error(number: int, line: str, error: ValueError) -> ValueError:
     return ValueError(f"line {number}: {line[:_SHOWN]!r}: {error}")
 
 
@@ -108,12 +108,12 @@ def _parse_attribute(declaration: str) -> tuple[str, Kind]:
         if values in ((), ("",)):
             raise ValueError("an attribute has no values")
         return name, values
-    word = kind.partition(" ")[0].lower()
-    if word in _NUMERIC:
+    type_name = kind.partition(" ")[0].lower()
+    if type_name in _NUMERIC:
         return name, "numeric"
-    if word not in ("string", "date"):
-        raise ValueError(f"the type {word!r} is not supported")
-    return name, word
+    if type_name not in ("string", "date"):
+        raise ValueError(f"the type {type_name!r} is not supported")
+    return name, type_name
 
 
 def _parser(kind: Kind) -> Callable[[str], Cell]:
@@ -122,11 +122,11 @@ def _parser(kind: Kind) -> Callable[[str], Cell]:
         return float
     if isinstance(kind, str):
         return _unquote
-    words = {value: value for value in kind}
+    value_of = {value: value for value in kind}
 
     def find_value(cell: str) -> str:
         try:
-            return words[_unquote(cell)]
+            return value_of[_unquote(cell)]
         except KeyError:
             raise ValueError(f"{cell!r} is not a value of its attribute") from None
 

@@ -71,8 +71,8 @@ def read_table(
     named = [name for name in roles.values() if name is not None]
     if len(set(named)) < len(named):
         raise ValueError("target, query and doc must be different columns")
-    words = [name for name in (query, doc) if name is not None]
-    frame = read_frame(path, kind, words, library)
+    id_columns = [name for name in (query, doc) if name is not None]
+    frame = read_frame(path, kind, id_columns, library)
     import narwhals.stable.v1 as nw
 
     table = nw.from_native(frame, eager_only=True)
@@ -197,15 +197,15 @@ def _check_numbers(path: PathLike, name: str, column: RawColumn) -> None:
     """Raise if nearly all cells of a column are numbers: the others would make it categorical."""
     if not isinstance(column, CategoricalColumn):
         return
-    odd = np.array([parse_number(str(word)) is None for word in column.categories])
+    odd = np.array([parse_number(str(string)) is None for string in column.categories])
     is_odd = np.append(odd, False)[column.codes]
     n_odd, n_present = int(is_odd.sum()), int((column.codes < len(odd)).sum())
     if 0 < n_odd < _FEW_WORDS * n_present:
         row = int(is_odd.argmax())
-        word = column.categories[column.codes[row]]
+        string = column.categories[column.codes[row]]
         raise ValueError(
-            f"{path}: column {name!r} holds numbers, but {word!r} in row {row + 1}; leave the cell "
-            "empty if its value is missing"
+            f"{path}: column {name!r} holds numbers, but {string!r} in row {row + 1}; leave the "
+            "cell empty if its value is missing"
         )
 
 

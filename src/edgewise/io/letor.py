@@ -169,28 +169,30 @@ def read_letor_parts(
     ((2, 3), array([1., 0.]), None)
     """
     names = sorted(path.name for path in Path(folder).iterdir() if path.name.startswith(prefix))
-    found: dict[str, RankingData] = {}
-    for part in _PARTS:
-        mine = [one for one in names if part in one and one.removesuffix(".gz").endswith(".txt")]
+    data_of: dict[str, RankingData] = {}
+    for role in _PARTS:
+        mine = [
+            data for data in names if role in data and data.removesuffix(".gz").endswith(".txt")
+        ]
         if len(mine) > 1:
             raise ValueError(
-                f"{folder} has several files to {_PARTS[part]} on, {mine[0]} and {mine[1]}: prefix "
+                f"{folder} has several files to {_PARTS[role]} on, {mine[0]} and {mine[1]}: prefix "
                 "says how the names of the right ones begin"
             )
         if mine:
             path = Path(folder) / mine[0]
-            found[part] = read_letor(path, n_features=n_features, sparse=sparse)
-    if "train" not in found:
+            data_of[role] = read_letor(path, n_features=n_features, sparse=sparse)
+    if "train" not in data_of:
         raise ValueError(f"{folder} has no file {prefix}...train....txt to train on")
-    width = max(one.X.shape[1] for one in found.values())
-    wide = {part: replace(one, X=_widened(one.X, width)) for part, one in found.items()}
-    for one in wide.values():
-        values = one.X.data if sparse else one.X
+    width = max(data.X.shape[1] for data in data_of.values())
+    wide = {role: replace(data, X=_widen(data.X, width)) for role, data in data_of.items()}
+    for data in wide.values():
+        values = data.X.data if sparse else data.X
         values[values > _UNDEFINED] = np.nan
     return LetorParts(wide["train"], wide.get("vali"), wide.get("test"))
 
 
-def _widened(X: Any, width: int) -> Any:
+def _widen(X: Any, width: int) -> Any:
     """Return features with more columns, of zeros."""
     if X.shape[1] == width:
         return X
@@ -238,7 +240,7 @@ def write_letor(
         raise ValueError(f"y must have one grade per row, shape ({n_rows},), got {y.shape}")
     if not np.isfinite(y).all():
         raise ValueError("y must hold finite numbers, got NaN or infinity")
-    heads = [b"%d" % one if one.is_integer() else repr(one).encode() for one in y.tolist()]
+    heads = [b"%d" % grade if grade.is_integer() else repr(grade).encode() for grade in y.tolist()]
     if qid is not None:
         queries = as_words("qid", qid, n_rows, without="#")
         heads = [
@@ -283,9 +285,9 @@ def cut_lines(first: int, batch: Sequence[bytes]) -> list[Line]:
 
 def line_grades(lines: Sequence[Line]) -> NDArray[np.float64]:
     """Return the grades, or raise if one is not finite."""
-    found = _numbers(b" ".join(line.grade for line in lines), len(lines))
-    if found is not None and np.isfinite(found).all():
-        return found
+    numbers = _numbers(b" ".join(line.grade for line in lines), len(lines))
+    if numbers is not None and np.isfinite(numbers).all():
+        return numbers
     grades = []
     for line in lines:
         grades.append(as_number(line.number, "grade", line.grade))
@@ -298,21 +300,21 @@ def line_queries(lines: Sequence[Line]) -> list[str] | None:
     """Return the query ids, None if there are none."""
     if all(line.query is None for line in lines):
         return None
-    found = []
+    queries = []
     for line in lines:
         if line.query is None:
             raise LineError(line.number, "it has no qid:, though other lines have one")
-        found.append(as_text(line.number, "the query", line.query))
-    return found
+        queries.append(as_text(line.number, "the query", line.query))
+    return queries
 
 
 def line_docs(lines: Sequence[Line]) -> list[str]:
     """Return the document ids in the comments, ``""`` where there is none."""
-    found = []
+    docs = []
     for line in lines:
         match = _DOC.search(line.comment) if line.comment else None
-        found.append(as_text(line.number, "the docid", match[1]) if match else "")
-    return found
+        docs.append(as_text(line.number, "the docid", match[1]) if match else "")
+    return docs
 
 
 def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
@@ -358,10 +360,10 @@ def pairs_one_by_one(lines: Sequence[Line]) -> Pairs:
     for number, _, _, body, _ in lines:
         before = len(features)
         last = 0
-        for word in body.split():
-            name, _, content = word.partition(b":")
+        for pair in body.split():
+            name, _, content = pair.partition(b":")
             if not name or not content or b":" in content:
-                raise LineError(number, f"{quote_word(word)} is not feature:value")
+                raise LineError(number, f"{quote_word(pair)} is not feature:value")
             feature = as_number(number, "feature", name)
             if not (1 <= feature <= MOST_FEATURES and feature.is_integer()):
                 fault = f"feature {quote_word(name)} is not an integer from 1 to {MOST_FEATURES}"
@@ -370,8 +372,8 @@ def pairs_one_by_one(lines: Sequence[Line]) -> Pairs:
                 raise LineError(number, f"feature {int(feature)} comes after feature {last}")
             last = int(feature)
             features.append(last)
-            what = f"value of feature {last}"
-            values.append(np.nan if content == _ABSENT else as_number(number, what, content))
+            noun = f"value of feature {last}"
+            values.append(np.nan if content == _ABSENT else as_number(number, noun, content))
         counts.append(len(features) - before)
     return np.array(counts, np.int64), np.array(features, np.int32), np.array(values, REAL)
 
@@ -383,10 +385,10 @@ def _numbers(text: bytes, n: int) -> NDArray[np.float64] | None:
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
             # One more number at the end is missed if the last word is only partly a number.
-            found = np.fromstring(text + b" 0", dtype=REAL, sep=" ")
+            numbers = np.fromstring(text + b" 0", dtype=REAL, sep=" ")
         except ValueError:
             return None
-    return found[:-1] if len(found) == n + 1 else None
+    return numbers[:-1] if len(numbers) == n + 1 else None
 
 
 def _check_width(cut: Sequence[Line], pairs: Pairs, n_features: int | None) -> None:

@@ -62,8 +62,8 @@ class RankingData:
         """The different query ids, in the order of their first rows."""
         if self.qid is None:
             return np.array([], dtype=np.str_)
-        found, first = np.unique(self.qid, return_index=True)
-        return found[np.argsort(first)]
+        ids, first = np.unique(self.qid, return_index=True)
+        return ids[np.argsort(first)]
 
     @property
     def n_queries(self) -> int:
@@ -83,14 +83,14 @@ class RankingData:
         parts = list(parts)
         if not parts:
             raise ValueError("parts must hold at least one RankingData, got none")
-        widths = {part.X.shape[1] for part in parts}
+        widths = {data.X.shape[1] for data in parts}
         if len(widths) > 1:
             raise ValueError(f"parts must have the same columns, got {sorted(widths)} of them")
         return cls(
-            _stacked([part.X for part in parts]),
-            _joined("grades", [part.y for part in parts]),
-            _joined("queries", [part.qid for part in parts]),
-            _joined("names of documents", [part.docs for part in parts]),
+            _stack_blocks([data.X for data in parts]),
+            _concatenate_arrays("grades", [data.y for data in parts]),
+            _concatenate_arrays("queries", [data.qid for data in parts]),
+            _concatenate_arrays("names of documents", [data.docs for data in parts]),
         )
 
 
@@ -103,7 +103,7 @@ def _rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
     return nw.maybe_reset_index(taken).to_native()
 
 
-def _stacked(blocks: list[Any]) -> Any:
+def _stack_blocks(blocks: list[Any]) -> Any:
     if all(isinstance(block, np.ndarray) for block in blocks):
         return np.concatenate(blocks)
     if all(sparse.issparse(block) for block in blocks):
@@ -117,10 +117,10 @@ def _stacked(blocks: list[Any]) -> Any:
         raise ValueError(f"parts must hold the same kind of X: {error}") from error
 
 
-def _joined(what: str, arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
-    given = [array for array in arrays if array is not None]
-    if not given:
+def _concatenate_arrays(what: str, arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    present = [array for array in arrays if array is not None]
+    if not present:
         return None
-    if len(given) < len(arrays):
+    if len(present) < len(arrays):
         raise ValueError(f"parts must all have {what}, or none of them")
-    return np.concatenate(given)
+    return np.concatenate(present)

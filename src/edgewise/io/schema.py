@@ -266,8 +266,8 @@ class Schema:
             raw = table.columns.get(column.name)
             if column.kind == "category" and raw is not None:
                 known = set(column.categories)
-                words = _as_categorical(raw, column.name).categories
-                new = [str(word) for word in words if word not in known]
+                strings = _as_categorical(raw, column.name).categories
+                new = [str(string) for string in strings if string not in known]
                 if new:
                     unseen[column.name] = new
         return unseen
@@ -396,26 +396,26 @@ def _infer_column(name: str, column: RawColumn, requested: str) -> ColumnSchema:
 
 
 def _infer_strings(schema: ColumnSchema, column: CategoricalColumn, requested: str) -> ColumnSchema:
-    words = [str(word) for word in column.categories]
-    counts = np.bincount(column.codes, minlength=len(words) + 1)[: len(words)]
+    strings = [str(string) for string in column.categories]
+    counts = np.bincount(column.codes, minlength=len(strings) + 1)[: len(strings)]
     n_present = int(counts.sum())
-    is_number = np.array([parse_number(word) is not None for word in words])
+    is_number = np.array([parse_number(string) is not None for string in strings])
     fraction = float(counts[is_number].sum()) / n_present
     if requested == "numeric" or (not requested and fraction >= _MOSTLY):
         if not is_number.any():
-            raise ArgumentError("numeric", schema.name, f"holds no number, but {words[0]!r}")
-        return _mark_unparsed(schema, words, counts, is_number)
-    if not requested and (date_format := _find_date_format(words, counts)):
-        times = _parse_dates(words, date_format)
-        schema = _mark_unparsed(schema, words, counts, ~np.isnat(times))
-        return _infer_dates(schema, times[column.codes[column.codes < len(words)]], date_format)
-    categories = replace(schema, kind="category", categories=tuple(words))
+            raise ArgumentError("numeric", schema.name, f"holds no number, but {strings[0]!r}")
+        return _mark_unparsed(schema, strings, counts, is_number)
+    if not requested and (date_format := _find_date_format(strings, counts)):
+        times = _parse_dates(strings, date_format)
+        schema = _mark_unparsed(schema, strings, counts, ~np.isnat(times))
+        return _infer_dates(schema, times[column.codes[column.codes < len(strings)]], date_format)
+    categories = replace(schema, kind="category", categories=tuple(strings))
     if requested:
         return categories
-    unique = len(words) / n_present
+    unique = len(strings) / n_present
     if n_present < _MIN_ROWS_FOR_IDS or unique < _NEARLY_ALL / 2:
         return categories
-    _check_text(schema.name, words, counts)
+    _check_text(schema.name, strings, counts)
     if unique >= _NEARLY_ALL:
         note = "distinct in every row" if unique == 1 else "almost all values unique"
         return replace(schema, kind="id", note=note)
@@ -445,7 +445,7 @@ def _infer_high_cardinality(
 
 def _check_text(name: str, words: Sequence[str], counts: NDArray[Any]) -> None:
     """Raise if a column holds free text."""
-    lengths = np.array([len(word.split()) for word in words])
+    lengths = np.array([len(string.split()) for string in words])
     length = float((lengths * counts).sum()) / max(1, int(counts.sum()))
     if length >= _TEXT_LENGTH:
         raise ValueError(
@@ -497,13 +497,13 @@ def _find_date_format(words: Sequence[str], counts: NDArray[Any]) -> str:
 def _parse_dates(words: Iterable[str], date_format: str) -> NDArray[np.datetime64]:
     """Return strings as dates, NaT for those that are not."""
     times: list[Any] = []
-    for word in words:
+    for string in words:
         try:
             if date_format != _ISO:
-                times.append(to_utc(datetime.strptime(word, date_format)))
-            elif word[4:5] == "-":
-                whole = f"{word}-01" if len(word) == 7 else word
-                times.append(to_utc(datetime.fromisoformat(whole)))
+                times.append(to_utc(datetime.strptime(string, date_format)))
+            elif string[4:5] == "-":
+                full_date = f"{string}-01" if len(string) == 7 else string
+                times.append(to_utc(datetime.fromisoformat(full_date)))
             else:
                 times.append(None)
         except (ValueError, OverflowError):
@@ -564,7 +564,7 @@ def _as_numeric(schema: ColumnSchema, raw: RawColumn) -> NumericColumn:
         return raw
     if not isinstance(raw, CategoricalColumn):
         raise ValueError(f"column {schema.name!r} holds dates, where training had numbers")
-    numbers = [parse_number(str(word)) for word in raw.categories]
+    numbers = [parse_number(str(string)) for string in raw.categories]
     if not schema.lenient and None in numbers:
         odd = raw.categories[numbers.index(None)]
         raise ValueError(f"column {schema.name!r} holds {odd!r}, where training had numbers")
@@ -580,10 +580,10 @@ def _as_categorical(raw: RawColumn, name: str) -> CategoricalColumn:
         raise ValueError(f"column {name!r} must hold strings or numbers")
     column = categories_of_numbers(raw.reals())
     numbers: Any = column.categories
-    words = [str(int(x)) if x.is_integer() else repr(x) for x in numbers]
-    categories = tuple(sorted(words))
-    code_of = {word: code for code, word in enumerate(categories)}
-    table = np.array([*map(code_of.__getitem__, words), len(words)], dtype=CATEGORY_CODE)
+    strings = [str(int(x)) if x.is_integer() else repr(x) for x in numbers]
+    categories = tuple(sorted(strings))
+    code_of = {string: code for code, string in enumerate(categories)}
+    table = np.array([*map(code_of.__getitem__, strings), len(strings)], dtype=CATEGORY_CODE)
     return CategoricalColumn(table[column.codes], categories)
 
 
@@ -599,7 +599,7 @@ def _as_dates(schema: ColumnSchema, raw: RawColumn) -> NDArray[np.datetime64]:
     if isinstance(raw, NumericColumn) and np.isnan(raw.reals()).all():
         return np.full(len(raw), "NaT", dtype="datetime64[s]")
     if isinstance(raw, CategoricalColumn):
-        times = _parse_dates([str(word) for word in raw.categories], schema.date_format)
+        times = _parse_dates([str(string) for string in raw.categories], schema.date_format)
         if schema.lenient or not np.isnat(times).any():
             return np.concatenate([times, np.array(["NaT"], "datetime64[s]")])[raw.codes]
     date_format = _FORMATS.get(schema.date_format, schema.date_format)
@@ -613,8 +613,8 @@ def _class_codes(name: str, raw: RawColumn) -> tuple[NDArray[Any], NDArray[Any]]
     """
     column = _as_categorical(raw, name)
     values: list[Any] = list(column.categories)
-    if isinstance(raw, NumericColumn) and all(word.lstrip("-").isdigit() for word in values):
-        values = [int(word) for word in values]
+    if isinstance(raw, NumericColumn) and all(string.lstrip("-").isdigit() for string in values):
+        values = [int(string) for string in values]
     classes, indices = np.unique(np.array(values), return_inverse=True)
     dtype = np.min_scalar_type(-len(values) - 1)
     return np.array([*indices, -1], dtype=dtype)[column.codes], classes
@@ -632,8 +632,8 @@ def _check_classes(name: str, raw: RawColumn) -> None:
     n_distinct = _count_distinct(raw)
     if isinstance(raw, NumericColumn):
         values = raw.reals()
-        whole = np.array_equal(values, np.floor(values), equal_nan=True)
-        if n_distinct > (_MAX_CLASSES if whole else _MAX_CLASSES / 10):
+        are_integers = np.array_equal(values, np.floor(values), equal_nan=True)
+        if n_distinct > (_MAX_CLASSES if are_integers else _MAX_CLASSES / 10):
             raise ArgumentError(
                 "target",
                 name,
@@ -652,7 +652,7 @@ def _check_classes(name: str, raw: RawColumn) -> None:
 def _labels(name: str, raw: RawColumn) -> NDArray[np.float64]:
     """Return 0/1 labels; NaN where one is missing."""
     column = _as_categorical(raw, name)
-    labels = [_TRUTH.get(str(word).lower()) for word in column.categories]
+    labels = [_TRUTH.get(str(string).lower()) for string in column.categories]
     if None in labels:
         odd = column.categories[labels.index(None)]
         raise ArgumentError("target", name, f"must hold 0 and 1 (or no and yes), got {odd!r}")

@@ -221,10 +221,10 @@ def _without_na_values(
     """Return a column in which strings such as NA are missing values."""
     if isinstance(column, NumericColumn):
         return column
-    words = [str(word).strip() for word in column.categories]
-    kept = tuple(sorted({word for word in words if word not in NA_VALUES}))
-    code_of = {word: code for code, word in enumerate(kept)}
-    codes = [code_of.get(word, len(kept)) for word in words]
+    strings = [str(string).strip() for string in column.categories]
+    kept = tuple(sorted({string for string in strings if string not in NA_VALUES}))
+    code_of = {string: code for code, string in enumerate(kept)}
+    codes = [code_of.get(string, len(kept)) for string in strings]
     table = np.array([*codes, len(kept)], dtype=CATEGORY_CODE)
     return CategoricalColumn(table[column.codes], kept)
 
@@ -344,7 +344,8 @@ class _ColumnBuilder:
                 raise _WrongModeError(self.name, "many") from None
         elif self.mode == "mostly":
             parsed = [
-                None if cell is None else parse_number(self._pointed(cell)) for cell in listed
+                None if cell is None else parse_number(self._to_decimal_point(cell))
+                for cell in listed
             ]
             self._append(np.array([np.nan if number is None else number for number in parsed]))
         else:
@@ -365,8 +366,8 @@ class _ColumnBuilder:
             return NumericColumn(values)
         categories = sorted(self.codes)
         table = np.empty(len(categories) + 1, dtype=CATEGORY_CODE)
-        for code, word in enumerate(categories):
-            table[self.codes[word]] = code
+        for code, string in enumerate(categories):
+            table[self.codes[string]] = code
         table[-1] = len(categories)
         return CategoricalColumn(table[values], tuple(categories))
 
@@ -382,7 +383,7 @@ class _ColumnBuilder:
         self.values[self.n_kept : size] = run
         self.n_kept = size
 
-    def _pointed(self, word: str) -> str:
+    def _to_decimal_point(self, word: str) -> str:
         return with_decimal_point(word) if self.decimal_comma else word
 
     def _parse_numbers(self, cells: Any) -> NDArray[np.float64] | None:
@@ -390,8 +391,8 @@ class _ColumnBuilder:
         if isinstance(cells, list):
             if self.decimal_comma:
                 cells = [None if cell is None else cell.replace(",", ".") for cell in cells]
-            words = {cell for cell in cells if cell is not None}
-            if not all(map(text._NUMBER.fullmatch, words)):
+            strings = {cell for cell in cells if cell is not None}
+            if not all(map(text._NUMBER.fullmatch, strings)):
                 return None
             return np.array([np.nan if cell is None else float(cell) for cell in cells])
         arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
@@ -404,15 +405,18 @@ class _ColumnBuilder:
 
     def _add_words(self, cells: Any) -> None:
         if isinstance(cells, list):
-            words = list(dict.fromkeys(cell for cell in cells if cell is not None))
-            code_of = {word: code for code, word in enumerate(words)}
+            strings = list(dict.fromkeys(cell for cell in cells if cell is not None))
+            code_of = {string: code for code, string in enumerate(strings)}
             run = (-1 if cell is None else code_of[cell] for cell in cells)
             codes = np.fromiter(run, np.intp, len(cells))
         else:
             encoded = cells.dictionary_encode()
-            words = encoded.dictionary.to_pylist()
+            strings = encoded.dictionary.to_pylist()
             codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        table = [self.codes.setdefault(self._pointed(word), len(self.codes)) for word in words]
+        table = [
+            self.codes.setdefault(self._to_decimal_point(string), len(self.codes))
+            for string in strings
+        ]
         # The last entry is for missing values, whose code is -1.
         self._append(np.array([*table, -1], dtype=np.int32)[codes])
         if len(self.codes) > MAX_CATEGORIES and not self.keep_all:
@@ -421,15 +425,15 @@ class _ColumnBuilder:
     def _mode_of_many(self) -> str:
         if all(map(_ISO.fullmatch, self.codes)):
             return "dates"
-        n_numbers = sum(parse_number(word) is not None for word in self.codes)
+        n_numbers = sum(parse_number(string) is not None for string in self.codes)
         return "mostly" if n_numbers >= _MOSTLY * len(self.codes) else "many"
 
 
 def _trim(cells: Any, na_values: Collection[str]) -> Any:
     """Return cells without white space around them; missing ones are None, or null."""
     if isinstance(cells, (list, tuple)):
-        words = (None if cell is None else cell.strip() for cell in cells)
-        return [None if word is None or word in na_values else word for word in words]
+        strings = (None if cell is None else cell.strip() for cell in cells)
+        return [None if string is None or string in na_values else string for string in strings]
     arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     trimmed = compute.utf8_trim_whitespace(cells)
     missing = compute.is_in(trimmed, value_set=arrow.array(sorted(na_values)))
@@ -494,8 +498,8 @@ def _from_arrow(path: PathLike, name: str, column: Any, as_words: bool) -> RawCo
         column, kind = column.cast(arrow.int8()), arrow.int8()
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
     if number and not as_words:
-        whole = types.is_integer(kind) and not column.null_count
-        values = column if whole else column.cast(arrow.float64(), safe=False)
+        are_integers = types.is_integer(kind) and not column.null_count
+        values = column if are_integers else column.cast(arrow.float64(), safe=False)
         return NumericColumn(np.asarray(values.to_numpy()))
     if types.is_null(kind):
         return NumericColumn(np.full(len(column), np.nan))

@@ -43,10 +43,10 @@ def parse_number(word: str) -> float | None:
     """Return the number that a word stands for: 12, 1.5e3, $1,200.50, 45%; None for others."""
     if _NUMBER.fullmatch(word):
         return float(word)
-    amount = _AMOUNT.fullmatch(word)
-    if amount is None or (amount[1] and amount[2][0] in "+-"):
+    money = _AMOUNT.fullmatch(word)
+    if money is None or (money[1] and money[2][0] in "+-"):
         return None
-    return float((amount[1] + amount[2]).replace(",", ""))
+    return float((money[1] + money[2]).replace(",", ""))
 
 
 def with_decimal_point(word: str) -> str:
@@ -244,8 +244,8 @@ def _first_line(path: PathLike) -> tuple[int, str]:
             raise ValueError(f"{path} is UTF-16 text; save it as UTF-8")
         if b"\0" in start:
             raise ValueError(f"{path} is not a text file")
-        whole = io.BytesIO(start + stream.readline())
-        text: TextIO = io.TextIOWrapper(whole, "utf-8-sig", newline="")
+        lines = io.BytesIO(start + stream.readline())
+        text: TextIO = io.TextIOWrapper(lines, "utf-8-sig", newline="")
         try:
             for number, line in enumerate(text):
                 if line.strip():

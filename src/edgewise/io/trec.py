@@ -154,11 +154,11 @@ def write_run(
     queries, names = check_run(qid, docs, len(values))
     (label,) = as_words("tag", [tag]).tolist()
     _, first, codes = np.unique(queries, return_index=True, return_inverse=True)
-    places = positions_by(queries, -sorted_codes(names), -values)
+    ranks = positions_by(queries, -sorted_codes(names), -values)
     with replace_file(path) as stream:
-        for row in np.lexsort((places, first[codes])):
+        for row in np.lexsort((ranks, first[codes])):
             score = repr(float(values[row]))
-            line = f"{queries[row]} Q0 {names[row]} {places[row]} {score} {label}\n"
+            line = f"{queries[row]} Q0 {names[row]} {ranks[row]} {score} {label}\n"
             stream.write(line.encode())
 
 
@@ -267,12 +267,12 @@ def _read(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any]]:
 
 
 def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    found = numbers(name, values)
-    if not len(found):
+    array = numbers(name, values)
+    if not len(array):
         raise ValueError(f"{name} must not be empty")
-    if np.isnan(found).any():
-        raise ValueError(f"{name} must not be NaN, got one in row {int(np.isnan(found).argmax())}")
-    return found
+    if np.isnan(array).any():
+        raise ValueError(f"{name} must not be NaN, got one in row {int(np.isnan(array).argmax())}")
+    return array
 
 
 def check_run(
@@ -302,6 +302,6 @@ def positions_by(queries: NDArray[np.str_], *keys: NDArray) -> NDArray[np.int64]
     codes = sorted_codes(queries)
     order = np.lexsort((*keys, codes))
     starts = np.searchsorted(codes[order], codes[order])
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order)) - starts + 1
-    return places
+    positions = np.empty(len(order), dtype=np.int64)
+    positions[order] = np.arange(len(order)) - starts + 1
+    return positions

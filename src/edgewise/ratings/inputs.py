@@ -40,7 +40,7 @@ class RatingColumns(NamedTuple):
 
     def take(self, rows: NDArray[np.intp]) -> "RatingColumns":
         """Return some rows."""
-        return RatingColumns(*(None if part is None else part[rows] for part in self))
+        return RatingColumns(*(None if column is None else column[rows] for column in self))
 
 
 def build_ratings(
@@ -61,25 +61,27 @@ def build_ratings(
     if len(items) != len(users):
         raise ValueError(f"items must be as long as users, {len(users)}, got {len(items)}")
     named = zip(("ratings", "weights", "times"), columns[2:], strict=True)
-    parts = [None if part is None else _finite(name, part, len(users)) for name, part in named]
-    for name, part in zip(("ratings", "weights"), parts, strict=False):
-        _check_moderate(name, part)
-    if parts[1] is not None and not parts[1].min() > 0:
-        raise ValueError(f"weights must be positive, got {parts[1].min():g}")
-    (users, user_rows), (items, item_rows) = _few(users), _few(items)
+    arrays = [
+        None if column is None else _finite(name, column, len(users)) for name, column in named
+    ]
+    for name, column in zip(("ratings", "weights"), arrays, strict=False):
+        _check_moderate(name, column)
+    if arrays[1] is not None and not arrays[1].min() > 0:
+        raise ValueError(f"weights must be positive, got {arrays[1].min():g}")
+    (users, user_rows), (items, item_rows) = _factorize_strings(users), _factorize_strings(items)
     user_ids = Ids.of("users", users if all_users is None else all_users)
     item_ids = Ids.of("items", items if all_items is None else all_items)
-    user_ids, about_users = _described("users", user_ids, user_features, user)
-    item_ids, about_items = _described("items", item_ids, item_features, item)
-    places = (
+    user_ids, about_users = _attach_features("users", user_ids, user_features, user)
+    item_ids, about_items = _attach_features("items", item_ids, item_features, item)
+    indices = (
         user_ids.find("users", users, ROW)[user_rows],
         item_ids.find("items", items, ROW)[item_rows],
     )
-    rows = _once(RatingColumns(*places, *parts), duplicates, user_ids, item_ids)
+    rows = _combine_duplicates(RatingColumns(*indices, *arrays), duplicates, user_ids, item_ids)
     return Ratings(user_ids, item_ids, *rows, about_users, about_items)
 
 
-def _few(ids: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+def _factorize_strings(ids: NDArray[Any]) -> tuple[NDArray[Any], Any]:
     """Return the different strings, and which of them each row has; integers stay as they are."""
     if ids.dtype.kind == "i":
         return ids, slice(None)
@@ -95,17 +97,19 @@ def _check_moderate(name: str, values: Reals | None) -> None:
             raise ValueError(f"{name} must be at most {_LARGEST:g}, got {largest:g}")
 
 
-def _once(given: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) -> RatingColumns:
+def _combine_duplicates(
+    given: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids
+) -> RatingColumns:
     """Return the ratings sorted by user and item, with duplicates combined."""
     starts, items, order = pair_order(given.users, given.items, len(user_ids), len(item_ids))
     users = np.repeat(np.arange(len(user_ids), dtype=ROW), np.diff(starts))
     new = np.ones(len(users), dtype=bool)
     new[1:] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
     if new.all():
-        return _ordered(given, users, items, order)
+        return _order_columns(given, users, items, order)
     if duplicates == "raise":
-        place = int(np.argmin(new))
-        pair = user_ids.values[users[place]], item_ids.values[items[place]]
+        first_again = int(np.argmin(new))
+        pair = user_ids.values[users[first_again]], item_ids.values[items[first_again]]
         raise ArgumentError(
             "duplicates",
             duplicates,
@@ -118,7 +122,7 @@ def _once(given: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) -
     mixed = order[several]
     ranked = [key[mixed] for key in keys if key is not None]
     order[several] = mixed[np.lexsort((*ranked, np.cumsum(new)[several]))]
-    rows = _ordered(given, users, items, order)
+    rows = _order_columns(given, users, items, order)
     first = np.flatnonzero(new)
     kept = rows.take(np.append(first[1:], len(new)) - 1)
     if duplicates == "last":
@@ -136,10 +140,10 @@ def _once(given: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) -
     )
 
 
-def _ordered(given: RatingColumns, users: Rows, items: Rows, order: Rows) -> RatingColumns:
+def _order_columns(given: RatingColumns, users: Rows, items: Rows, order: Rows) -> RatingColumns:
     """Return the numbers in order beside the users and items; ratings of 1 if there are none."""
     values = np.ones(len(order)) if given.ratings is None else given.ratings[order]
-    others = (None if part is None else part[order] for part in given[3:])
+    others = (None if column is None else column[order] for column in given[3:])
     return RatingColumns(users, items, values, *others)
 
 
@@ -184,8 +188,8 @@ def _series(role: str, series: Any, nw: Any) -> NDArray[Any]:
         row = int(np.argmax(series.is_null().to_numpy()))
         raise ValueError(f"{role}={series.name!r} must not be missing, but row {row} is")
     if role in ("user", "item"):
-        whole = series.dtype.is_integer()
-        return as_ids(role, np.asarray(series.to_numpy()) if whole else series.to_native())
+        is_integer = series.dtype.is_integer()
+        return as_ids(role, np.asarray(series.to_numpy()) if is_integer else series.to_native())
     if series.dtype in (nw.Datetime, nw.Date) and role == "time":
         return np.asarray(series.to_numpy()).astype("datetime64[ns]").astype(np.int64) / 1e9
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
@@ -222,10 +226,10 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
 
 def _dense(matrix: Any) -> Reals:
     try:
-        given = np.asarray(matrix)
-        if given.dtype.kind not in "biufO":
-            raise TypeError(f"got an array of {given.dtype}")
-        dense = given.astype(np.float64)
+        array = np.asarray(matrix)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {array.dtype}")
+        dense = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"matrix must hold numbers, one row for each user: {error}") from error
     if dense.ndim != 2:
@@ -298,17 +302,17 @@ def _from_raw(path: PathLike, role: str, column: Any) -> NDArray[Any]:
     if role not in ("user", "item"):
         if isinstance(column, NumericColumn):
             return column.reals()
-        odd = next((word for word in column.categories if parse_number(word) is None), None)
+        odd = next((string for string in column.categories if parse_number(string) is None), None)
         raise ValueError(f"{path} must hold numbers in the column of {role}s, got {odd!r}")
     if not len(column):
         return np.empty(0, dtype=np.int64)
     missing = column.codes == column.missing_code
     if missing.any():
         raise ValueError(f"{path} has no {role} in row {int(missing.argmax()) + 1}")
-    words = column.categories
-    if all(map(_is_integer, words)):
-        return np.array(words, dtype=object).astype(np.int64)[column.codes]
-    return text_array(f"{path}: the ids of {role}s", words)[column.codes]
+    strings = column.categories
+    if all(map(_is_integer, strings)):
+        return np.array(strings, dtype=object).astype(np.int64)[column.codes]
+    return text_array(f"{path}: the ids of {role}s", strings)[column.codes]
 
 
 def _is_integer(word: str) -> bool:
@@ -323,12 +327,12 @@ def _finite(name: str, values: Any, size: int) -> Reals:
         raise ValueError(f"{name} must be as long as users, {size}, got {len(array)}")
     # Without an array of booleans for the usual case.
     if not np.isfinite([array.min(), array.max()]).all():
-        place = int(np.argmin(np.isfinite(array)))
-        raise ValueError(f"{name} must be finite, but entry {place} is {array[place]}")
+        position = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"{name} must be finite, but entry {position} is {array[position]}")
     return array
 
 
-def _described(side: str, ids: Ids, given: Any, key: str) -> tuple[Ids, ColumnTable | None]:
+def _attach_features(side: str, ids: Ids, given: Any, key: str) -> tuple[Ids, ColumnTable | None]:
     """Return the ids of users or items with those of their features, and a row for each.
 
     Features are a frame with an id column `key`, or a pair ``(ids, X)``; ids without any get
@@ -351,9 +355,9 @@ def _described(side: str, ids: Ids, given: Any, key: str) -> tuple[Ids, ColumnTa
     if table.n_rows != len(owners):
         raise ValueError(f"{name} must have one row for each id, {len(owners)}, got {table.n_rows}")
     ids = Ids.union(side, [ids, different])
-    places = np.full(len(ids), -1, dtype=np.intp)
-    places[ids.find(name, owners)] = np.arange(len(owners))
-    return ids, rows_or_missing(table, places)
+    row_of = np.full(len(ids), -1, dtype=np.intp)
+    row_of[ids.find(name, owners)] = np.arange(len(owners))
+    return ids, rows_or_missing(table, row_of)
 
 
 def rows_or_missing(table: Table, rows: NDArray[np.intp]) -> ColumnTable:

@@ -255,21 +255,21 @@ class Ratings:
     @cached_property
     def by_user(self) -> Grouped:
         """The ratings of each user, by item."""
-        parts = self.users, self.items, self.values, self.weights
-        return group_ratings(*parts, self.n_users, self.n_items)
+        columns = self.users, self.items, self.values, self.weights
+        return group_ratings(*columns, self.n_users, self.n_items)
 
     @cached_property
     def by_item(self) -> Grouped:
         """The ratings of each item, by user."""
-        parts = self.items, self.users, self.values, self.weights
-        return group_ratings(*parts, self.n_items, self.n_users)
+        columns = self.items, self.users, self.values, self.weights
+        return group_ratings(*columns, self.n_items, self.n_users)
 
     def csr(self) -> Any:
         """Return the ratings as a sparse matrix of users by items."""
         view = self.by_user
         shape = (self.n_users, self.n_items)
-        parts = (view.values.copy(), view.others.copy(), view.starts.copy())
-        return sparse.csr_array(parts, shape=shape)
+        arrays = (view.values.copy(), view.others.copy(), view.starts.copy())
+        return sparse.csr_array(arrays, shape=shape)
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame with one row per rating: user, item, rating, and weight and time.
@@ -303,7 +303,7 @@ class Ratings:
 
     def take(self, rows: ArrayLike) -> "Ratings":
         """Return a subset of the ratings, by mask or position, with the same catalog."""
-        return self._at(self._chosen(np.asarray(rows)))
+        return self._at(self._check_rows(np.asarray(rows)))
 
     def _at(self, rows: NDArray[np.integer]) -> "Ratings":
         return replace(
@@ -315,7 +315,7 @@ class Ratings:
             times=None if self.times is None else self.times[rows],
         )
 
-    def _chosen(self, rows: NDArray[Any]) -> NDArray[np.intp]:
+    def _check_rows(self, rows: NDArray[Any]) -> NDArray[np.intp]:
         """Return positions in ascending order, each once, or raise."""
         n = len(self)
         if rows.dtype == bool:
@@ -328,10 +328,10 @@ class Ratings:
             raise TypeError("rows must be a mask or positions of ratings")
         if rows.min() < -n or rows.max() >= n:
             raise ValueError(f"rows must be from 0 to {n - 1}, got {rows.min()} to {rows.max()}")
-        places = np.unique(rows.astype(np.intp) % n)
-        if len(places) < len(rows):
+        positions = np.unique(rows.astype(np.intp) % n)
+        if len(positions) < len(rows):
             raise ValueError("rows must hold each position once")
-        return places
+        return positions
 
     def split(self, test: float = 0.2, by: str = "random", random_state: Any = None) -> Split:
         """Split the ratings into a training part and a test part.
@@ -357,11 +357,11 @@ class Ratings:
         if one_of("by", by, SPLITS).endswith("time"):
             self._require_times(f"by={by!r}")
         rng = generator(random_state)
-        parts = self._parts(mask_held_out(by, share, self.by_user, self.times, rng))
-        if not all(len(part) for part in parts):
-            empty = "train" if len(parts.train) == 0 else "test"
+        sides = self._parts(mask_held_out(by, share, self.by_user, self.times, rng))
+        if not all(len(side) for side in sides):
+            empty = "train" if len(sides.train) == 0 else "test"
             raise ValueError(f"test={test} leaves none of {len(self)} ratings to {empty} on")
-        return parts
+        return sides
 
     def leave_one_out(self, by: str = "random", random_state: Any = None) -> Split:
         """Hold out one rating, random or the last, of every user who has at least two."""
@@ -518,17 +518,17 @@ class Ratings:
     def with_users(self, more: "Ratings") -> "Ratings":
         """Return these ratings with more ratings, by new users of the same items."""
         user_ids = self.user_ids.append("users", more.user_ids)
-        places = self.item_ids.find("items", more.item_ids.values)
+        item_indices = self.item_ids.find("items", more.item_ids.values)
         rated = np.zeros(more.n_items, dtype=bool)
         rated[more.items] = True
-        if (places[rated] < 0).any():
-            lost = more.item_ids.values[rated & (places < 0)].tolist()
+        if (item_indices[rated] < 0).any():
+            lost = more.item_ids.values[rated & (item_indices < 0)].tolist()
             raise ValueError(f"items must be known, got {', '.join(map(repr, lost[:3]))}")
         return replace(
             self,
             user_ids=user_ids,
             users=np.concatenate([self.users, (more.users + self.n_users).astype(ROW)]),
-            items=np.concatenate([self.items, places[more.items].astype(ROW)]),
+            items=np.concatenate([self.items, item_indices[more.items].astype(ROW)]),
             values=np.concatenate([self.values, more.values]),
             weights=_both(self.weights, more.weights, 1.0, len(self), len(more)),
             times=_both(self.times, more.times, np.nan, len(self), len(more)),
@@ -576,7 +576,7 @@ class _IdsField(Field):
         if saved is None:
             values = Array(self.word, np.int64).unpack(None, name, arrays, sizes)
         else:
-            if not isinstance(saved, list) or not all(isinstance(one, str) for one in saved):
+            if not isinstance(saved, list) or not all(isinstance(id_, str) for id_ in saved):
                 raise ValueError(f"{name} must be a list of strings")
             values = text_array(name, saved)
             sizes[self.word] = len(values)

@@ -116,9 +116,9 @@ def _ascends(ones: Rows, others: Rows) -> bool:
     """Return whether pairs are in order; ends early for most that are not."""
     step = 1 << 16
     for at in range(0, len(ones) - 1, step):
-        one, other = ones[at : at + step + 1], others[at : at + step + 1]
-        same = one[1:] == one[:-1]
-        if not ((one[1:] > one[:-1]) | (same & (other[1:] >= other[:-1]))).all():
+        key, other = ones[at : at + step + 1], others[at : at + step + 1]
+        same = key[1:] == key[:-1]
+        if not ((key[1:] > key[:-1]) | (same & (other[1:] >= other[:-1]))).all():
             return False
     return True
 

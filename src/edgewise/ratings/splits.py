@@ -25,9 +25,9 @@ def mask_held_out(
         order = rng.permutation(n) if keys is None else np.argsort(keys, kind="stable")
         chosen[order[n - round(share * n) :]] = True
         return chosen
-    place, sizes = _places(view, keys, rng)
+    position, sizes = _places(view, keys, rng)
     taken = np.minimum(np.round(share * sizes), np.maximum(sizes - 1, 0))
-    chosen[view.rows] = place >= np.repeat(sizes - taken, sizes)
+    chosen[view.rows] = position >= np.repeat(sizes - taken, sizes)
     return chosen
 
 
@@ -35,9 +35,9 @@ def mask_n_per_user(
     n: int, view: Grouped, times: Reals | None, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
     """Return a mask with `n` ratings, the latest or (without times) any, of users with more."""
-    place, sizes = _places(view, times, rng)
+    position, sizes = _places(view, times, rng)
     chosen = np.zeros(len(view.values), dtype=bool)
-    chosen[view.rows] = (place >= np.repeat(sizes - n, sizes)) & np.repeat(sizes > n, sizes)
+    chosen[view.rows] = (position >= np.repeat(sizes - n, sizes)) & np.repeat(sizes > n, sizes)
     return chosen
 
 
@@ -63,10 +63,10 @@ def fold_numbers(by: str, k: int, view: Grouped, rng: np.random.Generator) -> ND
     if by == "random":
         numbers[rng.permutation(n)] = np.arange(n) % k
         return numbers
-    place, sizes = _places(view, None, rng)
+    position, sizes = _places(view, None, rng)
     # Users start at random folds, lest users with few ratings all fill the first ones.
     first = rng.integers(k, size=len(sizes))
-    numbers[view.rows] = (place + np.repeat(first, sizes)) % k
+    numbers[view.rows] = (position + np.repeat(first, sizes)) % k
     return numbers
 
 
@@ -77,6 +77,6 @@ def _places(
     n = len(view.values)
     keys = rng.random(n) if times is None else times[view.rows]
     order = np.lexsort((keys, view.row_numbers))
-    place = np.empty(n, dtype=np.intp)
-    place[order] = np.arange(n) - np.repeat(view.starts[:-1], view.sizes)
-    return place, view.sizes
+    position = np.empty(n, dtype=np.intp)
+    position[order] = np.arange(n) - np.repeat(view.starts[:-1], view.sizes)
+    return position, view.sizes
