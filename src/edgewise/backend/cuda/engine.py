@@ -103,11 +103,7 @@ class CudaBackend(LocalBackend[DeviceState]):
 
     # The round's problem.
 
-    def state(
-        self, targets: Targets, mass_column: bool = False, scale: float | None = None
-    ) -> DeviceState:
-        if scale is not None:
-            return DeviceState(self.device, targets, scale, mass_column)
+    def state(self, targets: Targets, mass_column: bool = False) -> DeviceState:
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         state = DeviceState(self.device, targets, 1.0 / exact_sum(weights), mass_column)
         self.refresh(state)
