@@ -230,7 +230,7 @@ def test_documents_that_are_not_returned_stand_infinitely_far_down(name, seed):
         filler = np.repeat(np.arange(5), 20_000)
         expected_lists = Lists(np.r_[y, np.zeros(len(filler))], np.r_[qid, filler])
         all_scores = np.r_[np.where(returned, scores, -2.0), np.full(len(filler), -1.0)]
-    # The discount of NDCG vanishes too slowly without a cut-off.
+    # The discount of NDCG vanishes too slowly without a cutoff.
     metric = metrics.ranking_metric(name + K.get(name, "")).function
     found = metric(Lists(y, qid, returned=returned), scores, per_query=True, empty=0.0)
     expected = metric(expected_lists, all_scores, per_query=True, empty=0.0)

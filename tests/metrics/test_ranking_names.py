@@ -142,7 +142,7 @@ def test_several_cutoffs_in_one_call(name):
     assert function(y, scores, qid, k=[1, 3, 5]).tolist() == each
     by_query = function(y, scores, qid, k=(1, 3), per_query=True)
     assert np.array_equal(by_query[:, 1], function(y, scores, qid, k=3, per_query=True))
-    with pytest.raises(ValueError, match="at least one cut-off"):
+    with pytest.raises(ValueError, match="at least one cutoff"):
         function(y, scores, qid, k=[])
 
 

@@ -42,7 +42,7 @@ def ndcg(
     scores, qid, per_query
         As for :func:`mean_average_precision`.
     k : int, sequence of int or None, default None
-        The cut-off, or several; None for the whole list.
+        The cutoff, or several; None for the whole list.
     gain : {"exponential", "linear"}, default "exponential"
         The gain of grade g: 2^g - 1 (as in the LETOR script), or g (as in trec_eval).
     rule : {"standard", "letor"}, default "standard"

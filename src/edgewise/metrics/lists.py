@@ -21,7 +21,7 @@ T = TypeVar("T")
 RelevantOption: TypeAlias = float | Literal["top"] | None
 EmptyOption: TypeAlias = float | Literal["skip"]
 Cutoffs: TypeAlias = int | Sequence[int]
-"""One cut-off or several; a metric's own function sees one."""
+"""One cutoff or several; a metric's own function sees one."""
 PerQuery: TypeAlias = tuple[Reals, NDArray[np.bool_]]
 """The value of each query, and which of them are defined."""
 
@@ -240,8 +240,8 @@ def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]]
     """Make a metric of a function that takes ranked lists and options, and returns `PerQuery`.
 
     The metric takes `y`, `scores` and `qid` in place of the lists, and two options more: `empty`,
-    by default as given here, and `per_query`. Where the function has a cut-off `k`, the metric
-    takes several too, and then returns an array with a last axis of cut-offs.
+    by default as given here, and `per_query`. Where the function has a cutoff `k`, the metric
+    takes several too, and then returns an array with a last axis of cutoffs.
     """
     usual = empty
 
@@ -262,7 +262,7 @@ def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]]
             if not isinstance(cuts, (list, tuple, np.ndarray)):
                 return over_queries(*function(ranked, **options), fill, per_query)
             if len(cuts) == 0:
-                raise ValueError("k must have at least one cut-off, got none")
+                raise ValueError("k must have at least one cutoff, got none")
             each = [function(ranked, **{**options, "k": k}) for k in cuts]
             return np.stack([over_queries(*result, fill, per_query) for result in each], axis=-1)
 
@@ -335,7 +335,7 @@ def _find_relevant(lists: Lists, option: RelevantOption) -> Relevance:
 
 
 def cutoff(k: Any) -> int | None:
-    """Return a cut-off, checked; None for the whole list."""
+    """Return a cutoff, checked; None for the whole list."""
     return None if k is None else integer("k", k, 1)
 
 

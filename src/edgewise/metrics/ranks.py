@@ -50,8 +50,8 @@ def mean_average_precision(
     qid : array-like of shape (n_rows,) or None, default None
         The query of each document, in any order; None for one list.
     k : int, sequence of int or None, default None
-        The cut-off: documents further down add nothing, but divide (trec_eval's map_cut); None for
-        the whole list. Several cut-offs make an array, as for every metric with a `k`.
+        The cutoff: documents further down add nothing, but divide (trec_eval's map_cut); None for
+        the whole list. Several cutoffs make an array, as for every metric with a `k`.
     relevant : None, float or "top", default None
         What counts as relevant: grades above 0 (None), grades of at least this number, or the
         highest grade of a list with two or more grades ("top").
@@ -98,7 +98,7 @@ def _precisions(ranked: Ranked, flags: Reals, k: int | None) -> Reals:
 def precision_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = None) -> PerQuery:
     """Precision at k: the number of relevant documents among the top k, divided by k.
 
-    The divisor is the cut-off `k` even for a list of fewer documents. Takes the other parameters of
+    The divisor is the cutoff `k` even for a list of fewer documents. Takes the other parameters of
     :func:`mean_average_precision`.
 
     Examples
@@ -117,7 +117,7 @@ def precision_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = 
 def recall_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = None) -> PerQuery:
     """Recall at k: the share of a list's relevant documents that are among its top k.
 
-    Takes the parameters of :func:`mean_average_precision`, and the cut-off `k`.
+    Takes the parameters of :func:`mean_average_precision`, and the cutoff `k`.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def rank_biased_precision(
 def success_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = None) -> PerQuery:
     """Success at k: whether any of the top k documents is relevant; with ties, how likely.
 
-    Takes the parameters of :func:`mean_average_precision`, and the cut-off `k`.
+    Takes the parameters of :func:`mean_average_precision`, and the cutoff `k`.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def mean_reciprocal_rank(
     """Mean reciprocal rank (MRR): one over the rank of a list's first relevant document.
 
     With ties it is the expectation under the distribution of that rank (Iyer 1999 eq. 5.2). With a
-    cut-off `k`, it is 0 if the first relevant document is further down.
+    cutoff `k`, it is 0 if the first relevant document is further down.
 
     Takes the parameters of :func:`mean_average_precision`.
 
@@ -353,7 +353,7 @@ def top_counts(
     y, scores, qid, relevant
         As for :func:`mean_reciprocal_rank`.
     ks : sequence of int, default (1, 2, 5, 10, 20, 30)
-        The cut-offs.
+        The cutoffs.
 
     Examples
     --------

@@ -92,7 +92,7 @@ def evaluate_run(
         The documents that a system returns, with their scores.
     metrics : str or sequence of str, default "map, ndcg@10, mrr, precision@10, recall@100"
         Names, in a list or between commas: "map", "mrr", "ndcg", "rbp" and "err", with or without
-        a cut-off such as "@10", "precision@k", "recall@k", "success@k", "rprec" and "bpref", or
+        a cutoff such as "@10", "precision@k", "recall@k", "success@k", "rprec" and "bpref", or
         those of ir_measures and trec_eval (:func:`ranking_metric`).
     gain : {"exponential", "linear"} or None, default None
         The gain of grade g in NDCG: 2^g - 1, or g. None goes by the name: linear for "nDCG" and
