@@ -63,7 +63,7 @@ def test_bad_rows(table, message):
 )
 @pytest.mark.parametrize("learner", [Stump(), [Stump()], Product(Stump()), Tree(Stump())], ids=repr)
 def test_categorical_columns_that_a_learner_cannot_use(table, learner):
-    message = r"X has the categorical column 'b'.*cannot use.*Indicator"
+    message = r"categorical column 'b'.*Indicator"
     with pytest.raises(ValueError, match=message):
         AdaBoostMH(learner, n_rounds=2).fit(table, Y)
     assert AdaBoostMH(n_rounds=2).fit(table, Y).n_rounds_ == 2
@@ -74,14 +74,14 @@ def test_categorical_columns_that_a_learner_cannot_use(table, learner):
 )
 def test_numeric_columns_that_a_learner_cannot_use(learner):
     table = frame(b=["u", "v"] * (N // 2))
-    with pytest.raises(ValueError, match=r"X has the numeric column 'a'.*cannot use.*Stump"):
+    with pytest.raises(ValueError, match=r"numeric column 'a'.*Stump"):
         AdaBoostMH(learner, n_rounds=2).fit(table, Y)
     categorical = AdaBoostMH(learner, n_rounds=2, categorical_features=["a"]).fit(table, Y)
     assert categorical.n_rounds_ == 2
 
 
 def test_a_declared_categorical_column_is_categorical():
-    with pytest.raises(ValueError, match=r"X has the categorical column 'x1'"):
+    with pytest.raises(ValueError, match=r"categorical column 'x1'"):
         AdaBoostMH(Stump(), n_rounds=2, categorical_features=[1]).fit(X, Y)
 
 

@@ -188,7 +188,7 @@ def test_fused_lists_have_several_sets_too():
     ("given", "message"),
     [
         ({"eval_names": ["a"]}, "eval_names"),
-        ({"eval_set": []}, "eval_set is an empty list"),
+        ({"eval_set": []}, "eval_set"),
         ({"eval_set": 2, "eval_names": ["a", "b", "c"]}, "eval_names must be a list of 2 strings"),
         ({"eval_set": 2, "eval_names": "ab"}, "eval_names must be a list of 2 strings"),
         ({"eval_set": 2, "eval_names": ["a", "a"]}, "eval_names must differ"),

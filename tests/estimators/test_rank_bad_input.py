@@ -120,7 +120,7 @@ def test_bad_sample_weight(weights):
         ([[0, N]], r"pairs must name rows of X, from 0 to 29"),
         ([[-1, 2]], r"pairs must name rows of X"),
         ([[0, 1], [4, 4]], r"pairs must be of two different rows"),
-        ([[0, 1], [1, 0]], r"pairs: the weights of all pairs cancel"),
+        ([[0, 1], [1, 0]], r"pairs.*cancel"),
         (None, r"\bpairs\b"),
         ({(0, 1)}, r"\bpairs\b"),
     ],
@@ -198,7 +198,7 @@ def test_settings_that_do_not_go_together():
         RankBoost(n_rounds=2, **options).fit(table, Y, QID)
 
     for learner in (Stump(), [Stump()], Product(Stump()), Feature()):
-        refuses(r"missing='low' is for learners given by name", fit, learner=learner, missing="low")
+        refuses(r"missing='low'", fit, learner=learner, missing="low")
     for learner in ("product", "tree", "feature", Product(Stump()), [Stump(), Stump()]):
         refuses(r"criterion='energy' needs", fit, learner=learner, criterion="energy")
     refuses(r"criterion='energy' needs .* numeric columns only", fit, WORDS, criterion="energy")
@@ -220,7 +220,7 @@ def test_settings_that_do_not_go_together():
 
 def test_columns_that_a_learner_cannot_use():
     refuses(r"categorical column 'b'", RankBoost(Stump()).fit, WORDS, Y, QID)
-    refuses(r"categorical column 'b'", RankBoost("feature").fit, WORDS, Y, QID)
+    refuses(r"'b' of X is categorical", RankBoost("feature").fit, WORDS, Y, QID)
     refuses(r"numeric column 'a'", RankBoost(Indicator()).fit, WORDS, Y, QID)
 
 
@@ -288,7 +288,7 @@ def test_a_single_eval_set_may_stand_in_a_list():
 
 def test_a_metric_that_is_not_a_number():
     model = RankBoost(n_rounds=3, eval_metric=lambda grades, scores, queries: np.nan)
-    refuses(r"eval_metric gave NaN", model.fit, X, Y, QID, eval_set=(X, Y, QID))
+    refuses(r"eval_metric.*NaN", model.fit, X, Y, QID, eval_set=(X, Y, QID))
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.99])

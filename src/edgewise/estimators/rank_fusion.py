@@ -161,7 +161,9 @@ class RankFusion(RankingParameters, Ranker):
             return train(learners[0], self)
         validates = validates or self.validation_fraction is not None
         # The same validation queries for all.
-        settings: dict[str, Any] = {"random_state": seed(self.random_state)}
+        state = self.random_state
+        state = state if isinstance(state, int) else seed(state)
+        settings: dict[str, Any] = {"random_state": state}
         if self.time_limit is not None:
             settings["time_limit"] = self.time_limit / (len(learners) + 1)
         quiet = {**settings, "callbacks": None}
