@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from edgewise.backend.host import lanes_for, search_type
 from edgewise.backend.warmup import WarmupFit, kernels_ready, never
 from edgewise.common.compiled import COMPILE_FROM, record_compiled
+from edgewise.data.partition import Partition
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
-    from edgewise.data.partition import Partition
 from edgewise.data import BinnedTable
 
 # In units of one entry that NumPy adds to a histogram: a bin after the histogram; the calls of a
