@@ -3,7 +3,7 @@
 Run with
     python benchmarks/cluster.py --rows 5000000 --workers 1 2
     python benchmarks/cluster.py --kills 20
-It needs Dask, XGBoost and LightGBM (`pip install "edgewise[dask]" lightgbm`).
+It needs Dask and LightGBM (`pip install "edgewise[dask]" lightgbm`).
 
 The workers make the rows themselves, and have one thread each. A round is timed by the difference
 of two fits, of few and of more rounds; the rest is reading, binning and starting. Traffic is what
@@ -12,7 +12,7 @@ above what it had with its rows in memory. Compiled kernels and imports are load
 
 The estimate for many machines has as many rows on each machine as one worker had, and adds to its
 measured time that of the sums, each after the other: a step of a message takes 50 microseconds, and
-the network carries 10 Gbit/s. Of N machines a ring, XGBoost's, takes 2 (N - 1) steps and a tree, as
+the network carries 10 Gbit/s. Of N machines a ring takes 2 (N - 1) steps and a tree, as here and
 in MPI, 2 log2 N; both move twice the bytes.
 
 A kill is `kill -9` of one worker at a random time during a fit, every other one with a checkpoint;
@@ -41,9 +41,9 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from edgewise import AdaBoostMH, Checkpoint, Tree
-from edgewise.cluster import XGBoostCollective
 from edgewise.common.text import text_table
 from edgewise.dask import DaskAdaBoostMH
+from edgewise.dask.transport import DaskCollective
 from edgewise.model.file import packed
 from large import collisions
 
@@ -90,19 +90,19 @@ def rows(n: int, piece: int = PIECE) -> tuple[da.Array, da.Array]:
 
 def count() -> None:
     """Have this process count the calls and bytes of sums."""
-    summed = XGBoostCollective.allreduce
-    XGBoostCollective.counted = [0, 0]
+    summed = DaskCollective.allreduce
+    DaskCollective.counted = [0, 0]
 
     def counted(self: Any, values: np.ndarray, operation: str = "sum") -> np.ndarray:
         self.counted[0] += 1
         self.counted[1] += values.nbytes
         return summed(self, values, operation)
 
-    XGBoostCollective.allreduce = counted
+    DaskCollective.allreduce = counted
 
 
 def counts() -> list[int]:
-    found, XGBoostCollective.counted[:] = [*XGBoostCollective.counted], [0, 0]
+    found, DaskCollective.counted[:] = [*DaskCollective.counted], [0, 0]
     return found
 
 

@@ -60,7 +60,7 @@ def _columns(n_columns: int, names: Sequence[str] | None) -> str:
 
 
 class XGBoostCollective(Collective):
-    """Processes that XGBoost's tracker connects, over TCP; needs the package xgboost-cpu.
+    """Processes that XGBoost's tracker connects, over TCP; needs XGBoost.
 
     Each process makes one, in the thread that trains, and closes it at the end: best in a ``with``.
     A process that dies or closes its own makes the others raise a `ConnectionError`.
@@ -77,17 +77,17 @@ class XGBoostCollective(Collective):
 
     Examples
     --------
-    >>> from xgboost.tracker import RabitTracker
-    >>> from edgewise import AdaBoostMH
-    >>> from edgewise.cluster import XGBoostCollective, rows_here
-    >>> tracker = RabitTracker(n_workers=1, host_ip="127.0.0.1", sortby="task")
-    >>> tracker.start()
-    >>> with XGBoostCollective(0, **tracker.worker_args()) as processes:
+    >>> from xgboost.tracker import RabitTracker  # doctest: +SKIP
+    >>> from edgewise import AdaBoostMH  # doctest: +SKIP
+    >>> from edgewise.cluster import XGBoostCollective, rows_here  # doctest: +SKIP
+    >>> tracker = RabitTracker(n_workers=1, host_ip="127.0.0.1", sortby="task")  # doctest: +SKIP
+    >>> tracker.start()  # doctest: +SKIP
+    >>> with XGBoostCollective(0, **tracker.worker_args()) as processes:  # doctest: +SKIP
     ...     rows = rows_here([[[0.0], [1.0], [2.0]]], processes)
     ...     model = AdaBoostMH("stump", n_rounds=3).fit(rows, [0, 1, 1])
     [...] Task 000000 got rank 0
-    >>> tracker.wait_for()
-    >>> model.predict([[1.7]])
+    >>> tracker.wait_for()  # doctest: +SKIP
+    >>> model.predict([[1.7]])  # doctest: +SKIP
     array([1])
     """
 

@@ -14,7 +14,7 @@ def client():
     }
     with dask.config.set(settings):
         context = distributed.utils.get_mp_context()
-        context.set_forkserver_preload(["distributed", "edgewise.dask", "pandas", "xgboost"])
+        context.set_forkserver_preload(["distributed", "edgewise.dask", "pandas"])
         with (
             distributed.LocalCluster(
                 n_workers=4,

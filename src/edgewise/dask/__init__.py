@@ -1,6 +1,6 @@
 """AdaBoostMH and RankBoost on a Dask cluster: the model of one machine, bit for bit.
 
-Needs Dask, and XGBoost for the connections between workers: ``pip install "edgewise[dask]"``.
+Needs Dask: ``pip install "edgewise[dask]"``.
 """
 
 from edgewise.dask.estimators import DaskAdaBoostMH, DaskRankBoost

@@ -22,22 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting import Callback, Checkpoint, ProgressBar, TrainingRun, check_callbacks
-from edgewise.cluster import TIMEOUT, XGBoostCollective, rows_here
+from edgewise.cluster import TIMEOUT, rows_here
 from edgewise.common.collective import Alone, Collective
 from edgewise.common.files import replace_file
 from edgewise.dask.pieces import Piece, Run, Size, place, shares, size_of, spread
+from edgewise.dask.transport import DaskCollective, abort, register, unregister
 from edgewise.data import Table
 from edgewise.model.file import load
 
 if TYPE_CHECKING:
     from distributed import Client, Future
-    from xgboost.tracker import RabitTracker
 
 logger = logging.getLogger("edgewise")
 
-# Seconds: between looks at the workers; after one has failed, for the others to leave on their own,
-# and to end at all; and to wait for partitions that no worker computes.
-_LOOK, _LEAVE, _GRACE, _NOBODY = 1.0, 5.0, 20.0, 30.0
+# Seconds: between looks at the workers; for the others to end after one has failed; and to wait for
+# partitions that no worker computes.
+_LOOK, _GRACE, _NOBODY = 1.0, 20.0, 30.0
 
 # How often in a row training goes on after a fault without a new checkpoint.
 _ATTEMPTS = 3
@@ -59,6 +59,8 @@ class Order(NamedTuple):
     reports: bool  # whether the client listens
     shows: bool  # progress
     every: int | None  # rounds from one checkpoint to the next
+    workers: list[str]  # the addresses of all
+    timeout: float  # in a sum over all
 
 
 class Training:
@@ -137,15 +139,16 @@ class Training:
         every = min((one.every for one in self.checkpoints), default=None)
         reports = self.shows or every is not None
         # A class that a worker does not know would end Dask's connection to it, if not in bytes.
-        order = dumps(Order(run, self.model, self.arguments, reports, self.shows, every))
+        order = dumps(
+            Order(run, self.model, self.arguments, reports, self.shows, every, workers, TIMEOUT)
+        )
         with ExitStack() as stack:
-            connection = stack.enter_context(self._tracker(run, len(workers)))
+            stack.enter_context(self._connected(run, workers))
             tasks = [
                 self.client.submit(
                     train_here,
                     order,
                     rank,
-                    connection,
                     [part[worker].blocks for part in split],
                     [part[worker].pieces for part in split],
                     key=f"{run}-{rank}",
@@ -190,20 +193,19 @@ class Training:
         return found
 
     @contextmanager
-    def _tracker(self, run: str, n_workers: int) -> Iterator[dict[str, Any] | None]:
-        """Run XGBoost's tracker with the scheduler, which all workers can reach."""
-        if n_workers == 1:
-            yield None
-            return
-        if self.client.scheduler.address.startswith("inproc"):
+    def _connected(self, run: str, workers: list[str]) -> Iterator[None]:
+        """Prepare the workers to sum over each other."""
+        if len(workers) > 1 and self.client.scheduler.address.startswith("inproc"):
             raise ValueError(
-                f"client: the {n_workers} workers that have rows are threads of one process, and "
-                "would wait for each other; make processes, or one worker with several threads"
+                f"client: the {len(workers)} workers that have rows are threads of one process, "
+                "and would wait for each other; make processes, or one worker with several threads"
             )
+        self.client.run(register, run, workers=workers)
         try:
-            yield self.client.run_on_scheduler(start_tracker, run, n_workers)
+            yield
         finally:
-            self.client.run_on_scheduler(stop_tracker, run)
+            with suppress(Exception):
+                self.client.run(unregister, run, workers=workers, on_error="ignore")
 
     @contextmanager
     def _listening(self, run: str, watch: "_Watch") -> Iterator[None]:
@@ -282,11 +284,12 @@ class _Watch:
         """Return what went wrong first, once the others have ended."""
         from distributed.scheduler import KilledWorker
 
-        began = time.monotonic()
-        while (waited := time.monotonic() - began) < _GRACE:
-            if waited > _LEAVE:
-                # Those that still wait for one to start give up; to leave, others need the tracker.
-                self.client.run_on_scheduler(stop_tracker, self.run)
+        began, lost = time.monotonic(), self._lost()
+        others = [worker for worker in self.workers if worker not in lost]
+        with suppress(Exception):
+            # They wait for a worker that is lost, or has failed, or does not start.
+            self.client.run(abort, self.run, workers=others, on_error="ignore")
+        while time.monotonic() - began < _GRACE:
             self._wait(_LOOK, "ALL_COMPLETED")
             self.receive()
             lost = self._lost()
@@ -354,35 +357,12 @@ def _wait_for_pieces(client: "Client", futures: "Sequence[Future]") -> None:
 # What the scheduler and the workers do
 
 
-_TRACKERS: dict[str, "RabitTracker"] = {}
 _STOPPED: set[str] = set()
-
-
-def start_tracker(run: str, n_workers: int, dask_scheduler: Any) -> dict[str, Any]:
-    """Start the tracker of a run, and return how to connect to it."""
-    from distributed.comm import get_address_host
-    from xgboost.tracker import RabitTracker
-
-    inside = dask_scheduler.address.startswith("inproc")
-    host = "127.0.0.1" if inside else get_address_host(dask_scheduler.address)
-    tracker = RabitTracker(n_workers=n_workers, host_ip=host, sortby="task", timeout=TIMEOUT)
-    tracker.start()
-    _TRACKERS[run] = tracker
-    return tracker.worker_args()
 
 
 def is_at_work(dask_scheduler: Any) -> bool:
     """Return whether any worker has something to do."""
     return any(worker.processing for worker in dask_scheduler.workers.values())
-
-
-def stop_tracker(run: str) -> None:
-    """Stop the tracker of a run, if it is here."""
-    tracker = _TRACKERS.pop(run, None)
-    if tracker is not None:
-        # It complains of workers that never came.
-        with suppress(Exception):
-            tracker.free()
 
 
 def ask_to_stop(run: str) -> None:
@@ -399,7 +379,6 @@ def is_running(key: str, dask_worker: Any) -> bool:
 def train_here(
     order_bytes: bytes,
     rank: int,
-    connection: dict[str, Any] | None,
     blocks: list[list[int]],
     pieces: list[list[Piece]],
 ) -> Any:
@@ -412,8 +391,9 @@ def train_here(
         model.n_jobs = get_worker().state.nthreads
     with ExitStack() as stack:
         collective: Collective = Alone()
-        if connection is not None:
-            collective = stack.enter_context(XGBoostCollective(rank, **connection))
+        if len(order.workers) > 1:
+            group = DaskCollective(order.run, rank, order.workers, order.timeout)
+            collective = stack.enter_context(group)
         if rank == 0:
             model.callbacks = [*model.callbacks, *_reporters(order)]
         else:
