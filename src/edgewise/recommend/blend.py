@@ -63,7 +63,7 @@ class _PartField(Field):
         return packed(value, f"{name}.", arrays, leave_out=("ratings_",))
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        known = {word: sizes[word] for word in ("users", "items", "ratings")}
+        known = {axis: sizes[axis] for axis in ("users", "items", "ratings")}
         model = unpacked(saved, f"{name}.", arrays, known, leave_out=("ratings_",))
         if not isinstance(model, Recommender):
             raise TypeError(f"{name} must be a recommender")
@@ -158,7 +158,7 @@ class Blend(Recommender, _BaseComposition):
     @property
     def adds_items(self) -> bool:
         """Whether ``partial_fit`` learns new items: if all models do."""
-        return all(one.adds_items or one.refits_on_update for one in self.models_)
+        return all(model.adds_items or model.refits_on_update for model in self.models_)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` also the models by name and their parameters."""
@@ -180,7 +180,9 @@ class Blend(Recommender, _BaseComposition):
 
     def _check_models(self) -> None:
         listed = isinstance(self.models, (list, tuple)) and len(self.models) > 0
-        if not listed or not all(isinstance(one, tuple) and len(one) == 2 for one in self.models):
+        if not listed or not all(
+            isinstance(entry, tuple) and len(entry) == 2 for entry in self.models
+        ):
             raise TypeError(f"models must be a list of (name, recommender), got {self.models!r}")
         for name, model in self.models:
             if not isinstance(name, str) or "__" in name or name in super().get_params(deep=False):
@@ -213,24 +215,24 @@ class Blend(Recommender, _BaseComposition):
                     step()
                 return models
 
-            learned = self._learned(ratings, fitted)
+            learned = self._learn_weights(ratings, fitted)
             self.models_ = fitted(ratings)
         self.names_ = [name for name, _ in self.models]
         self.weights_, self.losses_ = learned.weights, learned.losses
         self.loss_, self.bound_ = learned.loss, learned.bound
         self._know()
 
-    def _learned(self, ratings: Ratings, fitted: Any) -> BlendWeights:
+    def _learn_weights(self, ratings: Ratings, fitted: Any) -> BlendWeights:
         """Return the weights learned from ratings set aside."""
         seed = self._seed()
-        rest, aside = set_aside(ratings, float(self.validation_fraction), seed)
+        train, aside = set_aside(ratings, float(self.validation_fraction), seed)
         self.n_validation_ = len(aside) if self.method != "uniform" else 0
         if not self.n_validation_:
             return BlendWeights(uniform(len(self.models)))
         pairs = shuffled_pairs(aside, seed)
         if self.predicts == "score" and ratings.low == ratings.high:
             pairs = with_negatives(pairs, ratings, seed)
-        columns = [self._scores_of(one, pairs.users, pairs.items) for one in fitted(rest)]
+        columns = [self._scores_of(model, pairs.users, pairs.items) for model in fitted(train)]
         evidence = Evidence(
             pairs, np.column_stack(columns), ratings.levels, seed, self.beta, int(self.n_rounds)
         )
@@ -282,17 +284,17 @@ class Blend(Recommender, _BaseComposition):
     def _update(self, ratings: Ratings, users: Indices) -> "Blend":
         draft = copy(self)
         draft.ratings_ = ratings
-        draft.models_ = [one._update(ratings, users) for one in self.models_]
+        draft.models_ = [model._update(ratings, users) for model in self.models_]
         draft._know()
         return draft
 
     def _know(self) -> None:
         """Know what at least one of the models knows."""
-        self.known_users_ = np.logical_or.reduce([one.known_users_ for one in self.models_])
-        self.known_items_ = np.logical_or.reduce([one.known_items_ for one in self.models_])
+        self.known_users_ = np.logical_or.reduce([model.known_users_ for model in self.models_])
+        self.known_items_ = np.logical_or.reduce([model.known_items_ for model in self.models_])
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        self.models_ = [_with_users(one, ratings, users) for one in self.models_]
+        self.models_ = [_with_users(model, ratings, users) for model in self.models_]
 
     def _similarities(self, side: str, indices: Indices) -> Reals:
         """Return the models' similarities, averaged by the sizes of the weights."""
@@ -305,9 +307,9 @@ class Blend(Recommender, _BaseComposition):
             known = model.known_items_ if side == "items" else model.known_users_
             mine = known[indices]
             if mine.any():
-                found = np.where(known, model._similarities(side, indices[mine]), -np.inf)
-                there = found > -np.inf
-                total[mine] += share * np.where(there, found, 0.0)
+                similar = np.where(known, model._similarities(side, indices[mine]), -np.inf)
+                there = similar > -np.inf
+                total[mine] += share * np.where(there, similar, 0.0)
                 found_any[mine] |= there
         return np.where(found_any, total, -np.inf)
 
@@ -384,12 +386,12 @@ def with_negatives(pairs: RatedPairs, ratings: Ratings, seed: int) -> RatedPairs
     for _ in range(_DRAWS):
         items[left] = rng.integers(ratings.n_items, size=len(left))
         left = left[np.isin(pairs.users[left] * ratings.n_items + items[left], taken)]
-    found = np.setdiff1d(np.arange(len(pairs)), left)
+    drawn = np.setdiff1d(np.arange(len(pairs)), left)
     return RatedPairs(
-        np.concatenate([pairs.users, pairs.users[found]]),
-        np.concatenate([pairs.items, items[found]]),
-        np.repeat([1.0, 0.0], [len(pairs), len(found)]),
-        None if pairs.weights is None else np.concatenate([pairs.weights, pairs.weights[found]]),
+        np.concatenate([pairs.users, pairs.users[drawn]]),
+        np.concatenate([pairs.items, items[drawn]]),
+        np.repeat([1.0, 0.0], [len(pairs), len(drawn)]),
+        None if pairs.weights is None else np.concatenate([pairs.weights, pairs.weights[drawn]]),
     )
 
 
@@ -430,8 +432,8 @@ def least_squares(evidence: Evidence) -> BlendWeights:
     """Return the weights, of any sign, with the least squared error."""
     weights, rows = evidence.pairs.weights, evidence.predictions
     root = np.ones(len(rows)) if weights is None else np.sqrt(weights)
-    found = np.linalg.lstsq(rows * root[:, None], evidence.pairs.values * root, rcond=None)
-    return BlendWeights(np.asarray(found[0], dtype=np.float64))
+    solution = np.linalg.lstsq(rows * root[:, None], evidence.pairs.values * root, rcond=None)
+    return BlendWeights(np.asarray(solution[0], dtype=np.float64))
 
 
 def rank_boost(evidence: Evidence) -> BlendWeights:

@@ -253,16 +253,17 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
     def _error(self) -> float:
         """Return the most that rounding may change a score."""
         view = self.ratings_.by_user
-        most = max(int(view.sizes.max()), self.neighbors_.shape[1])
+        max_terms = max(int(view.sizes.max()), self.neighbors_.shape[1])
         size = float(np.abs(self.deviations_).max(initial=0.0))
         if self.implicit:
-            size *= most * (1.0 if view.weights is None else float(view.weights.max()))
+            size *= max_terms * (1.0 if view.weights is None else float(view.weights.max()))
         else:
             biases = (
-                np.abs(part).max(initial=0.0) for part in (self.user_biases_, self.item_biases_)
+                np.abs(biases_of_side).max(initial=0.0)
+                for biases_of_side in (self.user_biases_, self.item_biases_)
             )
             size += abs(self.intercept_) + sum(biases)
-        return float(8 * (most + 8) * np.finfo(float).eps * size)
+        return float(8 * (max_terms + 8) * np.finfo(float).eps * size)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         totals, masses = self._sums(users, items)
@@ -305,8 +306,8 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
         n_rows = self._views(ratings)[0].n_rows
         near = self._nearest(ratings, rows, n_rows, ratings.n_users)
         extra = np.empty((n_rows - len(self.neighbors_), near.others.shape[1]))
-        self.neighbors_ = _stacked(self.neighbors_, np.full_like(extra, -1, dtype=ROW), -1)
-        self.similarities_ = _stacked(self.similarities_, np.zeros_like(extra), 0)
+        self.neighbors_ = _stack_tables(self.neighbors_, np.full_like(extra, -1, dtype=ROW), -1)
+        self.similarities_ = _stack_tables(self.similarities_, np.zeros_like(extra), 0)
         self.neighbors_[rows], self.similarities_[rows] = -1, 0.0
         self.neighbors_[rows, : near.others.shape[1]] = near.others
         self.similarities_[rows, : near.others.shape[1]] = near.similarities
@@ -463,16 +464,16 @@ class UserKNN(KNNRecommender):
         super()._fold_in(ratings, users)
         limit = len(self.neighbors_)
         near = self._nearest(ratings, users, limit, limit)
-        self.neighbors_ = _stacked(self.neighbors_, near.others, -1)
-        self.similarities_ = _stacked(self.similarities_, near.similarities, 0)
+        self.neighbors_ = _stack_tables(self.neighbors_, near.others, -1)
+        self.similarities_ = _stack_tables(self.similarities_, near.similarities, 0)
 
     def _finish_update(self, ratings: Ratings, users: Indices) -> None:
         # Folded in, known users had their former selves among their neighbors.
         self._replace_neighbors(ratings, users)
 
 
-def _stacked(upper: NDArray, lower: NDArray, fill: int) -> NDArray:
-    """Return two tables stacked, the narrower one filled up."""
+def _stack_tables(upper: NDArray, lower: NDArray, fill: int) -> NDArray:
+    """Return two tables stack_rounds, the narrower one filled up."""
     shape = (len(upper) + len(lower), max(upper.shape[1], lower.shape[1]))
     table = np.full(shape, fill, dtype=upper.dtype)
     table[: len(upper), : upper.shape[1]] = upper

@@ -120,8 +120,10 @@ def top_candidates(
     grouped = scores[:, : group * n_groups].reshape(n_rows, group, n_groups)
     maxima = grouped.max(axis=1) if group > 1 else scores
     if group * n_groups < width:
-        rest = scores[:, group * n_groups :]
-        np.maximum(maxima[:, : rest.shape[1]], rest, out=maxima[:, : rest.shape[1]])
+        last_scores = scores[:, group * n_groups :]
+        np.maximum(
+            maxima[:, : last_scores.shape[1]], last_scores, out=maxima[:, : last_scores.shape[1]]
+        )
     if np.isnan(maxima).any():
         scores[np.isnan(scores)] = -np.inf
         return top_candidates(scores, n, errors)

@@ -177,12 +177,12 @@ def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -
     known = model._catalog(side)[1]
 
     def rank_block(lists: Indices) -> Entries:
-        own = indices[lists]
-        table, errors = model._approximate_similarities(side, own)
+        keys = indices[lists]
+        table, errors = model._approximate_similarities(side, keys)
         table[:, ~known] = -np.inf
-        table[np.arange(len(own)), own] = -np.inf
+        table[np.arange(len(keys)), keys] = -np.inf
         exact = model._unit_vectors(side).pair_cosines if errors is not None else None
-        return _rank_table((table, errors), lists, own, n, exact)
+        return _rank_table((table, errors), lists, keys, n, exact)
 
     return Entries.merge(map(rank_block, _split(np.arange(len(indices)), len(known))))
 

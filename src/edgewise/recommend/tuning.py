@@ -98,17 +98,17 @@ class RecommenderSearch(BaseEstimator):
         """Try all candidates, and fit the best on all ratings; RuntimeError if one fails."""
         start = time.monotonic()
         check_ratings("ratings", ratings)
-        metric = self._checked()
+        metric = self._check_arguments()
         rng = generator(self.random_state)
         try:
             candidates = self._candidates(int(rng.integers(2**31)))
-            models = [(f"with {params}", self._made(params)) for params in candidates]
+            models = [(f"with {params}", self._build_estimator(params)) for params in candidates]
         except (TypeError, ValueError) as error:
             raise ValueError(f"param_grid: {error}") from error
         if not models:
             raise ValueError("param_grid must hold at least one dict of values, got none")
-        given = isinstance(self.cv, Iterable)
-        splits = splits_of(self.cv if given else ratings, 2 if given else self.cv, rng, "cv")
+        is_given = isinstance(self.cv, Iterable)
+        splits = splits_of(self.cv if is_given else ratings, 2 if is_given else self.cv, rng, "cv")
         runs = self._runs(models, splits, metric, start, rng)
         tried = [place for place, run in enumerate(runs) if run]
         results = _results([candidates[i] for i in tried], [runs[i] for i in tried], metric)
@@ -117,7 +117,7 @@ class RecommenderSearch(BaseEstimator):
         if np.isnan(best["score"]):
             raise ValueError(f"metric {self.metric!r} is undefined for all candidates")
         if self.refit:
-            self.best_estimator_ = self._made(best["params"]).fit(ratings)
+            self.best_estimator_ = self._build_estimator(best["params"]).fit(ratings)
         elif hasattr(self, "best_estimator_"):
             del self.best_estimator_
         self.results_, self.best_params_, self.best_score_ = results, best["params"], best["score"]
@@ -138,15 +138,13 @@ class RecommenderSearch(BaseEstimator):
         check_models("param_grid", models)
         runs: list[list[FoldResult]] = [[] for _ in models]
         parts, n_parts = list(splits[0]), splits[1]
-        for n_tried, place in enumerate(rng.permutation(len(models)).tolist()):
+        for n_tried, i in enumerate(rng.permutation(len(models)).tolist()):
             spent = time.monotonic() - start
             # The last fit is on all ratings, and takes about as long as one of a split.
             each = spent / n_tried if n_tried else 0.0
             if spent + each * (1.0 + self.refit / n_parts) > self.time_limit and n_tried:
                 break
-            (runs[place],) = evaluate_on_splits(
-                "param_grid", [models[place]], (parts, n_parts), *settings
-            )
+            (runs[i],) = evaluate_on_splits("param_grid", [models[i]], (parts, n_parts), *settings)
         return runs
 
     def predict(self, users: Any, items: Any, unknown: str = "raise", **settings: Any) -> Any:
@@ -162,7 +160,7 @@ class RecommenderSearch(BaseEstimator):
             raise NotFittedError("there is no best estimator yet: call fit, with refit=True")
         return self.best_estimator_
 
-    def _checked(self) -> Metric:
+    def _check_arguments(self) -> Metric:
         """Return the metric to choose by, or raise if a parameter is wrong."""
         if not isinstance(self.estimator, Recommender):
             raise TypeError(f"estimator must be a recommender, got {type(self.estimator).__name__}")
@@ -194,10 +192,10 @@ class RecommenderSearch(BaseEstimator):
             warnings.simplefilter("ignore", UserWarning)
             return list(ParameterSampler(self.param_grid, self.n_iter, random_state=seed))
 
-    def _made(self, params: dict[str, Any]) -> Recommender:
+    def _build_estimator(self, params: dict[str, Any]) -> Recommender:
         # Values may be models themselves, which must not be shared between candidates.
-        own = {name: clone(value, safe=False) for name, value in params.items()}
-        made: Recommender = clone(self.estimator).set_params(**own)
+        values = {name: clone(value, safe=False) for name, value in params.items()}
+        made: Recommender = clone(self.estimator).set_params(**values)
         return made
 
 

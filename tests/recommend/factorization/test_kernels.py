@@ -9,7 +9,7 @@ from edgewise import ImplicitFactorization, MatrixFactorization, NonNegativeFact
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped
 from edgewise.recommend.factorization.base import run_on_rows, solve_ridge_rows
-from edgewise.recommend.factorization.implicit import ConfidenceSide, padded
+from edgewise.recommend.factorization.implicit import ConfidenceSide, pad_factors
 from edgewise.recommend.kernels import factorization as reference
 from edgewise.recommend.kernels import factorization_numba as compiled
 
@@ -142,11 +142,11 @@ def test_threads_take_every_row_once(n_threads):
 
 def test_columns_of_nought_change_nothing():
     factors = np.random.default_rng(0).normal(size=(3, 5))
-    single = padded(factors)
+    single = pad_factors(factors)
     assert single.shape == (3, 8)
     np.testing.assert_array_equal(single[:, :5], factors.astype(np.float32))
     ratings = Ratings.from_arrays([0, 1, 2], [0, 1, 2])
     side = ConfidenceSide(ratings.by_user, 1.0, 0.5, compiled)
-    rows, others = padded(factors), padded(factors[::-1])
+    rows, others = pad_factors(factors), pad_factors(factors[::-1])
     side.improve(rows, others, 3, Threads(1))
     assert not rows[:, 5:].any()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from edgewise import RankBoost, Ratings, Stump
 from edgewise.recommend.rankboost.matrix import item_matrix
-from edgewise.recommend.rankboost.recommender import item_scores, merged_terms
+from edgewise.recommend.rankboost.recommender import item_scores, merge_terms
 from edgewise.recommend.rankboost.training import (
     RankerSettings,
     UserRatings,
@@ -40,7 +40,7 @@ def trained(train, ratings, user, how, pair_weight="equal", start=None):
     """Return the rules of a user's rounds, as found and as terms, and the matrix."""
     problem, matrix = problem_of(ratings, user, pair_weight, start)
     cuts = train(problem, how)
-    return cuts, merged_terms(cuts, problem.matrix, matrix, how.missing), matrix
+    return cuts, merge_terms(cuts, problem.matrix, matrix, how.missing), matrix
 
 
 def estimator(ratings, user, how, pair_weight):

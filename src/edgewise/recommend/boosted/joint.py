@@ -21,7 +21,7 @@ from edgewise.recommend.boosted.rounds import (
     USERS,
     FactorRound,
     RoundFactors,
-    stacked,
+    stack_rounds,
 )
 from edgewise.recommend.factorization.base import ridge_visits, solve_ridge_rows
 from edgewise.recommend.kernels import kernel_threads, load_kernels
@@ -41,10 +41,12 @@ class UserSystem:
 
     def __init__(self, levels: Levels, rounds: list[FactorRound], noise: float) -> None:
         self.levels, self.noise = levels, noise
-        self.solved = [t for t, one in enumerate(rounds) if one.kind != ITEMS]
-        parts = [one.item_values * one.votes[0] for one in rounds]
-        self.base = np.sum([parts[t] for t, one in enumerate(rounds) if one.kind == ITEMS], axis=0)
-        self.design = np.column_stack([parts[t] for t in self.solved]).astype(np.float64)
+        self.solved = [t for t, round_ in enumerate(rounds) if round_.kind != ITEMS]
+        item_scores = [round_.item_values * round_.votes[0] for round_ in rounds]
+        self.base = np.sum(
+            [item_scores[t] for t, round_ in enumerate(rounds) if round_.kind == ITEMS], axis=0
+        )
+        self.design = np.column_stack([item_scores[t] for t in self.solved]).astype(np.float64)
 
     def left(self, items: Rows, values: Reals) -> Reals:
         """Return how far standardized ratings are above the base."""
@@ -109,7 +111,7 @@ def joint_rounds(
     solved[~rated[0]] = seen[~rated[0]]
     for t, values in zip(system.solved, solved.T, strict=True):
         rounds[t] = rounds[t]._replace(user_values=values)
-    return _measured(ratings, levels, rounds, n_threads)
+    return _measure_rounds(ratings, levels, rounds, n_threads)
 
 
 def weights_of(view: Grouped, trained: Ratings) -> Reals:
@@ -119,7 +121,7 @@ def weights_of(view: Grouped, trained: Ratings) -> Reals:
     return np.asarray(view.weights / trained.weights.mean())
 
 
-def _measured(
+def _measure_rounds(
     ratings: Ratings, levels: Levels, rounds: list[FactorRound], n_threads: int
 ) -> list[FactorRound]:
     """Return rounds with their errors in training and their gains, shared within a step."""
@@ -132,10 +134,15 @@ def _measured(
         )  # fmt: skip
         before = np.nan
         for _, step in groupby(rounds, lambda one: one.step):
-            found = list(step)
-            scored.advance(*stacked(found), found[0].votes)
+            rounds_of_step = list(step)
+            scored.advance(*stack_rounds(rounds_of_step), rounds_of_step[0].votes)
             error = float(np.sqrt(scored.squared_error / len(ratings)))
-            gain = CURVATURE * (before - scored.squared_error) / levels.gaps()[0] ** 2 / len(found)
-            measured += [one._replace(error=error, gain=float(gain)) for one in found]
+            gain = (
+                CURVATURE
+                * (before - scored.squared_error)
+                / levels.gaps()[0] ** 2
+                / len(rounds_of_step)
+            )
+            measured += [one._replace(error=error, gain=float(gain)) for one in rounds_of_step]
             before = scored.squared_error
     return measured

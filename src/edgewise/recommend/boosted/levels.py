@@ -73,8 +73,8 @@ class Levels:
         if self.target != "one_hot":
             return np.ones(self.n_columns)
         # One-hot columns never rise together: high levels rise as low ones fall.
-        places = np.arange(self.n_columns) - (self.n_columns - 1) / 2
-        return places / np.sqrt((places * places).mean())
+        positions = np.arange(self.n_columns) - (self.n_columns - 1) / 2
+        return positions / np.sqrt((positions * positions).mean())
 
     @property
     def low(self) -> float:
@@ -98,12 +98,12 @@ class Levels:
         if scores.size == 0:
             return np.full(scores.shape[:-1], self.low)
         rows = scores.reshape(-1, scores.shape[-1])
-        found = np.empty(len(rows))
+        ratings = np.empty(len(rows))
         step = max(1, _TILE // rows.shape[1])
         for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            found[part] = self._expected(rows[part])
-        return found.reshape(scores.shape[:-1])
+            block = slice(start, start + step)
+            ratings[block] = self._expected(rows[block])
+        return ratings.reshape(scores.shape[:-1])
 
     def _expected(self, scores: Reals) -> Reals:
         chances = self.chances(scores)

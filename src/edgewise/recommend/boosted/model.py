@@ -287,15 +287,15 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         if self.target_ == "value":
             raise ValueError("predict_proba needs levels: fit with target='ordered'")
         user_places, item_places, known = self._find_pairs(users, items, unknown)
-        found = np.full((len(known), len(self.levels_)), np.nan)
+        probabilities = np.full((len(known), len(self.levels_)), np.nan)
         if known.any():
             scores = self._factors.pairs(user_places[known], item_places[known])
-            found[known] = self._levels.probabilities(scores)
+            probabilities[known] = self._levels.probabilities(scores)
         if unknown == "mean" and not known.all():
             codes = self._levels.codes(self.ratings_.values)
             counts = np.bincount(codes, self.ratings_.weights, len(self.levels_))
-            found[~known] = counts / counts.sum()
-        return found
+            probabilities[~known] = counts / counts.sum()
+        return probabilities
 
     def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
         """Yield the predictions of the constant alone, and then after each round."""
@@ -352,10 +352,10 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         seed = self._seed()
         self.n_trained_, self.regularization_scale_ = ratings.n_users, 1.0
         self.rules_ = Terms.empty(1)
-        rest = None
+        validation = None
         if self.validation_fraction is not None:
             try:
-                ratings, rest = ratings.split(self.validation_fraction, random_state=seed)
+                ratings, validation = ratings.split(self.validation_fraction, random_state=seed)
             except ValueError as error:
                 raise ValueError(
                     f"validation_fraction={self.validation_fraction} leaves nothing of "
@@ -376,8 +376,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             self.history_ = {}
             return
         held_out = None
-        if rest is not None:
-            held_out = training.HeldOutRatings(rest, levels, self.early_stopping_rounds)
+        if validation is not None:
+            held_out = training.HeldOutRatings(validation, levels, self.early_stopping_rounds)
         fit = self._fit_signs if self.factors == "signs" else self._fit_real
         kept = fit(ratings, levels, seed, held_out)
         n_kept = kept.size
@@ -391,7 +391,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
         self._keep_rounds(kept, n_kept)
         if levels.target == "value" and (self.kinds_ == BOTH).any():
-            self._solve_jointly(ratings, levels, rest)
+            self._solve_jointly(ratings, levels, validation)
 
     def _solve_jointly(self, ratings: Ratings, levels: Levels, rest: Ratings | None) -> None:
         """Find all values of a user at once, along the main directions of what rounds found."""
@@ -402,10 +402,10 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         kept = KeptRounds(sizes, len(rounds), levels.n_columns)
         held_out = None if rest is None else training.HeldOutRatings(rest, levels, None)
         for _, step in groupby(rounds, lambda one: one.step):
-            found = list(step)
-            kept.add(found)
+            rounds_of_step = list(step)
+            kept.add(rounds_of_step)
             if held_out is not None:
-                held_out.add(*found)
+                held_out.add(*rounds_of_step)
         self._keep_rounds(kept, kept.size)
         self.joint_ = True
         self.history_ = _history([(one.error, one.gain) for one in rounds])
@@ -425,13 +425,16 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         if not free:
             return 1.0
         alone = {"tuned": False, "validation_fraction": None, "early_stopping_rounds": None}
-        kept, rest = ratings.split(training.HELD_OUT, random_state=seed)
-        users, items = rest.user_ids.values[rest.users], rest.item_ids.values[rest.items]
+        kept, validation = ratings.split(training.HELD_OUT, random_state=seed)
+        users, items = (
+            validation.user_ids.values[validation.users],
+            validation.item_ids.values[validation.items],
+        )
         errors = []
         for scale in _VALUE_SCALES:
             model = clone(self).set_params(**alone, target="value", verbose=0)
             model.set_params(**{name: scale * size for name, size in free.items()})
-            wrong = model.fit(kept).predict(users, items, "mean") - rest.values
+            wrong = model.fit(kept).predict(users, items, "mean") - validation.values
             errors.append(float((wrong * wrong).mean()))
         return _VALUE_SCALES[int(np.argmin(errors))]
 
@@ -444,8 +447,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     ) -> KeptRounds:
         tuned = self.tuned
         if tuned == "auto":
-            given = self.regularization is not None or self.validation_fraction is not None
-            tuned = not given and len(ratings) < training.MANY
+            is_given = self.regularization is not None or self.validation_fraction is not None
+            tuned = not is_given and len(ratings) < training.MANY
         settings = self._settings(seed)
         if tuned and levels.target == "value":
             self.regularization_scale_ = self._best_scale(ratings, seed)
@@ -463,11 +466,11 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         kept = KeptRounds(sizes, settings.n_rounds + 1, levels.n_columns)
         measures: list[tuple[float, float]] = []
         with self._progress(settings.n_rounds, "rounds") as step:
-            for found in training.train(ratings, levels, settings, held_out):
-                for one in found if kept.size else ():
-                    step(one.error)
-                kept.add(found)
-                measures += [(one.error, one.gain) for one in found]
+            for new_rounds in training.train(ratings, levels, settings, held_out):
+                for round_ in new_rounds if kept.size else ():
+                    step(round_.error)
+                kept.add(new_rounds)
+                measures += [(round_.error, round_.gain) for round_ in new_rounds]
         self.history_ = _history(measures)
         return kept
 
@@ -487,10 +490,10 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         trained = signs.train_signs(ratings, levels, columns, self.n_terms, settings)
         rounds, self.rules_, self.history_ = trained
         if held_out is not None:
-            any(held_out.add(one) for one in rounds)
+            any(held_out.add(round_) for round_ in rounds)
         kept = KeptRounds((ratings.n_users, ratings.n_items, 0), len(rounds), levels.n_columns)
-        for t, one in enumerate(rounds):
-            kept.add([one._replace(step=t)])
+        for t, round_ in enumerate(rounds):
+            kept.add([round_._replace(step=t)])
         return kept
 
     def _keep_rounds(self, kept: KeptRounds, n_rounds: int) -> None:
@@ -501,16 +504,16 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
 
     def _rounds(self) -> list[FactorRound]:
         kept = self.user_values_, self.item_values_, self.round_votes_, self.indicator_weights_
-        found = list(map(FactorRound, self.kinds_.tolist(), *kept))
-        steps = range(len(found)) if self.steps_ is None else self.steps_.tolist()
-        return [one._replace(step=step) for one, step in zip(found, steps, strict=True)]
+        rounds = list(map(FactorRound, self.kinds_.tolist(), *kept))
+        steps = range(len(rounds)) if self.steps_ is None else self.steps_.tolist()
+        return [round_._replace(step=step) for round_, step in zip(rounds, steps, strict=True)]
 
     def _settings(self, seed: int = 0, scale: float | None = None) -> training.FactorSettings:
         """Return how real values are learned, by a scale of regularization or the tuned one."""
         by = self.regularization_scale_ if scale is None else scale
-        own, alone, shared = (
-            by * usual if given is None else float(given)
-            for given, usual in (
+        product, alone, shared = (
+            by * usual if value is None else float(value)
+            for value, usual in (
                 (self.regularization, self.usual_regularization_),
                 (self.bias_regularization, _BIAS_REGULARIZATION),
                 (self.share_regularization, _SHARE_REGULARIZATION),
@@ -522,7 +525,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         return training.FactorSettings(
             n_rounds=round(usual) if self.n_rounds is None else self.n_rounds,
             learning_rate=self.rate_,
-            regularization=own,
+            regularization=product,
             bias_regularization=alone,
             share_regularization=shared,
             share=self.share,
@@ -558,21 +561,21 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         return self._levels.expected(self._factors.pairs(users, items))
 
     def _user_scores(self, users: Indices) -> Reals:
-        found = np.full((len(users), self.n_items_), self.levels_[0])
+        scores = np.full((len(users), self.n_items_), self.levels_[0])
         if len(self.levels_) < 2:
-            return found
+            return scores
         size = max(1, _ENTRIES // max(1, self.n_items_ * self._levels.n_columns))
         for start in range(0, len(users), size):
-            part = slice(start, start + size)
-            found[part] = self._levels.expected(self._factors.table(users[part]))
-        return found
+            block = slice(start, start + size)
+            scores[block] = self._levels.expected(self._factors.table(users[block]))
+        return scores
 
     def _approximate_scores(self, users: Indices) -> Approximation:
         levels = self._levels
         if levels.n_columns < 1 or levels.target == "one_hot":
             errors = np.full(len(users), _ROUNDING * np.abs(self.levels_).max())
             return self._user_scores(users), errors
-        found = np.full((len(users), self.n_items_), levels.low, dtype=np.float32)
+        expected = np.full((len(users), self.n_items_), levels.low, dtype=np.float32)
         # A chance moves by a quarter of its score at most, or half of it, and an exponential
         # function of single precision is a few units of the last place off.
         steep, errors = 0.25 if levels.logistic else 0.5, np.zeros(len(users))
@@ -583,17 +586,21 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             with np.errstate(over="ignore"):
                 np.exp(scores, out=scores)
             scores += 1.0
-            found += np.divide(np.float32(gap), scores, out=scores)
+            expected += np.divide(np.float32(gap), scores, out=scores)
             errors += gap * (steep * off + _ROUNDING_SINGLE)
-        return found, errors + _ROUNDING_SINGLE * np.abs(self.levels_).max()
+        return expected, errors + _ROUNDING_SINGLE * np.abs(self.levels_).max()
 
     def _knows_users(self, ratings: Ratings) -> Mask:
-        return super()._knows_users(ratings) | self._described(ratings.user_features, "user")
+        return super()._knows_users(ratings) | self._known_by_features(
+            ratings.user_features, "user"
+        )
 
     def _knows_items(self, ratings: Ratings) -> Mask:
-        return super()._knows_items(ratings) | self._described(ratings.item_features, "item")
+        return super()._knows_items(ratings) | self._known_by_features(
+            ratings.item_features, "item"
+        )
 
-    def _described(self, features: Table | None, side: str) -> Mask | bool:
+    def _known_by_features(self, features: Table | None, side: str) -> Mask | bool:
         """Return which users, or items, are known by their features."""
         if features is None or not self.side_features:
             return False
@@ -734,7 +741,7 @@ def _by_rating(
     weights = joint.weights_of(view, ratings.take(ratings.users < model.n_trained_))[span]
     added = system.parts(view.others[span], view.values[span], weights, item)
     ids = ratings.item_ids.values[view.others[span]]
-    return added[:, None], [("rated", str(one)) for one in ids.tolist()]
+    return added[:, None], [("rated", str(item_id)) for item_id in ids.tolist()]
 
 
 def _by_indicator(

@@ -84,7 +84,7 @@ class ScoredRatings:
 
         Values have shape (rows,), or (rows, products) with votes for all products.
         """
-        pairs = Pairs(self.users, self.items, _padded(user_values), _padded(item_values))
+        pairs = Pairs(self.users, self.items, _pad_values(user_values), _pad_values(item_values))
         move, direction = votes.astype(np.float32), self.direction.astype(np.float32)
         sums = np.zeros((len(self._parts), 1))
 
@@ -109,7 +109,7 @@ class ScoredRatings:
         Values and sums have shape (rows, products).
         """
         ones, others, n_rows = self._side(side)
-        values, width = _padded(other_values), other_values.shape[1]
+        values, width = _pad_values(other_values), other_values.shape[1]
         sums = np.zeros((len(self._parts), n_rows, 2 * WIDTH))
 
         def run(part: int) -> None:
@@ -141,11 +141,11 @@ class ScoredRatings:
         return self.items, self.users, self.sizes[1]
 
 
-def _padded(values: Reals) -> Singles:
+def _pad_values(values: Reals) -> Singles:
     """Return values in single precision, in as many columns as kernels take."""
-    found = np.zeros((len(values), WIDTH), dtype=np.float32)
-    found[:, : 1 if values.ndim == 1 else values.shape[1]] = values.reshape(len(values), -1)
-    return found
+    table = np.zeros((len(values), WIDTH), dtype=np.float32)
+    table[:, : 1 if values.ndim == 1 else values.shape[1]] = values.reshape(len(values), -1)
+    return table
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,13 +186,13 @@ class ValueStep:
     def _parts(self) -> tuple[list[Any], list[Any], Reals]:
         """The rows of the indicators in parts, those of the transpose, and each row's scale."""
         by_row, by_indicator = (
-            self._parted(self.indicators),
-            self._parted(self.indicators.T.tocsr()),
+            self._split_rows(self.indicators),
+            self._split_rows(self.indicators.T.tocsr()),
         )
         sizes = np.diff(self.indicators.indptr)
         return by_row, by_indicator, 1.0 / np.sqrt(np.maximum(sizes, 1))
 
-    def _parted(self, matrix: Any) -> list[Any]:
+    def _split_rows(self, matrix: Any) -> list[Any]:
         shares = self.threads.shares(matrix.indptr)
         return [matrix] if len(shares) == 1 else [matrix[start:stop] for start, stop in shares]
 

@@ -41,9 +41,9 @@ class FactorRound(NamedTuple):
     step: int = 0
 
 
-def stacked(rounds: Sequence[FactorRound]) -> tuple[Reals, Reals]:
+def stack_rounds(rounds: Sequence[FactorRound]) -> tuple[Reals, Reals]:
     """Return the values of users and of items, a column for each round."""
-    users, items = ([one[side] for one in rounds] for side in (1, 2))
+    users, items = ([round_[side] for round_ in rounds] for side in (1, 2))
     return np.column_stack(users), np.column_stack(items)
 
 
@@ -68,17 +68,17 @@ class KeptRounds:
         self.size = at.stop
         sides = (1, 2, 4)
         for kept, side in zip(self._values, sides, strict=True):
-            values = np.column_stack([one[side] for one in found])
+            values = np.column_stack([round_[side] for round_ in found])
             # Offsets have no weights of indicators: these stay 0.
             kept[: len(values), at] = values
-        self.votes[at] = [one.votes for one in found]
-        self.kinds[at] = [one.kind for one in found]
-        self.steps[at] = [one.step for one in found]
+        self.votes[at] = [round_.votes for round_ in found]
+        self.kinds[at] = [round_.kind for round_ in found]
+        self.steps[at] = [round_.step for round_ in found]
 
     def values(self, n_rounds: int) -> list[Singles]:
         """Return the values of users and of items, and the weights of indicators."""
-        whole = self._values[0].shape[1] == n_rounds
-        return [one if whole else one[:, :n_rounds].copy() for one in self._values]
+        uses_all = self._values[0].shape[1] == n_rounds
+        return [table if uses_all else table[:, :n_rounds].copy() for table in self._values]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class RoundFactors:
         offsets = _offsets(users, votes, kinds == USERS), _offsets(items, votes, kinds == ITEMS)
         both = kinds == BOTH
         if merge:
-            return cls(*_merged(users[:, both], items[:, both], votes[both]), *offsets)
+            return cls(*_merge_products(users[:, both], items[:, both], votes[both]), *offsets)
         return cls(users, items, np.where(both[:, None], votes, 0.0), *offsets)
 
     @cached_property
@@ -126,11 +126,11 @@ class RoundFactors:
         sums = np.empty((len(users), votes.shape[1]))
         size = max(1, _ENTRIES // max(1, len(votes)))
         for start in range(0, len(users), size):
-            part = slice(start, start + size)
-            products = self.users[users[part]].astype(np.float64)
-            products *= self.items[items[part]]
+            block = slice(start, start + size)
+            products = self.users[users[block]].astype(np.float64)
+            products *= self.items[items[block]]
             # Pair by pair: a score is the same whatever else is asked.
-            sums[part] = np.einsum("pt,tl->pl", products, votes)
+            sums[block] = np.einsum("pt,tl->pl", products, votes)
         scores = sums if along is None else sums * along
         return scores + (self.user_offsets[users] + self.item_offsets[items])
 
@@ -140,10 +140,10 @@ class RoundFactors:
         sums = np.zeros((len(users), len(self.items), votes.shape[1]))
         size = max(1, _ENTRIES // max(1, len(self.items)))
         for start in range(0, len(votes), size):
-            part = slice(start, start + size)
-            mine, others = self.users[users, part], self.items[:, part].T.astype(np.float64)
-            for column, own in enumerate(votes[part].T):
-                sums[:, :, column] += (mine * own) @ others
+            block = slice(start, start + size)
+            mine, others = self.users[users, block], self.items[:, block].T.astype(np.float64)
+            for column, vote in enumerate(votes[block].T):
+                sums[:, :, column] += (mine * vote) @ others
         scores = sums if along is None else sums * along
         return scores + (self.user_offsets[users, None] + self.item_offsets)
 
@@ -161,11 +161,11 @@ class RoundFactors:
                 values = mine * votes[:, column].astype(np.float32)
                 lengths = np.sqrt(np.einsum("ut,ut->u", values, values, dtype=np.float64))
                 sums = values @ items.T
-            own = self.user_offsets[users, column]
+            offsets = self.user_offsets[users, column]
             scores = sums * np.float32(vote)
-            scores += own[:, None].astype(np.float32)
+            scores += offsets[:, None].astype(np.float32)
             scores += self.item_offsets[:, column].astype(np.float32)
-            largest = abs(float(vote)) * longest * lengths + np.abs(own) + highest
+            largest = abs(float(vote)) * longest * lengths + np.abs(offsets) + highest
             yield scores, single_precision_error(len(votes)) * largest
 
     @cached_property
@@ -183,15 +183,15 @@ class RoundFactors:
         """
         width = self.votes.shape[1]
         ones = np.ones((len(self.users), width)), np.ones((len(self.items), width))
-        parts = [
+        terms = [
             (*pair, np.eye(width))
             for pair in ((self.user_offsets, ones[1]), (ones[0], self.item_offsets))
         ]
         kept = (self.votes != 0.0).any(axis=1)
-        parts.append((self.users[:, kept], self.items[:, kept], self.votes[kept]))
+        terms.append((self.users[:, kept], self.items[:, kept], self.votes[kept]))
         users, items, votes = (
             np.concatenate(side, axis=axis, dtype=np.float64)
-            for side, axis in zip(zip(*parts, strict=True), (1, 1, 0), strict=True)
+            for side, axis in zip(zip(*terms, strict=True), (1, 1, 0), strict=True)
         )
         if width != 1:
             return users, items, votes
@@ -221,7 +221,7 @@ def _offsets(values: Floats, votes: Reals, which: NDArray[np.bool_]) -> Reals:
     return total
 
 
-def _merged(users: Floats, items: Floats, votes: Reals) -> tuple[Floats, Floats, Reals]:
+def _merge_products(users: Floats, items: Floats, votes: Reals) -> tuple[Floats, Floats, Reals]:
     """Return products, equal ones once with their votes added up."""
     firsts: dict[bytes, int] = {}
     added: dict[int, Reals] = {}

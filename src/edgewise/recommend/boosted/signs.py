@@ -96,11 +96,11 @@ def train_signs(
     if model.stop_reason_ == "interrupted":
         # A boosted model keeps its rounds then; a recommender stays as it was.
         raise KeyboardInterrupt
-    rounds, rules = _unfolded(model, columns, levels.n_columns, ratings)
+    rounds, rules = _unfold_rules(model, columns, levels.n_columns, ratings)
     return rounds, rules, {name: model.history_[name][: model.n_rounds_] for name in RECORDED}
 
 
-def _unfolded(
+def _unfold_rules(
     model: AdaBoostMH, columns: list[SignColumn], width: int, ratings: Ratings
 ) -> tuple[list[FactorRound], Terms]:
     """Return the rounds of a model, each rule as signs of users and of items."""
@@ -123,11 +123,14 @@ def _unfolded(
         kind = BOTH if 0 < len(of_users) < len(rule.factors) else USERS if of_users else ITEMS
         votes = np.array(model.terms_.coefficients[t], dtype=np.float64)
         rounds.append(FactorRound(kind, values[True], values[False], votes))
-        places = [columns[factor.column].place for factor in of_users]
-        if min(places, default=-1) < 0:
+        feature_columns = [columns[factor.column].place for factor in of_users]
+        if min(feature_columns, default=-1) < 0:
             rules.append(EVERYWHERE)
         else:
-            moved = (_on_features(one, columns, ratings, categories) for one in of_users)
+            moved = (
+                _on_features(factor_of_user, columns, ratings, categories)
+                for factor_of_user in of_users
+            )
             rules.append(ProductRule(tuple(moved)))
     return rounds, Terms.pack(rules, [1.0] * len(rules), np.ones((len(rules), 1)))
 
@@ -136,21 +139,23 @@ def _on_features(
     factor: Cut | Subset, columns: list[SignColumn], ratings: Ratings, categories: Categories
 ) -> Cut | Subset:
     """Return a factor on the columns of ratings as one on the table of user features."""
-    place = columns[factor.column].place
+    feature_column = columns[factor.column].place
     if isinstance(factor, Cut):
-        return Cut(place, float(factor.threshold), int(factor.missing))
-    n_values = len(user_categories(ratings.user_features)[place])
+        return Cut(feature_column, float(factor.threshold), int(factor.missing))
+    n_values = len(user_categories(ratings.user_features)[feature_column])
     values = np.full(n_values + 1, factor.values[-1])
     codes = np.array(categories[factor.column], dtype=np.intp)
     values[codes] = factor.values[: len(codes)]
-    return Subset(place, values)
+    return Subset(feature_column, values)
 
 
 def user_categories(features: ColumnTable | None) -> Categories:
     """Return the categories of user features, by column."""
     columns = () if features is None else features.columns()
     return {
-        j: one.categories for j, one in enumerate(columns) if isinstance(one, CategoricalColumn)
+        j: column.categories
+        for j, column in enumerate(columns)
+        if isinstance(column, CategoricalColumn)
     }
 
 
@@ -168,7 +173,7 @@ def signs_of_new_users(
     """
     n_old = ratings.n_users - len(users)
     new = np.flatnonzero(ratings.users >= n_old)
-    places, items = ratings.users[new] - n_old, ratings.items[new]
+    new_users, items = ratings.users[new] - n_old, ratings.items[new]
     labels = levels.labels()[levels.codes(ratings.values[new])]
     weights = np.ones(len(new)) if ratings.weights is None else ratings.weights[new]
     scores = np.zeros_like(labels)
@@ -187,15 +192,15 @@ def signs_of_new_users(
             if levels.logistic:
                 sizes = 1 / (1 + exp(margins))
             else:
-                sizes = exp(_least(margins, places) - margins)
+                sizes = exp(_least(margins, new_users) - margins)
             gradients = (sizes * labels * votes).sum(axis=1) * weights
-            signs[t] = np.sign(np.bincount(places, gradients * z, len(users)))
-        scores += (signs[t][places] * z)[:, None] * votes
+            signs[t] = np.sign(np.bincount(new_users, gradients * z, len(users)))
+        scores += (signs[t][new_users] * z)[:, None] * votes
     return signs.T
 
 
 def _least(margins: Reals, places: NDArray[np.integer]) -> Reals:
     """Return for each rating the least margin of its user, as a column."""
-    least = np.full(int(places.max(initial=-1)) + 1, np.inf)
-    np.minimum.at(least, places, margins.min(axis=1))
-    return least[places][:, None]
+    smallest = np.full(int(places.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(smallest, places, margins.min(axis=1))
+    return smallest[places][:, None]

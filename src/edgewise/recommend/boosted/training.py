@@ -15,7 +15,7 @@ from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
 from edgewise.recommend.boosted import products
 from edgewise.recommend.boosted.levels import Levels
-from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound, stacked
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound, stack_rounds
 from edgewise.recommend.features import build_indicators
 from edgewise.recommend.kernels.boosting import WIDTH
 
@@ -95,14 +95,14 @@ class HeldOutRatings:
 
         The error is that before the step for all but the last of them.
         """
-        for one in found:
-            u, z = one.user_values[self.ratings.users], one.item_values[self.ratings.items]
-            self._scores += (u * z)[:, None] * one.votes
+        for item in found:
+            u, z = item.user_values[self.ratings.users], item.item_values[self.ratings.items]
+            self._scores += (u * z)[:, None] * item.votes
         wrong = self.levels.expected(self._scores) - self.ratings.values
         error = float(np.sqrt((wrong * wrong).mean()))
         errors = [*self.errors[-1:] * (len(found) - 1), error]
         self.errors += errors
-        return [self._best.update(one) for one in errors][-1]
+        return [self._best.update(item) for item in errors][-1]
 
     @property
     def best_round(self) -> int:
@@ -134,14 +134,14 @@ def train(
         for n_steps in range(settings.n_rounds + 1):
             if n_found > settings.n_rounds:
                 break
-            found = search.find(n_found) if n_found else [search.constant()]
-            if not found:
+            rounds = search.find(n_found) if n_found else [search.constant()]
+            if not rounds:
                 break
-            n_found += len(found)
-            scored.advance(*stacked(found), found[0].votes)
+            n_found += len(rounds)
+            scored.advance(*stack_rounds(rounds), rounds[0].votes)
             error = float(np.sqrt(scored.squared_error / search.total))
-            yield [one._replace(error=error, step=n_steps) for one in found]
-            if held_out is not None and held_out.add(*found):
+            yield [round_._replace(error=error, step=n_steps) for round_ in rounds]
+            if held_out is not None and held_out.add(*rounds):
                 break
 
 
@@ -195,26 +195,27 @@ class _RoundSearch:
             kinds.reverse()
         # Where users and items have no offsets there may still be tastes, and vice versa.
         for candidates in kinds:
-            found = [one for one in candidates(t) if one.gain >= self.least]
-            if found:
-                self._since = self._since + 1 if found[0].kind == BOTH else 0
+            rounds = [round_ for round_ in candidates(t) if round_.gain >= self.least]
+            if rounds:
+                self._since = self._since + 1 if rounds[0].kind == BOTH else 0
                 return [
-                    one._replace(votes=one.votes * self.settings.rate(one.kind)) for one in found
+                    round_._replace(votes=round_.votes * self.settings.rate(round_.kind))
+                    for round_ in rounds
                 ]
         return []
 
     def _singles(self, t: int) -> list[FactorRound]:
         real = self.settings.real_votes
-        found = [
+        candidates = [
             products.best_single(self.scored, "users", self.single_users, real),
             products.best_single(self.scored, "items", self.single_items, real),
         ]
-        return [max(found, key=lambda one: one.gain)]
+        return [max(candidates, key=lambda one: one.gain)]
 
     def _products(self, t: int) -> list[FactorRound]:
         # Steps of all products together are no longer than the whole step along one.
-        most = min(WIDTH, max(1, int(1.0 / self.settings.learning_rate)))
-        shape = self.scored.sizes[0], min(most, self.settings.n_rounds + 1 - t)
+        max_products = min(WIDTH, max(1, int(1.0 / self.settings.learning_rate)))
+        shape = self.scored.sizes[0], min(max_products, self.settings.n_rounds + 1 - t)
         start = np.random.default_rng([self.settings.seed, t]).standard_normal(shape)
         return products.best_products(self.scored, self.users, self.items, start, _SWEEPS)
 
@@ -229,14 +230,14 @@ def tune(
     settings = scaled(1.0)
     if len(ratings) < FEWEST:
         return LEAST_SCALE, settings.n_rounds
-    kept, rest = ratings.split(HELD_OUT, random_state=settings.seed)
-    best, least = (LEAST_SCALE, 1), np.inf
+    kept, validation = ratings.split(HELD_OUT, random_state=settings.seed)
+    best, smallest = (LEAST_SCALE, 1), np.inf
     for scale in _SCALES_OF_FEW if len(ratings) < MANY else _SCALES_OF_MANY:
-        held_out = HeldOutRatings(rest, levels, _TUNING_PATIENCE)
+        held_out = HeldOutRatings(validation, levels, _TUNING_PATIENCE)
         for _ in train(kept, levels, replace(scaled(scale), n_threads=1), held_out):
             pass
-        if min(held_out.errors) < least:
-            best, least = (scale, max(1, held_out.best_round)), min(held_out.errors)
+        if min(held_out.errors) < smallest:
+            best, smallest = (scale, max(1, held_out.best_round)), min(held_out.errors)
     return best
 
 
@@ -272,18 +273,18 @@ def values_of_new_users(
         weights, levels, (len(users), ratings.n_items), len(rounds), Threads(1),
     )  # fmt: skip
     indicators = user_indicators(ratings, settings, n_trained)
-    own = None if indicators is None else indicators[users]
+    own_indicators = None if indicators is None else indicators[users]
     values = np.ones((len(users), len(rounds)))
     for _, step in groupby(enumerate(rounds), lambda one: one[1].step):
-        places, found = zip(*step, strict=True)
-        first, at = found[0], list(places)
-        _, item_values = stacked(list(found))
+        numbers, rounds_of_step = zip(*step, strict=True)
+        first, at = rounds_of_step[0], list(numbers)
+        _, item_values = stack_rounds(list(rounds_of_step))
         own_votes = first.votes / settings.rate(first.kind)
         if first.kind == BOTH:
             scored.face(own_votes)
             sums = scored.sums("users", item_values)
-            weights = np.column_stack([one.indicator_weights for one in found])
-            prior = None if own is None else own @ weights
+            weights = np.column_stack([one.indicator_weights for one in rounds_of_step])
+            prior = None if own_indicators is None else own_indicators @ weights
             values[:, at] = products.newton_step(*sums, settings.regularization, prior)
         elif first.kind != ITEMS:
             sums = products.along(*scored.column_sums("users"), own_votes)

@@ -99,7 +99,7 @@ class ImplicitFactorization(FactorModel, Seeded, Threaded, Verbose):
         users = self._side(ratings.by_user, kernels)
         items = self._side(ratings.by_item, kernels)
         if self.solver == "cg":
-            X, Y = padded(X), padded(Y)
+            X, Y = pad_factors(X), pad_factors(Y)
 
         def losses(pool: Threads) -> Iterator[float]:
             while True:
@@ -201,7 +201,7 @@ def _exponent_above(extra: Reals) -> int:
     return max(0, int(np.frexp(extra.max(initial=0.0))[1]) - _LARGE)
 
 
-def padded(factors: Reals) -> Singles:
+def pad_factors(factors: Reals) -> Singles:
     """Return factors in single precision, with columns of 0 up to whole vectors."""
     n_rows, k = factors.shape
     single = np.zeros((n_rows, -(-k // _LANES) * _LANES), dtype=np.float32)

@@ -82,9 +82,9 @@ class PairwiseFactorization(FactorModel, Seeded, Threaded, Verbose):
         rate, penalty = float(self.learning_rate), float(self.regularization)
         chosen, rows = np.flatnonzero(view.values > 0).astype(ROW), view.row_numbers.astype(ROW)
         # What a user chose, in the order of the items; ratings of 0 and below are no choices.
-        own = view.others[chosen]
+        user_items = view.others[chosen]
         starts = np.searchsorted(chosen, view.starts).astype(view.starts.dtype)
-        pairs = Interactions(rows, view.others, starts, own)
+        pairs = Interactions(rows, view.others, starts, user_items)
         state = np.random.default_rng([self.seed_, 1]).integers(1, 2**63, 1, dtype=np.uint64)
         kernels = self._kernels(float(_VISITS_PER_STEP) * len(chosen) * self.n_epochs)
         while True:
@@ -112,15 +112,15 @@ class PairwiseFactorization(FactorModel, Seeded, Threaded, Verbose):
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         view = ratings.by_user.last(len(users))
-        found = np.zeros((len(users), self.n_factors + 1))
-        found[:, -1] = 1.0
-        for place in range(len(users)):
+        factors = np.zeros((len(users), self.n_factors + 1))
+        factors[:, -1] = 1.0
+        for i in range(len(users)):
             # One by one: the steps of a user do not depend on who else is new.
-            own, at = found[place : place + 1], view.span(place)
+            row, at = factors[i : i + 1], view.span(i)
             only = Grouped(
                 np.array([0, at.stop - at.start]), view.others[at], view.values[at], None,
                 view.rows[at],
             )  # fmt: skip
-            for _ in islice(self._losses(only, own, self.item_factors_, False), self.n_epochs + 1):
+            for _ in islice(self._losses(only, row, self.item_factors_, False), self.n_epochs + 1):
                 pass
-        self._add_users(found)
+        self._add_users(factors)

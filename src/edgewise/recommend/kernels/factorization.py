@@ -152,12 +152,12 @@ def descend_pairs(
     x = int(state[0])
     for row in order.tolist():
         i = int(pairs.users[row])
-        own = pairs.others[pairs.starts[i] : pairs.starts[i + 1]]
+        user_items = pairs.others[pairs.starts[i] : pairs.starts[i + 1]]
         for _ in range(MAX_DRAWS):
             x = _next_random(x)
             other = (x >> 32) * len(item_factors) >> 32
-            at = np.searchsorted(own, other)
-            if at == len(own) or own[at] != other:
+            at = np.searchsorted(user_items, other)
+            if at == len(user_items) or user_items[at] != other:
                 with np.errstate(over="ignore", invalid="ignore"):
                     u, v, w = user_factors[i], item_factors[pairs.items[row]], item_factors[other]
                     length = 1.0 / (1.0 + np.exp(u @ v - u @ w))
@@ -183,11 +183,11 @@ def sparse_rows(
     for _ in range(n_sweeps):
         largest = np.zeros(len(rows))
         for i in range(len(gram)):
-            own = weights[rows, i]
+            before = weights[rows, i]
             new = np.maximum(
-                0.0, (gradient[:, i] + gram[i, i] * own - lasso) / (gram[i, i] + ridge)
+                0.0, (gradient[:, i] + gram[i, i] * before - lasso) / (gram[i, i] + ridge)
             )
-            move = np.where(rows == i, 0.0, new - own).astype(gram.dtype)
+            move = np.where(rows == i, 0.0, new - before).astype(gram.dtype)
             weights[rows, i] += move
             gradient -= move[:, None] * gram[i]
             largest = np.maximum(largest, np.abs(move))

@@ -126,7 +126,7 @@ def sparse_rows(  # type: ignore[no-untyped-def]
     n_items = len(gram)
     gradient = np.empty(n_items, dtype=gram.dtype)
     for row in range(start, stop):
-        own = weights[row]
+        row_weights = weights[row]
         for i in range(n_items):
             gradient[i] = gram[row, i]
         for _ in range(n_sweeps):
@@ -135,10 +135,10 @@ def sparse_rows(  # type: ignore[no-untyped-def]
                 if i == row:
                     continue
                 size = gram[i, i]
-                new = max(0.0, (gradient[i] + size * own[i] - lasso) / (size + ridge))
-                move = gram.dtype.type(new - own[i])
+                new = max(0.0, (gradient[i] + size * row_weights[i] - lasso) / (size + ridge))
+                move = gram.dtype.type(new - row_weights[i])
                 if move != 0.0:
-                    own[i] += move
+                    row_weights[i] += move
                     near = gram[i]
                     for k in range(n_items):
                         gradient[k] -= move * near[k]
@@ -167,9 +167,9 @@ def squared_error(ratings, factors):  # type: ignore[no-untyped-def]
 def _add_outer(matrix, design, others, weights):  # type: ignore[no-untyped-def]
     """Add the weighted outer products of some rows to the upper triangle of a matrix."""
     k = design.shape[1]
-    whole = len(others) - len(others) % 4
+    n_fours = len(others) - len(others) % 4
     # Four rows at a time: the matrix passes through the core a quarter as often.
-    for e in range(0, whole, 4):
+    for e in range(0, n_fours, 4):
         y0, y1 = design[others[e]], design[others[e + 1]]
         y2, y3 = design[others[e + 2]], design[others[e + 3]]
         w0, w1, w2, w3 = weights[e], weights[e + 1], weights[e + 2], weights[e + 3]
@@ -177,7 +177,7 @@ def _add_outer(matrix, design, others, weights):  # type: ignore[no-untyped-def]
             q0, q1, q2, q3 = w0 * y0[a], w1 * y1[a], w2 * y2[a], w3 * y3[a]
             for b in range(a, k):
                 matrix[a, b] += q0 * y0[b] + q1 * y1[b] + q2 * y2[b] + q3 * y3[b]
-    for e in range(whole, len(others)):
+    for e in range(n_fours, len(others)):
         y = design[others[e]]
         for a in range(k):
             q = weights[e] * y[a]

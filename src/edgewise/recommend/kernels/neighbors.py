@@ -53,10 +53,10 @@ def nearest(
     step = max(1, _BLOCK // max(1, n_rows))
     for start in range(0, len(targets), step):
         block = slice(start, start + step)
-        own = targets[block]
+        targets_of_block = targets[block]
         dots = (by_row[block] @ by_column).toarray()
         common = (row_ones[block] @ column_ones).toarray()
-        lengths = norms[own][:, None] * norms
+        lengths = norms[targets_of_block][:, None] * norms
         # A zero row has zero products.
         similarities = dots / np.where(lengths > 0, lengths, 1.0)
         if shrinkage > 0:
@@ -64,7 +64,7 @@ def nearest(
             similarities *= (counts / (counts + shrinkage))[common]
         if min_support > 1:
             similarities[common < min_support] = 0.0
-        similarities[np.arange(len(own)), own] = 0.0
+        similarities[np.arange(len(targets_of_block)), targets_of_block] = 0.0
         similarities[:, limit:] = 0.0
         _keep_largest(similarities, near.others[block], near.similarities[block])
 
@@ -111,19 +111,19 @@ def averages(
     step = max(1, _BLOCK // max(n_rows, near.others.shape[1]))
     for start in range(0, len(targets), step):
         block = slice(start, start + step)
-        present, place = np.unique(columns[block], return_inverse=True)
+        present, column_number = np.unique(columns[block], return_inverse=True)
         sizes = np.diff(starts)[present]
         positions = entry_positions(starts, present)
         # The last column is where neighbor -1, none, is looked up.
         table = np.full((len(present), n_rows + 1), -1, dtype=np.int64)
         table[np.repeat(np.arange(len(present)), sizes), others[positions]] = positions
-        at = table[place[:, None], near.others[targets[block]]]
+        at = table[column_number[:, None], near.others[targets[block]]]
         pair, rank = _find_first(at >= 0, k)
         entry = at[pair, rank]
         shares = near.similarities[targets[block][pair], rank] * weights[entry]
         # bincount adds from left to right, as the compiled kernel does.
-        totals[block] = np.bincount(pair, shares * values[entry], len(place))
-        masses[block] = np.bincount(pair, shares, len(place))
+        totals[block] = np.bincount(pair, shares * values[entry], len(column_number))
+        masses[block] = np.bincount(pair, shares, len(column_number))
 
 
 def _find_first(present: NDArray[np.bool_], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

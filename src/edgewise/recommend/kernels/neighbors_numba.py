@@ -31,8 +31,8 @@ def _keep_largest(near, candidates, count, similarities, rows):  # type: ignore[
     size = min(count, len(rows))
     for c in range(size):
         similarities[c], rows[c] = near[c], candidates[c]
-    for place in range(size // 2 - 1, -1, -1):
-        _sift(similarities, rows, place, size)
+    for i in range(size // 2 - 1, -1, -1):
+        _sift(similarities, rows, i, size)
     for c in range(size, count):
         last = similarities[0]
         if near[c] > last or (near[c] == last and candidates[c] < rows[0]):
@@ -57,9 +57,9 @@ def _add_products(target, entries, columns, dots, common, touched):  # type: ign
         rows, factors = column_others[start:stop], column_values[start:stop]
         for f in range(len(rows)):
             # Unsigned: no check for negative indices, which is far faster.
-            place = np.uint64(rows[f])
-            dots[place] += value * factors[f]
-            common[place] += 1
+            cell = np.uint64(rows[f])
+            dots[cell] += value * factors[f]
+            common[cell] += 1
         work += len(rows)
     count = 0
     if work >= len(dots):
@@ -155,8 +155,8 @@ def spread(sources, entries, limit, totals, masses, counts):  # type: ignore[no-
                 continue
             mass, count = masses[row], counts[row]
             for f in range(len(columns)):
-                place = np.uint64(columns[f])
-                if count[place] < limit:
-                    total[place] += amount * added[f]
-                    mass[place] += share * heavy[f]
-                count[place] += 1
+                cell = np.uint64(columns[f])
+                if count[cell] < limit:
+                    total[cell] += amount * added[f]
+                    mass[cell] += share * heavy[f]
+                count[cell] += 1

@@ -120,10 +120,12 @@ def item_matrix(ratings: Ratings, references: Columns, side_features: bool) -> I
         values.append(CodeValues.of(numbers))
         codes.append(values[-1].encode(numbers))
         features.append(feature)
-    places = np.concatenate(items), np.concatenate(columns)
+    pairs = np.concatenate(items), np.concatenate(columns)
     shape = ratings.n_items, len(references) + len(features)
-    by_item = sparse.csr_array((np.concatenate(codes), places), shape=shape)
-    widths = [len(values[0].values)] * len(references) + [len(own.values) for own in values[1:]]
+    by_item = sparse.csr_array((np.concatenate(codes), pairs), shape=shape)
+    widths = [len(values[0].values)] * len(references) + [
+        len(values_of_column.values) for values_of_column in values[1:]
+    ]
     return ItemMatrix(
         references.astype(np.intp), tuple(features), tuple(values), by_item, by_item.T.tocsr(),
         _starts(np.array(widths, dtype=np.intp)),
@@ -176,9 +178,9 @@ def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     """Return the rows of some items, without one column (-1: with all of them)."""
     # Indexing the sparse matrix would check what is known, for every user.
     rows = matrix.by_item
-    places = entry_positions(rows.indptr, items)
-    columns = rows.indices[places]
-    bins = matrix.first_bins[columns] + rows.data[places]
+    positions = entry_positions(rows.indptr, items)
+    columns = rows.indices[positions]
+    bins = matrix.first_bins[columns] + rows.data[positions]
     counts = np.bincount(bins, minlength=matrix.first_bins[-1])
     present = np.bincount(columns, minlength=matrix.n_columns)
     occupied = np.add.reduceat(counts > 0, matrix.first_bins[:-1], dtype=np.intp)

@@ -44,7 +44,7 @@ _JOINED = Record(
 )
 
 
-def _joined(rankers: dict[int, StumpTerms]) -> dict[str, Any]:
+def _join_rankers(rankers: dict[int, StumpTerms]) -> dict[str, Any]:
     """Return the users, where the rules of each end, and all rules."""
     users = sorted(rankers)
     ends = np.cumsum([len(rankers[user]) for user in users], dtype=np.int64)
@@ -69,7 +69,7 @@ def _split(parts: dict[str, Any]) -> dict[int, StumpTerms]:
     }
 
 
-RANKERS = Converted(_JOINED, _joined, _split)
+RANKERS = Converted(_JOINED, _join_rankers, _split)
 """How a file holds a dict from users to the rules of their rankers."""
 
 
@@ -263,16 +263,16 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
 
     def _mean_scores(self, users: Indices, items: Indices) -> Reals:
         """Return scores of unknown pairs: an item's mean rating, a user's score of no item."""
-        found = np.full(len(users), self.mean_)
+        scores = np.full(len(users), self.mean_)
         known = self._are_known(None, items) & ~self._are_known(users, None)
         means = training.ItemMeans(self.item_sums_, self.item_counts_).without(training.NOBODY)
-        found[known] = means[items[known]]
+        scores[known] = means[items[known]]
         for at in np.flatnonzero(self._are_known(users, None)):
             user = int(users[at])
             terms = self._rankers_of([user])[0]
             start = self._start_scores(user, terms)
-            found[at] = missing_scores(terms).sum() + (0.0 if start is None else start.mean())
-        return found
+            scores[at] = missing_scores(terms).sum() + (0.0 if start is None else start.mean())
+        return scores
 
     def _restored(self) -> None:
         super()._restored()
@@ -302,8 +302,10 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         else:
             return None
         is_reference = self._matrix.column_of(user) >= 0
-        own = training.UserRatings.of(self.ratings_, user) if is_reference else training.NOBODY
-        return scale * training.ItemMeans(self.item_sums_, self.item_counts_).without(own)
+        own_ratings = (
+            training.UserRatings.of(self.ratings_, user) if is_reference else training.NOBODY
+        )
+        return scale * training.ItemMeans(self.item_sums_, self.item_counts_).without(own_ratings)
 
     def _score_items(self, user: int, terms: StumpTerms) -> Reals:
         """Return the scores of all items."""
@@ -337,21 +339,23 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
             self.n_rounds, self.learning_rate, self.monotonic_cst, self.missing, self.max_features,
             self.seed_,
         )  # fmt: skip
-        own, start = matrix.column_of(user), self._start_scores(user, None)
-        problem = training.user_problem(matrix, rated, start, own, self.pair_weight)
-        return merged_terms(train(problem, settings), problem.matrix, matrix, self.missing)
+        own_column, start = matrix.column_of(user), self._start_scores(user, None)
+        problem = training.user_problem(matrix, rated, start, own_column, self.pair_weight)
+        return merge_terms(train(problem, settings), problem.matrix, matrix, self.missing)
 
 
-def merged_terms(
+def merge_terms(
     cuts: training.Cuts, part: UserMatrix, matrix: ItemMatrix, missing: str
 ) -> StumpTerms:
     """Return each rule once, in the order of discovery, with the total of its steps."""
     bins = part.table.first_bins[cuts.columns] + cuts.firsts
-    _, found, place = np.unique(2 * bins + (cuts.sides < 1), return_index=True, return_inverse=True)
-    steps = np.bincount(place, 2.0 * cuts.steps, len(found))
-    order = np.argsort(found)
+    _, firsts, numbers = np.unique(
+        2 * bins + (cuts.sides < 1), return_index=True, return_inverse=True
+    )
+    steps = np.bincount(numbers, 2.0 * cuts.steps, len(firsts))
+    order = np.argsort(firsts)
     order = order[steps[order] != 0.0]
-    at, bins = found[order], bins[found[order]]
+    at, bins = firsts[order], bins[firsts[order]]
     local = cuts.columns[at]
     columns = part.columns[local]
     # A column without gaps in training abstains on missing values, unless the user chose a side.
@@ -388,10 +392,10 @@ def item_scores(terms: StumpTerms, matrix: ItemMatrix) -> Reals:
     # The scores of missing values are a constant; only items with values differ from it.
     entries = matrix.by_column
     sizes = entries.indptr[columns + 1] - entries.indptr[columns]
-    places = entry_positions(entries.indptr, columns)
-    says = entries.data[places] >= np.repeat(_first_codes(terms, matrix), sizes)
+    positions = entry_positions(entries.indptr, columns)
+    says = entries.data[positions] >= np.repeat(_first_codes(terms, matrix), sizes)
     moves = np.repeat(weights, sizes) * says - np.repeat(absent, sizes)
-    return absent.sum() + np.bincount(entries.indices[places], moves, matrix.n_items)
+    return absent.sum() + np.bincount(entries.indices[positions], moves, matrix.n_items)
 
 
 def _first_codes(terms: StumpTerms, matrix: ItemMatrix) -> Columns:
@@ -440,14 +444,14 @@ class ReferenceWording(RankWording):
     def cut(self, column: int, threshold: float, missing: int) -> str:
         """Return a cut of a reference user's ratings, or of a feature."""
         name, feature = self.name(column), self._matrix.feature_of(column)
-        least = "" if threshold == -np.inf else f" >= {threshold:g}"
+        condition = "" if threshold == -np.inf else f" >= {threshold:g}"
         if feature is None:
             also = {1: " or did not rate it", 0: "; half where unrated"}.get(missing, "")
-            return f"({name} rated it{least}{also})"
+            return f"({name} rated it{condition}{also})"
         if feature.category is not None:
             return f"({name})"
         also = {1: " or is missing", 0: "; half where missing"}.get(missing, "")
-        return f"({name}{least or ' is known'}{also})"
+        return f"({name}{condition or ' is known'}{also})"
 
     def _value_of(self, column: int, code: int) -> str:
         """Return the value that a code stands for, -1 for missing."""

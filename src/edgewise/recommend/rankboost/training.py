@@ -253,7 +253,7 @@ def _table(matrix: UserMatrix) -> BinnedTable:
     """Return the user's matrix as a table, coded already; bin b begins at b - 1/2."""
     starts, user_bins, first_bins, has_missing = matrix.table
     sizes, n_rows = np.diff(first_bins), len(starts) - 1
-    bins = [_bins(*one) for one in zip(sizes.tolist(), has_missing.tolist(), strict=True)]
+    bins = [_bins(*shape) for shape in zip(sizes.tolist(), has_missing.tolist(), strict=True)]
     dtype = NARROW_CODE if sizes.max() < MAX_CODES else np.uint16
     codes = np.repeat(sizes.astype(dtype)[:, None], n_rows, axis=1)
     columns = np.repeat(np.arange(len(sizes)), sizes)[user_bins]
@@ -298,20 +298,20 @@ class ItemMeans(NamedTuple):
         counts[own.items] -= taken
         total, count = sums.sum(), counts.sum()
         # What rounding leaves of one's own weights is no rating of others.
-        return _damped(sums, counts, total / count if count > 1e-9 else 0.0)
+        return _damp_means(sums, counts, total / count if count > 1e-9 else 0.0)
 
     def start_weight(self, ratings: Ratings, pair_weight: str) -> float:
         """Return the weight of the mean with the least exponential loss of all pairs.
 
         Users count equally, and each user's own ratings are left out of the means.
         """
-        own = weights_of(ratings)
+        weights = weights_of(ratings)
         values, users, items = ratings.values, ratings.users, ratings.items
-        sums = self.sums.sum() - _totals(users, own * values, ratings.n_users)
-        counts = self.counts.sum() - _totals(users, own, ratings.n_users)
+        sums = self.sums.sum() - _totals(users, weights * values, ratings.n_users)
+        counts = self.counts.sum() - _totals(users, weights, ratings.n_users)
         means = np.where(counts > 1e-9, sums / np.maximum(counts, 1e-9), 0.0)
-        left = self.sums[items] - own * values, self.counts[items] - own
-        others = _damped(*left, means[users])
+        left = self.sums[items] - weights * values, self.counts[items] - weights
+        others = _damp_means(*left, means[users])
         query: Exacts = np.unique(users, return_inverse=True)[1].astype(np.int64)
         layout = graded_layout(np.arange(len(values)), values, query, pair_weight, ratings.weights)
         span = float(np.ptp(others)) if len(others) else 0.0
@@ -326,6 +326,6 @@ def _totals(places: Any, amounts: Reals, n: int) -> Reals:
     return np.bincount(places, amounts, n).astype(np.float64, copy=False)
 
 
-def _damped(sums: Reals, counts: Reals, mean: Reals | float) -> Reals:
+def _damp_means(sums: Reals, counts: Reals, mean: Reals | float) -> Reals:
     left = np.where(counts > 1e-9, counts, 0.0)
     return (np.where(left > 0, sums, 0.0) + _DAMPING * mean) / (left + _DAMPING)
