@@ -189,8 +189,9 @@ def test_the_backend_can_be_chosen(make_problem, monkeypatch):
     for name in ("numpy", "numba", "auto"):
         monkeypatch.setenv("EDGEWISE_BACKEND", name)
         with closing(backend_for(table, n_scores=3, n_rounds=1, n_jobs=1)) as backend:
-            chosen[name] = backend.name
-    assert chosen == {"numpy": "numpy", "numba": "numba", "auto": "numpy"}
+            chosen[name] = type(backend)
+    expected = {"numpy": ReferenceBackend, "numba": NumbaBackend, "auto": ReferenceBackend}
+    assert chosen == expected
     monkeypatch.setenv("EDGEWISE_BACKEND", "fortran")
     with pytest.raises(ValueError, match="EDGEWISE_BACKEND"):
         backend_for(table, n_scores=3, n_rounds=1, n_jobs=1)
