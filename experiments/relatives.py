@@ -30,7 +30,7 @@ from edgewise.estimators.classification import (
 )
 from edgewise.estimators.train import fit
 from edgewise.estimators.validation import named_eval_sets
-from edgewise.objective.base import Leapt
+from edgewise.objective.base import AheadRound
 from edgewise.objective.hamming import Hamming, HammingProgress
 from edgewise.objective.votes import Vote
 from experiments.margins import parts
@@ -53,7 +53,7 @@ class Majority(Hamming):
         """Whether no entry has any weight left."""
         return not self.left
 
-    def leap(self, *given: Any) -> Iterator[Leapt]:
+    def train_ahead(self, *given: Any) -> Iterator[AheadRound]:
         """Train rounds one by one."""
         return iter(())
 
@@ -63,7 +63,7 @@ class Majority(Hamming):
     def vote(self, found: Any) -> Vote | None:
         """Return one vote for what was found."""
         vote = super().vote(found)
-        return None if vote is None else self.retake(found.rule, 1.0, np.sign(vote.votes))
+        return None if vote is None else self.evaluate_vote(found.rule, 1.0, np.sign(vote.votes))
 
     def advance(self, rule: Any, vote: Vote) -> HammingProgress:
         """Count the votes, and weigh by them."""

@@ -8,8 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from edgewise.estimators.judgments import graded_layout
-from edgewise.objective.feedback import SIDE_SCALE, PairList
-from edgewise.objective.lists import GradedLists, group_sums
+from edgewise.objective.feedback import SIDE_SCALE, GradedLists, PairList, group_sums
 
 POWERS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 
@@ -161,7 +160,7 @@ def test_pairs_on_either_side_of_every_cut(case, n_values, some):
     total = math.fsum(w for _, _, w in grown)
     for feedback in case.both():
         rows = np.flatnonzero(inside).astype(np.int32) if some else None
-        weights = feedback.integers(case.scores[feedback.rows], rows)
+        weights = feedback.quantize(case.scores[feedback.rows], rows)
         found = feedback.cut_sides(weights, codes[feedback.rows], n_values)
         for b in range(n_values):
             right = math.fsum(w for i, j, w in grown if codes[i] < b <= codes[j])
@@ -180,7 +179,7 @@ def test_a_sample_may_leave_out_queries_and_all_pairs(rows):
     pairs = PairList(lists.rows, np.array([0, 1, 4, 5]), np.array([2, 3, 6, 7]), np.ones(4))
     codes = np.tile([0, 1], 4)
     for feedback in (lists, pairs):
-        weights = feedback.integers(np.zeros(8), np.array(rows, dtype=np.int32))
+        weights = feedback.quantize(np.zeros(8), np.array(rows, dtype=np.int32))
         found = feedback.cut_sides(weights, codes[feedback.rows], 2)
         right = 1.0 if {0, 1} <= set(rows) else 0.0
         assert found.right[1] / SIDE_SCALE == pytest.approx(right, abs=1e-7)
@@ -199,7 +198,7 @@ def test_misordered_pairs_count_in_full_and_those_of_equal_score_by_half(case):
 @given(judged, st.sampled_from([0.01, 0.3, 0.5, 0.9]))
 def test_a_share_of_the_queries(case, share):
     feedback = case.feedback()
-    chosen = feedback.some(share, np.random.default_rng(0))
+    chosen = feedback.sample_rows(share, np.random.default_rng(0))
     assert np.array_equal(chosen, np.unique(chosen))
     paired = {int(case.query[i]) for i, _, _ in case.pairs()}
     if case.query.max() == 0:
@@ -215,7 +214,7 @@ def test_a_share_of_the_queries(case, share):
 @given(judged, st.sampled_from([0.01, 0.5, 0.9]))
 def test_a_share_of_the_rows_of_pairs(case, share):
     pairs = case.pair_list()
-    chosen = pairs.some(share, np.random.default_rng(0))
+    chosen = pairs.sample_rows(share, np.random.default_rng(0))
     assert np.array_equal(chosen, np.unique(chosen))
     assert set(chosen.tolist()) <= set(pairs.rows.tolist())
     assert len(chosen) == min(pairs.n_rows, max(2, round(share * pairs.n_rows)))

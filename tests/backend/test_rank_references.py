@@ -9,7 +9,7 @@ from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.numba.ranking import _SHORT
 from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgments import graded_layout
-from edgewise.objective.lists import GradedLists
+from edgewise.objective.feedback import GradedLists
 
 GRADES = {
     "two": lambda rng, n: rng.integers(2, size=n) * 1.0,
@@ -65,8 +65,8 @@ def assert_same_loss(lists, scores, moved=None, exact=False):
 
 
 def assert_same_sides(lists, scores, codes, n_values, rows=None):
-    weights = lists.reference.integers(scores, rows)
-    for ours, theirs in zip(weights, lists.compiled.integers(scores, rows), strict=True):
+    weights = lists.reference.quantize(scores, rows)
+    for ours, theirs in zip(weights, lists.compiled.quantize(scores, rows), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     ours = lists.reference.cut_sides(weights, codes, n_values)
     theirs = lists.compiled.cut_sides(weights, codes, n_values)
@@ -166,7 +166,7 @@ def test_threads_change_nothing(grades, pair_weight):
             assert len(lists.backend._query_spans(lists.compiled.layout)) == n_jobs
             scores, codes = lists.scores("ties"), lists.rng.integers(0, 20, size=lists.n)
             weighed = lists.compiled.weigh(scores)
-            sides = lists.compiled.cut_sides(lists.compiled.integers(scores), codes, 20)
+            sides = lists.compiled.cut_sides(lists.compiled.quantize(scores), codes, 20)
             loss = lists.compiled.misordered(scores)
             moved = lists.rng.random(lists.n) < 0.5
             later = lists.compiled.misordered(scores + np.where(moved, 0.25, -0.25), moved)

@@ -143,16 +143,16 @@ def test_an_interrupt_between_a_term_and_its_record(monkeypatch, policy):
 def test_an_interrupt_while_the_rounds_so_far_are_replayed(monkeypatch, policy):
     whole = fit("product", policy(2), 9)
     model = fit("product", policy(2), 6, warm_start=True)
-    retake, calls = Hamming.retake, []
+    evaluate_vote, calls = Hamming.evaluate_vote, []
 
     def broken(self, *arguments):
         calls.append(1)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return retake(self, *arguments)
+        return evaluate_vote(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Hamming, "retake", broken)
+        patch.setattr(Hamming, "evaluate_vote", broken)
         model.set_params(n_rounds=9).fit(*data())
     assert (model.n_rounds_, model.stop_reason_) == (6, "interrupted")
     same(whole, model.fit(*data()))

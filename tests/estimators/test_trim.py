@@ -75,8 +75,10 @@ def backend(monkeypatch):
 def eager(monkeypatch, request):
     """Look for a part in every round and take it whatever it saves: of rows, or of entries."""
     monkeypatch.setattr(trimming, "_TRY_EVERY", 1)
-    monkeypatch.setattr(trimming, "_LARGEST_SHARE", 1e12)
-    monkeypatch.setattr(trimming, "_ENTRIES_FROM", 1 if request.param == "entries" else 10**9)
+    monkeypatch.setattr(trimming, "_MAX_COST", 1e12)
+    monkeypatch.setattr(
+        trimming, "_MIN_LANES_FOR_ENTRIES", 1 if request.param == "entries" else 10**9
+    )
     monkeypatch.setattr(trimming, "_ROW_COST", 1e9)
     return request.param
 
@@ -90,7 +92,7 @@ class Shares(list):
 @pytest.fixture
 def shares(monkeypatch):
     shares = Shares()
-    part = HeaviestWeights.part
+    part = HeaviestWeights.select
 
     def watched(self, backend, problem, t):
         kernels, found = part(self, backend, problem, t)
@@ -98,7 +100,7 @@ def shares(monkeypatch):
         shares.entries |= getattr(self._part, "_chosen", None) is not None
         return kernels, found
 
-    monkeypatch.setattr(HeaviestWeights, "part", watched)
+    monkeypatch.setattr(HeaviestWeights, "select", watched)
     return shares
 
 
@@ -191,7 +193,7 @@ def test_reference_with_rows_drawn_by_weight(backend, learner):
 )
 def test_image_filters(backend, monkeypatch, settings):
     monkeypatch.setattr(trimming, "_TRY_EVERY", 1)
-    monkeypatch.setattr(trimming, "_LARGEST_SHARE", 10.0)
+    monkeypatch.setattr(trimming, "_MAX_COST", 10.0)
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 16))

@@ -7,7 +7,7 @@ import pytest
 
 from edgewise import Exhaustive, Stump
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.objective import Hamming, Settings, Targets
+from edgewise.objective import Hamming, HammingSettings, Targets
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def _make_targets(seed, problem, weighting="balanced"):
 def _make_objective(
     problem, targets, votes="discrete", factorized=True, backend=ReferenceBackend, **settings
 ):
-    return Hamming(backend(problem.binned), targets, Settings(votes, factorized, **settings))
+    return Hamming(backend(problem.binned), targets, HammingSettings(votes, factorized, **settings))
 
 
 def _boost(objective, n_rounds, *learners):

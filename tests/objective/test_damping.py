@@ -13,7 +13,7 @@ from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import ScanQuery
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.objective import Hamming, Settings
+from edgewise.objective import Hamming, HammingSettings
 
 TREE = Tree(Stump(constant=False), 2, "free", "gain")
 
@@ -61,7 +61,7 @@ def test_votes_of_every_round(make_problem, make_targets, boost, loss, learner):
     damping, n, k = 0.7, 80, 3
     problem = make_problem(2, n=n, n_scores=k, kind="multiclass")
     targets = make_targets(0, problem, "uniform")
-    settings = Settings("real", loss=loss, damping=damping, learning_rate=0.5)
+    settings = HammingSettings("real", loss=loss, damping=damping, learning_rate=0.5)
     backend = ReferenceBackend(problem.binned)
     objective = Hamming(backend, targets, settings, learner.needs_mass)
     labels, n_rounds = objective.state.labels, 0
@@ -119,7 +119,7 @@ def test_a_row_alone_gets_a_vote_of_bounded_size():
 def test_backends_agree(make_problem, make_targets, make_objective, boost):
     problem = make_problem(4, n=90, n_scores=3, kind="multiclass")
     targets = make_targets(0, problem, "uniform")
-    settings = {"loss": "softmax", "damping": 0.5, "least_rows": 4, "subsample": 0.7}
+    settings = {"loss": "softmax", "damping": 0.5, "min_leaf_rows": 4, "subsample": 0.7}
     runs = [
         make_objective(problem, targets, "real", **settings),
         make_objective(problem, targets, "real", backend=NumbaBackend, **settings),

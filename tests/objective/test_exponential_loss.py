@@ -136,7 +136,7 @@ def test_a_perfect_cut_has_a_finite_step(
         assert 0 < vote.alpha < np.inf
         assert np.isfinite(vote.coefficients).all()
         assert np.array_equal(np.sign(vote.votes), right)
-        again = objective.retake(Given(cut), vote.alpha, vote.votes)
+        again = objective.evaluate_vote(Given(cut), vote.alpha, vote.votes)
         assert (again.edge, again.energy) == pytest.approx((vote.edge, vote.energy), rel=1e-12)
         progress = objective.advance(Given(cut), vote)
         energies.append(vote.energy)
@@ -223,7 +223,7 @@ def test_retaken_votes_have_the_energy_of_the_weights_they_meet(train, votes):
     objective, _, rounds = train("multiclass", votes, True)
     steps = list(rounds)
     weights, labels = objective.state.weights, objective.state.labels
-    again = objective.retake(Given(steps[0].signs), steps[0].vote.alpha, steps[0].vote.votes)
+    again = objective.evaluate_vote(Given(steps[0].signs), steps[0].vote.alpha, steps[0].vote.votes)
     h = again.coefficients[:, None] * steps[0].signs
     assert np.array_equal(again.coefficients, steps[0].vote.coefficients)
     assert again.energy == pytest.approx((weights * np.exp(-h * labels)).sum(), rel=1e-12)

@@ -13,8 +13,7 @@ from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgments import graded_layout
 from edgewise.model import Cut
 from edgewise.objective import Ranking, RankSettings
-from edgewise.objective.feedback import PairList
-from edgewise.objective.lists import GradedLists
+from edgewise.objective.feedback import GradedLists, PairList
 
 # Two queries of three documents. A pair counts by the weights of both documents and the difference
 # of their grades.
@@ -93,7 +92,7 @@ def take(request, backend):
 def potentials(objective):
     """Return pi of every document."""
     found = np.empty(6)
-    weighed = objective.weighed
+    weighed = objective.pairs
     found[objective.feedback.rows] = 2 * weighed.potentials / weighed.energy
     return found
 
@@ -103,7 +102,7 @@ def pair_weights(objective):
     H = np.empty(6)
     H[objective.feedback.rows] = objective.scores
     grown = np.array([d / 15 * math.exp(H[i] - H[j]) for i, j, d in PAIRS])
-    return grown / objective.weighed.energy
+    return grown / objective.pairs.energy
 
 
 def close(value):
@@ -112,7 +111,7 @@ def close(value):
 
 def test_potentials_before_the_first_round(take):
     objective, _ = take()
-    assert objective.weighed.energy == 1.0
+    assert objective.pairs.energy == 1.0
     assert potentials(objective) == close(PI_1)
     assert pair_weights(objective) == close(np.array([2, 8, 2, 1, 2]) / 15)
 
@@ -143,7 +142,7 @@ def test_the_second_round_by_the_third_method(take):
     assert vote.energy == close(Z_2)
     assert potentials(objective) == close(PI_3)
     assert pair_weights(objective) == close(D_3)
-    assert objective.weighed.energy == close(Z_1 * Z_2)
+    assert objective.pairs.energy == close(Z_1 * Z_2)
     # H: a 0, b 0.49, c 0.69; d 0.69, e 0.49, f 1.18. Only (d,e) is misordered.
     assert progress.ranking_loss == close(1 / 15)
 

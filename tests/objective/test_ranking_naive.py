@@ -15,8 +15,7 @@ from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgments import graded_layout
 from edgewise.objective import Ranking, RankSettings
-from edgewise.objective.feedback import PairList
-from edgewise.objective.lists import GradedLists
+from edgewise.objective.feedback import GradedLists, PairList
 
 POWERS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 
@@ -155,7 +154,7 @@ def rounds(case, backend, form, n_rounds, missing="learn", **options):
 def pi_of(objective, n):
     """Return the potentials that the search was given, by document."""
     pi = np.zeros(n)
-    weighed = objective.weighed
+    weighed = objective.pairs
     pi[objective.feedback.rows] = 2 * weighed.potentials / weighed.energy
     return pi
 
@@ -317,5 +316,5 @@ def test_no_rule_without_an_edge():
 def test_the_energy_only_falls(case):
     for options in ({}, {"criterion": "energy", "step": "exact"}):
         taken = rounds(case, ReferenceBackend(case.binned), "lists", 8, **options)
-        seen = [objective.weighed.energy for objective, *_ in taken]
+        seen = [objective.pairs.energy for objective, *_ in taken]
         assert all(later < earlier for earlier, later in pairwise(seen))

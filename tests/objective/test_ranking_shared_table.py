@@ -14,8 +14,7 @@ from edgewise.data import as_table, encode, fit_encode
 from edgewise.estimators.judgments import graded_layout
 from edgewise.model import Terms
 from edgewise.objective import Ranking, RankSettings
-from edgewise.objective.feedback import PairList
-from edgewise.objective.lists import GradedLists
+from edgewise.objective.feedback import GradedLists, PairList
 
 # Movies that some of the users have rated; each user's own ratings are a ranker's grades.
 rng = np.random.default_rng(0)

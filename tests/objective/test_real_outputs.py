@@ -7,7 +7,7 @@ from edgewise import Indicator, Stump, Tree
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
-from edgewise.objective import Hamming, Settings
+from edgewise.objective import Hamming, HammingSettings
 
 KINDS = {
     "binary": (1, "multilabel"),
@@ -108,7 +108,7 @@ def test_numbers_for_the_values_of_a_categorical_column(
     table = as_table(np.where(values < 0, np.nan, values)).with_categorical([0, 1])
     binned = fit_encode(table, None, 256)
     targets = make_targets(5, problem)
-    objective = Hamming(backend(binned), targets, Settings("real", loss=loss))
+    objective = Hamming(backend(binned), targets, HammingSettings("real", loss=loss))
     first = objective.state.weights.copy()
     n_rounds = 0
     for step in boost(objective, 8, Indicator(values="real")):

@@ -7,7 +7,7 @@ from edgewise import Exhaustive, Stump
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 from edgewise.model import Cut
-from edgewise.objective import Hamming, Settings, Targets
+from edgewise.objective import Hamming, HammingSettings, Targets
 
 # x = 1, 2, 3 with the classes a, b, c. Balanced weights (Kégl 2014b eq. 2): 1/6 for the right class
 # and 1/12 for each other one. In twelfths the signed weights w y are
@@ -25,7 +25,7 @@ def points():
     targets = Targets(
         LABELS, np.array([0, 1, 2], np.int32), np.full(3, 1 / 3), np.array([[0.25] * 3, [0.5] * 3])
     )
-    objective = Hamming(ReferenceBackend(binned), targets, Settings("discrete"))
+    objective = Hamming(ReferenceBackend(binned), targets, HammingSettings("discrete"))
     learner = Stump().ready(binned, Exhaustive(), seed=0)
 
     def take_round():

@@ -10,7 +10,8 @@ from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgments import graded_layout
-from edgewise.objective.top import TopLists
+from edgewise.model import Linear
+from edgewise.objective.top import Top, TopLists
 
 N = 240
 
@@ -151,3 +152,22 @@ def test_what_does_not_go_together(lists):
         RankBoost(objective="ndcg", n_rounds=2).fit_pairs(X, [[0, 1]])
     model = RankBoost(Feature(), objective="ndcg", n_rounds=2).fit(X, y, qid=qid)
     assert model.n_rounds_ == 2
+
+
+def test_the_outputs_of_columns_are_scaled_once_beside_rules_that_are_new_in_each_round(
+    lists, monkeypatch
+):
+    X, y, qid = lists
+    scaled, scale = [], Top._scale
+
+    def count(self, rule):
+        scaled.append(rule)
+        return scale(self, rule)
+
+    monkeypatch.setattr(Top, "_scale", count)
+    learners = [Stump(constant=False), Feature()]
+    RankBoost(learners, n_rounds=5, objective="ndcg").fit(X, y, qid=qid)
+    columns = [rule for rule in scaled if isinstance(rule, Linear)]
+    # Each of the 5 columns once, then the best of each round when compared with the best cut, and
+    # when it is taken.
+    assert len(columns) <= 5 + 2 * 5

@@ -19,7 +19,7 @@ from ..helpers import Given
 def eager(monkeypatch):
     """Look for a part in every round, and take it whatever it saves."""
     monkeypatch.setattr(trimming, "_TRY_EVERY", 1)
-    monkeypatch.setattr(trimming, "_LARGEST_SHARE", 10.0)
+    monkeypatch.setattr(trimming, "_MAX_COST", 10.0)
 
 
 def problem_of(make_problem, power, seed=0, n=60, n_scores=3, mass=False):
@@ -68,10 +68,10 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
         rng = np.random.default_rng(seed)
         for t in range(8):
             problem = state.problem()
-            selection.follow(backend, problem, t)
-            _, part = selection.part(backend, problem, t)
+            selection.begin_round(backend, problem, t)
+            _, part = selection.select(backend, problem, t)
             assert mass(part) >= least * mass(problem)
-            assert 0.0 < selection.share <= 1.0
+            assert 0.0 < selection.cost <= 1.0
             state.weights *= np.exp(rng.normal(size=state.weights.shape))
             state.weights /= state.weights.sum()
             unmoved = np.ones((1, state.n_rows), dtype=np.int8)
@@ -82,7 +82,7 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
     given, state = problem_of(make_problem, 12.0)
     backend = ReferenceBackend(given.binned)
     selection = HeaviestWeights(0.8)
-    selection.follow(backend, state.problem(), 0)
+    selection.begin_round(backend, state.problem(), 0)
     first = selection._part
     assert first is not None
     rows = first.rows
@@ -94,39 +94,39 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
         state.weights[:, inside] *= wanted / state.weights[:, inside].sum()
         state.weights[:, ~inside] *= (1 - wanted) / state.weights[:, ~inside].sum()
         backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(3))
-        selection.follow(backend, state.problem(), 1)
+        selection.begin_round(backend, state.problem(), 1)
         assert (selection._part is first) == kept
-    assert mass(selection.part(backend, state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
+    assert mass(selection.select(backend, state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
 
 
 def test_a_part_is_looked_for_now_and_then(make_problem):
     given, state = problem_of(make_problem, 0.0)
     backend = ReferenceBackend(given.binned)
     selection = HeaviestWeights(0.8)
-    selection.follow(backend, state.problem(), 0)
+    selection.begin_round(backend, state.problem(), 0)
     assert selection._part is None
     _, heavy = problem_of(make_problem, 20.0)
     for t in range(1, trimming._TRY_EVERY):
-        selection.follow(backend, heavy.problem(), t)
-        assert selection.share == 1.0
-        assert selection.part(backend, heavy.problem(), t)[0] is backend
-    selection.follow(backend, heavy.problem(), trimming._TRY_EVERY)
+        selection.begin_round(backend, heavy.problem(), t)
+        assert selection.cost == 1.0
+        assert selection.select(backend, heavy.problem(), t)[0] is backend
+    selection.begin_round(backend, heavy.problem(), trimming._TRY_EVERY)
     assert selection._part is not None
-    assert selection.share < trimming._LARGEST_SHARE
+    assert selection.cost < trimming._MAX_COST
 
 
 def test_a_part_is_renewed_as_weight_gathers(make_problem):
     given, wide = problem_of(make_problem, 4.0, n=200)
     backend = ReferenceBackend(given.binned)
     selection = HeaviestWeights(0.6)
-    selection.follow(backend, wide.problem(), 0)
+    selection.begin_round(backend, wide.problem(), 0)
     size = selection._part.size
     # Heavier where it was heavy: the part holds still more of the weight, but fewer would do.
     _, narrow = problem_of(make_problem, 40.0, n=200)
     for t in range(1, trimming._RENEW_EVERY):
-        selection.follow(backend, narrow.problem(), t)
+        selection.begin_round(backend, narrow.problem(), t)
         assert selection._part.size == size
-    selection.follow(backend, narrow.problem(), trimming._RENEW_EVERY)
+    selection.begin_round(backend, narrow.problem(), trimming._RENEW_EVERY)
     assert selection._part.size < size / 2
 
 
@@ -135,9 +135,9 @@ def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
     given, state = problem_of(make_problem, 0.0, n_scores=n_scores)
     backend = ReferenceBackend(given.binned)
     selection = HeaviestWeights(0.5)
-    selection.follow(backend, state.problem(), 0)
-    assert selection.share == 1.0
-    assert selection.part(backend, state.problem(), 0)[0] is backend
+    selection.begin_round(backend, state.problem(), 0)
+    assert selection.cost == 1.0
+    assert selection.select(backend, state.problem(), 0)[0] is backend
 
 
 # Rows or entries
@@ -151,12 +151,12 @@ def test_entries_where_they_are_fewer(make_problem, mass_column):
     found = []
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
         selection = HeaviestWeights(0.9)
-        selection.follow(backend, problem, 0)
-        _, part = selection.part(backend, problem, 0)
+        selection.begin_round(backend, problem, 0)
+        _, part = selection.select(backend, problem, 0)
         assert selection._part.size < 0.1 * sizes.size
-        assert selection.share <= trimming._LARGEST_SHARE
+        assert selection.cost <= trimming._MAX_COST
         assert mass(part) >= 0.95 * mass(problem)
-        found.append((selection.share, selection._part.rows.tolist(), part.signed_totals.tolist()))
+        found.append((selection.cost, selection._part.rows.tolist(), part.signed_totals.tolist()))
     assert found[0] == found[1]
 
 
@@ -171,8 +171,8 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
             np.testing.assert_array_equal(state.weights, weights)
             backend = ReferenceBackend(one.binned)
             selection = HeaviestWeights(0.8)
-            selection.follow(backend, state.problem(), 0)
-            chosen.append((selection._part.rows, selection.share, selection._part.size))
+            selection.begin_round(backend, state.problem(), 0)
+            chosen.append((selection._part.rows, selection.cost, selection._part.size))
         assert sorted(order[chosen[1][0]]) == chosen[0][0].tolist()
         assert chosen[0][1:] == chosen[1][1:]
 
@@ -188,8 +188,8 @@ def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
     masses = np.abs(all_signed(problem)).sum(axis=1)
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
         selection = SampledRows(0.5, seed=4)
-        part_kernels, part = selection.part(backend, problem, 7)
-        assert selection.share == 0.5
+        part_kernels, part = selection.select(backend, problem, 7)
+        assert selection.cost == 0.5
         sizes = np.abs(all_signed(part)).sum(axis=1)
         draws = sizes * 30 / SEARCH_SCALE
         np.testing.assert_allclose(draws, np.rint(draws), atol=1e-5)
@@ -211,7 +211,7 @@ def test_heavy_rows_are_drawn_more_often(make_problem):
     sums = np.zeros(1)
     totals = 0
     for t in range(200):
-        _, part = selection.part(backend, problem, t)
+        _, part = selection.select(backend, problem, t)
         sums += part.signed_totals
         totals += mass(part)
     # The expectation of a sample's sums is the sum over everything.
@@ -225,7 +225,7 @@ def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
 
     def drawn(seed, t):
         return all_signed(
-            SampledRows(0.3, seed).part(ReferenceBackend(given.binned), problem, t)[1]
+            SampledRows(0.3, seed).select(ReferenceBackend(given.binned), problem, t)[1]
         ).tolist()
 
     assert drawn(1, 5) == drawn(1, 5)
@@ -242,6 +242,6 @@ def test_rows_without_weight_are_never_drawn(make_problem):
     problem = state.problem()
     selection = SampledRows(1.0, seed=0)
     for t in range(20):
-        part_kernels, part = selection.part(backend, problem, t)
+        part_kernels, part = selection.select(backend, problem, t)
         assert (np.abs(all_signed(part)).sum(axis=1) > 0).all()
         assert part_kernels.table.n_rows <= 30

@@ -119,3 +119,11 @@ def test_a_side_without_weight_counts_as_the_floor(name):
     assert vote.coefficients == pytest.approx([np.log(10)], rel=1e-12)
     assert vote.energy == pytest.approx(0.1, rel=1e-12)
     assert vote.edge == 1.0
+
+
+@given(cuts(), st.floats(0.01, 10.0))
+def test_damping_adds_to_both_sides_of_discrete_votes(edges, damping):
+    vote = VOTE_RULES["discrete"]().vote(edges, 0.0, damping)
+    edge, mass = np.abs(edges.edges).sum() / EXACT_SCALE, edges.masses.sum() / EXACT_SCALE
+    odds = ((mass + edge) / 2 + damping) / ((mass - edge) / 2 + damping)
+    assert vote.alpha == pytest.approx(0.5 * np.log(odds), rel=1e-9, abs=1e-12)

@@ -550,7 +550,7 @@ class ColumnSearch(ABC, Generic[ProblemT]):
 
 
 class PairSums(ABC):
-    """Sums over pairs of documents, query by query (Iyer 1999): see `objective.lists`."""
+    """Sums over pairs of documents, query by query (Iyer 1999): see `objective.feedback`."""
 
     @abstractmethod
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:

@@ -16,7 +16,7 @@ from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
 from edgewise.learners import Found, Learner
 from edgewise.model import LazyTree, Rule, Terms
-from edgewise.objective import REFRESH_EVERY, Objective, Taken, Vote
+from edgewise.objective import REFRESH_EVERY, Objective, TrainedRound, Vote
 
 logger = logging.getLogger("edgewise")
 
@@ -177,7 +177,7 @@ def _rounds_together(
 class _Step(NamedTuple):
     """A round that has been trained."""
 
-    taken: Callable[[], Taken]
+    taken: Callable[[], TrainedRound]
     fell_back: bool = False  # whether all columns and rows were searched after some of them
 
 
@@ -190,11 +190,11 @@ def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
     while t < n_rounds:
         _hand_over(task)
         before, watched = t, None if monitor is None else (monitor.binned, monitor.scores)
-        for leapt in task.objective.leap(task.learner, t, n_rounds - t, watched):
+        for ahead in task.objective.train_ahead(task.learner, t, n_rounds - t, watched):
             if monitor is not None:
-                monitor.set_scores(leapt.watched)
+                monitor.set_scores(ahead.validation_scores)
             t += 1
-            yield _Step(leapt.taken)
+            yield _Step(ahead.finish)
         if t == before:
             yield _step(task, t)
             t += 1
@@ -214,7 +214,7 @@ def _step(task: Task, t: int) -> _Step | str:
     if task.objective.is_fitted:
         return "fitted"
     _refresh(task.objective, t)
-    task.objective.follow(t)
+    task.objective.begin_round(t)
     chosen = _choose(task, t)
     if chosen is None:
         return "no edge"
@@ -222,7 +222,7 @@ def _step(task: Task, t: int) -> _Step | str:
     progress = task.objective.advance(rule, vote)
     if task.monitor is not None:
         task.monitor.follow(rule, vote.coefficients)
-    return _Step(partial(Taken, rule, vote, progress), fell_back)
+    return _Step(partial(TrainedRound, rule, vote, progress), fell_back)
 
 
 def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
@@ -237,7 +237,7 @@ def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
         fell_back = True
         chosen = _vote(task, objective.find(task.fallback(), t, everything=True))
     if chosen is None and t == 0:
-        chosen = _vote(task, objective.constant())
+        chosen = _vote(task, objective.find_constant())
     return None if chosen is None else (*chosen, fell_back)
 
 
@@ -246,7 +246,7 @@ def _search_cost(task: Task, fell_back: bool) -> dict[str, float]:
     learners = list(task.learner.column_learners())
     looked_at = sum(learner.looked_at_ for learner in learners)
     offered = sum(learner.offered_ for learner in learners)
-    work = looked_at * task.objective.searched
+    work = looked_at * task.objective.search_cost
     if fell_back:
         assert task.fallback is not None
         again = sum(learner.looked_at_ for learner in task.fallback().column_learners())
@@ -275,9 +275,9 @@ def _replay(task: Task, terms: Terms) -> None:
             watched.append((monitor, terms.outputs(monitor.binned.raw_rows)))
     for t in range(len(terms)):
         _refresh(task.objective, t)
-        task.objective.follow(t)
+        task.objective.begin_round(t)
         rule = terms.rule(t)
-        vote = task.objective.retake(rule, float(terms.alphas[t]), terms.votes[t])
+        vote = task.objective.evaluate_vote(rule, float(terms.alphas[t]), terms.votes[t])
         task.objective.advance(rule, vote)
         for monitor, outputs in watched:
             monitor.advance(next(outputs), vote.coefficients)

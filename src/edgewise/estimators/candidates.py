@@ -8,7 +8,7 @@ from edgewise.common.choices import OBJECTIVES
 from edgewise.data.columns import CategoricalColumn
 from edgewise.estimators.judgments import MANY_DOCUMENTS, MAX_GRADE, JudgedPairs, JudgedRows
 from edgewise.learners import Best, Tree
-from edgewise.objective import FIRST
+from edgewise.objective import DEFAULT_CUTOFF
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
@@ -145,7 +145,7 @@ def parse_objective(name: Any) -> tuple[str, int]:
     (('ndcg', 10), ('pairs', 30))
     """
     if isinstance(name, str) and name == "auto":
-        return "pairs", FIRST
+        return "pairs", DEFAULT_CUTOFF
     metric, at, k = name.partition("@") if isinstance(name, str) else ("", "", "")
     is_number = k.isascii() and k.isdecimal() and int(k) > 0
     if metric not in OBJECTIVES or (at and (metric == "pairs" or not is_number)):
@@ -153,4 +153,4 @@ def parse_objective(name: Any) -> tuple[str, int]:
             f"objective must be one of {', '.join(map(repr, OBJECTIVES))}, the last two also with "
             f"the number of documents that count, such as 'ndcg@10'; got {name!r}"
         )
-    return metric, int(k) if at else FIRST
+    return metric, int(k) if at else DEFAULT_CUTOFF

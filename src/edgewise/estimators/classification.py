@@ -168,7 +168,7 @@ class ClassifierJob(Job[FittedClassifier]):
             learning_rate=objective.learning_rate,
             subsample=objective.subsample,
             damping=objective.damping,
-            min_samples_leaf=objective.least_rows,
+            min_samples_leaf=objective.min_leaf_rows,
             max_bins=settings.max_bins,
             search=repr(settings.search),
             n_rows=self.rows.partition.n_rows,

@@ -8,14 +8,14 @@ from edgewise.boosting import StoppingRule
 from edgewise.data import MAX_BINS
 from edgewise.estimators.candidates import Candidate, parse_objective
 from edgewise.learners import NAMED_LEARNERS, Goal, Learner, Preset, Stump, Tree
-from edgewise.objective import RankSettings, Settings, TopSettings
+from edgewise.objective import HammingSettings, RankSettings, TopSettings
 from edgewise.search import Exhaustive, Lazy, Search, resolve_search
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
     from edgewise.estimators.rank_boost import RankBoost
 
-S = TypeVar("S", Settings, RankSettings | TopSettings)
+S = TypeVar("S", HammingSettings, RankSettings | TopSettings)
 
 MAX_ROUNDS = 2000
 """The maximum number of rounds that held-out rows choose from."""
@@ -110,7 +110,7 @@ def chosen_rounds(model: "AdaBoostMH", learner: Learner | str) -> int | None:
 
 def resolve_classifier(
     model: "AdaBoostMH", learner: Learner | str, goal: Goal, seed: int
-) -> ResolvedSettings[Settings]:
+) -> ResolvedSettings[HammingSettings]:
     """Return the settings of a classifier for the number of rows and score columns in `goal`."""
     is_auto, name = learner == "auto", learner if isinstance(learner, str) else None
     preset = Preset(learner) if name is None else NAMED_LEARNERS[name](Stump(), goal)  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ def resolve_classifier(
     if model.damping is not None and votes != "real":
         raise ValueError(f"damping needs votes='real', got votes={votes!r}")
     damping = None if values["damping"] is None or votes != "real" else float(values["damping"])
-    objective = Settings(
+    objective = HammingSettings(
         votes,
         bool(model.factorized),
         values["loss"],

@@ -14,7 +14,7 @@ from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.validation import ValidationSet
 from edgewise.learners import Learner
 from edgewise.objective import Objective
-from edgewise.objective.lists import Layout
+from edgewise.objective.feedback import Layout
 
 F = TypeVar("F", bound=Fitted)
 

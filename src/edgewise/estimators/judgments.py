@@ -21,8 +21,7 @@ from edgewise.estimators.columns import read_validation_table
 from edgewise.estimators.targets import bin_mass, read_row_weights
 from edgewise.estimators.validation import EvalSet, ValidationSet
 from edgewise.metrics import Lists
-from edgewise.objective.feedback import Feedback, PairList
-from edgewise.objective.lists import GradedLists, Layout
+from edgewise.objective.feedback import Feedback, GradedLists, Layout, PairList
 from edgewise.objective.top import TopLists, TopSettings
 
 MAX_GRADE = 31

@@ -28,7 +28,7 @@ from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.metrics.registry import larger_is_better, metrics_by_name
 from edgewise.objective import STEPS, Cumulative, Objective, Ranking, Top, TopSettings, edge_limit
-from edgewise.objective.lists import Layout
+from edgewise.objective.feedback import Layout
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost

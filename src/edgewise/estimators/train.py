@@ -175,7 +175,7 @@ def _bin_rows(X: Any, table: Table, job: Job[F]) -> BinnedTable:
     rows, settings, filters = job.rows, job.settings, image_filters(job.settings.learner)
     if isinstance(X, BinnedTable) and rows.table is table and filters is None:
         return X
-    min_fraction = getattr(settings.objective, "least_leaf", 0.0)
+    min_fraction = getattr(settings.objective, "min_leaf_weight", 0.0)
     mass = rows.bin_mass(min_fraction > 0)
     n_jobs = n_threads(job.model.n_jobs)
     return fit_encode(rows.table, mass, settings.max_bins, min_fraction, filters, n_jobs)

@@ -60,7 +60,7 @@ class PairSearch(Protocol):
         """Return the signs that the edges of cuts may have; None for any."""
         return None
 
-    def cuts(self, columns: Columns, problem: Problem, question: ScanQuery) -> Candidates | None:
+    def find_cuts(self, columns: Columns, question: ScanQuery) -> Candidates | None:
         """Return the best cut of each column by the pairs' energy; None to scan histograms."""
         return None
 
@@ -119,9 +119,9 @@ class Round(NamedTuple):
         question = self.question(columns, constant, missing)
         if self.pairs is not None:
             question = question._replace(bounds=self.pairs.bounds(columns))
-            found = self.pairs.cuts(columns, self.problem, question)
-            if found is not None:
-                return found
+            cuts = self.pairs.find_cuts(columns, question)
+            if cuts is not None:
+                return cuts
         return self.backend.scan(self.backend.histogram(columns, self.problem), question)
 
     def question(

@@ -1,29 +1,28 @@
 """Objectives: how scores become signed weights, and how long the step is."""
 
 from edgewise.backend.base import Targets
-from edgewise.objective.base import Objective, Taken
-from edgewise.objective.cumulative import Cumulative
-from edgewise.objective.hamming import REFRESH_EVERY, SAMPLINGS, Hamming, Settings
-from edgewise.objective.ranking import STEPS, Ranking, RankSettings, edge_limit
-from edgewise.objective.top import FIRST, Top, TopSettings
+from edgewise.objective.base import Objective, TrainedRound
+from edgewise.objective.hamming import REFRESH_EVERY, SAMPLINGS, Hamming, HammingSettings
+from edgewise.objective.ranking import STEPS, Cumulative, Ranking, RankSettings, edge_limit
+from edgewise.objective.top import DEFAULT_CUTOFF, Top, TopSettings
 from edgewise.objective.votes import VOTE_RULES, Vote
 
 __all__ = [
-    "FIRST",
+    "DEFAULT_CUTOFF",
     "REFRESH_EVERY",
     "SAMPLINGS",
     "STEPS",
     "VOTE_RULES",
     "Cumulative",
     "Hamming",
+    "HammingSettings",
     "Objective",
     "RankSettings",
     "Ranking",
-    "Settings",
-    "Taken",
     "Targets",
     "Top",
     "TopSettings",
+    "TrainedRound",
     "Vote",
     "edge_limit",
 ]

@@ -1,6 +1,7 @@
 """The interface between the boosting loop and an objective."""
 
-from collections.abc import Callable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -19,19 +20,19 @@ class Progress(Protocol):
     def _asdict(self) -> Mapping[str, float]: ...
 
 
-class Taken(NamedTuple):
-    """The rule and the votes of a round, and what they did."""
+class TrainedRound(NamedTuple):
+    """The rule and the votes of a round, and its effect."""
 
     rule: Rule
     vote: Vote
     progress: Progress
 
 
-class Leapt(NamedTuple):
+class AheadRound(NamedTuple):
     """One of several rounds that were trained in one call."""
 
-    watched: Reals  # the scores of the validation rows
-    taken: Callable[[], Taken]  # tells what the round did
+    validation_scores: Reals  # (K, rows), after the round
+    finish: Callable[[], TrainedRound]
 
 
 class Objective(Protocol):
@@ -45,39 +46,43 @@ class Objective(Protocol):
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the loss is 0 for all purposes."""
+        """Whether the loss is practically 0."""
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         """Return the learner's best base function in round `t`, or None if none has an edge."""
 
-    def constant(self) -> Found | None:
-        """Return the constant to begin with where no base function has an edge, or None."""
+    def find_constant(self) -> Found | None:
+        """Return the constant to begin with if no base function has an edge, or None."""
         return None
 
     def vote(self, found: Found) -> Vote | None:
-        """Return the votes on what was found, or None where no step lowers the loss."""
+        """Return the votes on the rule of a round, or None if no step lowers the loss."""
 
-    def leap(
-        self, learner: Learner, t: int, most: int, watched: tuple[BinnedTable, Reals] | None
-    ) -> Iterator[Leapt]:
-        """Train up to `most` rounds from `t` on at once, and yield them; none where it cannot.
+    def train_ahead(
+        self,
+        learner: Learner,
+        t: int,
+        max_rounds: int,
+        validation: tuple[BinnedTable, Reals] | None,
+    ) -> Iterator[AheadRound]:
+        """Train up to `max_rounds` rounds from `t` on in one call and yield them, if possible.
 
-        `watched` are validation rows and their scores.
+        `validation` are validation rows and their scores.
         """
         return iter(())
 
-    def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
-        """Return given votes with their energy on the current weights."""
+    def evaluate_vote(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
+        """Return these votes with their edge and energy on the current weights."""
 
     def advance(self, rule: Rule, vote: Vote) -> Progress:
         """Take the step."""
 
-    def follow(self, t: int) -> None:
+    def begin_round(self, t: int) -> None:
         """Observe the weights at the start of round `t`, replayed rounds included."""
         return
 
     @property
-    def searched(self) -> float:
+    def search_cost(self) -> float:
         """The cost of the last search, as a share of a search of all weights."""
 
     def refresh(self) -> None:
@@ -100,3 +105,8 @@ class Stream:
         if self._rng is None:
             self._rng = np.random.default_rng(self._seed)
         return self._rng
+
+
+def are_same(rules: Sequence[Rule], others: Sequence[Rule]) -> bool:
+    """Return whether two sequences hold the same rule objects."""
+    return len(rules) == len(others) and all(map(operator.is_, rules, others))

@@ -5,7 +5,7 @@ of phi is half the thesis's alpha, and all differences of scores are the same.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,35 +16,42 @@ from numpy.typing import NDArray
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
 from edgewise.backend.base import MISSING_AUTO, Backend, Bounds, Candidates, Problem, ScanQuery
 from edgewise.common.choices import RANK_STEPS
-from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
+from edgewise.data import BinnedTable, Bins
 from edgewise.learners import Found, Learner, Round
-from edgewise.model import Rule
-from edgewise.objective.base import Objective, Stream
-from edgewise.objective.cumulative import Cumulative
-from edgewise.objective.feedback import SIDE_SCALE, Feedback, Lines, PairWeights, Sides, best_step
+from edgewise.model import Cut, Rule
+from edgewise.objective.base import Objective, Stream, are_same
+from edgewise.objective.feedback import (
+    SIDE_SCALE,
+    Feedback,
+    PairWeights,
+    RuleOutputs,
+    Sides,
+    best_step,
+)
 from edgewise.objective.votes import Vote, half_log_odds
 
 STEPS = RANK_STEPS
 
 # Either side counts as having at least this share of the pairs' weight in the logarithm of a step,
-# so that a rule that orders all pairs rightly gets a finite one.
+# so that a rule that orders all pairs correctly gets a finite one.
 SMOOTHING = 1e-3
-_LARGEST_STEP = 0.5 * math.log(1.0 / SMOOTHING)
+_MAX_STEP = 0.5 * math.log(1.0 / SMOOTHING)
 
-# With less than this left of the exponential loss, every pair is right by a wide margin.
-LEAST_ENERGY = 1e-250
+# With less than this left of the exponential loss, every pair is correct by a wide margin.
+MIN_ENERGY = 1e-250
 
 # With scores this far apart within a query, their exponentials leave the range of a double.
-WIDEST = 1300.0
+MAX_SPAN = 1300.0
 
 # Decreases of the energy are compared as integers at this scale, so that rounding decides no ties.
 _DECREASE_SCALE = 2.0**40
 
-# Plain sums of up to so many outputs choose the rules whose exact sums are compared. Of numbers
-# that add up to 1 they are right to far less than the slack.
-_LARGEST_MATRIX = 1 << 24
+# Plain sums of at most this many outputs choose the rules whose exact sums are compared. For
+# numbers that add up to 1 they are accurate to far less than the slack.
+_MAX_OUTPUTS = 1 << 24
 _SLACK = 1e-9
-_LEAST_COMPARED = 1e-200
+_MIN_COMPARED_ENERGY = 1e-200
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,111 @@ class RankProgress(NamedTuple):
     ranking_loss: float
 
 
+# A cut's key has room for the side of missing values, +1 first: ties go to the first.
+_SIDES = 3
+
+
+class Cumulative:
+    """The cumulative weight of every cut: the sum of all steps on it (Iyer 1999 section 4.3).
+
+    It is kept on the side that the column of the cut must have.
+
+    If all cumulative weights of a column are positive, its contribution to the score never
+    decreases as its value grows; if they are negative, it never increases. By column, `directions`
+    has +1, -1, or 0 without a constraint, and `learn` whether a 0 becomes the direction of the
+    first rule. `limit` returns the largest edge whose step is at most a weight.
+    """
+
+    def __init__(
+        self,
+        table: BinnedTable,
+        directions: Signs,
+        learn: NDArray[np.bool_],
+        limit: Callable[[float], int] = lambda weight: 0,
+    ) -> None:
+        self.table = table
+        self.directions = directions.copy()
+        self.learn = learn
+        self.limit = limit
+        self._keys = np.empty(0, dtype=np.int64)
+        self._weights = np.empty(0)
+        self._limits = np.empty(0, dtype=np.int64)
+        self._span = _SIDES * (1 + max((b.n_codes for b in table.bins), default=1))
+        self._last: tuple[Columns, Bounds] | None = None
+
+    def bounds(self, columns: Columns) -> Bounds:
+        """Return which signs edges may have in a search of some columns."""
+        if self._last is not None and self._last[0] is columns:
+            return self._last[1]
+        low = np.searchsorted(self._keys, columns * self._span)
+        high = np.searchsorted(self._keys, (columns + 1) * self._span)
+        counts = high - low
+        starts = np.concatenate(([0], np.cumsum(counts))).astype(np.intp)
+        cuts = np.arange(starts[-1]) + np.repeat(low - starts[:-1], counts)
+        bins, sides = np.divmod(self._keys[cuts] % self._span, _SIDES)
+        bounds = Bounds(
+            self.directions[columns],
+            starts,
+            bins.astype(np.intp),
+            (1 - sides).astype(np.int8),
+            self._limits[cuts],
+        )
+        self._last = (columns, bounds)
+        return bounds
+
+    def clip(self, rule: Rule, step: float) -> float:
+        """Return the part of a step that the rule's cumulative weight allows."""
+        key = self._key(rule)
+        if key is None:
+            return step
+        direction = int(self.directions[key // self._span])
+        if direction * step >= 0:
+            return step
+        available = direction * self._weight(key)
+        return -direction * min(abs(step), max(available, 0.0))
+
+    def add(self, rule: Rule, step: float) -> None:
+        """Record a step."""
+        key = self._key(rule)
+        if key is None:
+            return
+        column = key // self._span
+        if self.learn[column] and self.directions[column] == 0:
+            self.directions[column] = np.sign(step)
+        i, is_known = self._find(key)
+        if not is_known:
+            self._keys = np.insert(self._keys, i, key)
+            self._weights = np.insert(self._weights, i, 0.0)
+            self._limits = np.insert(self._limits, i, 0)
+        self._weights[i] += step
+        self._limits[i] = self.limit(abs(float(self._weights[i])))
+        # Bounds of all columns stay valid, except for this cut's limit.
+        if self._last is not None and is_known and len(self._last[1].limits) == len(self._limits):
+            self._last[1].limits[i] = self._limits[i]
+        else:
+            self._last = None
+
+    def _weight(self, key: int) -> float:
+        i, is_known = self._find(key)
+        return float(self._weights[i]) if is_known else 0.0
+
+    def _find(self, key: int) -> tuple[int, bool]:
+        """Return the position of a cut, and whether it is among the cuts so far."""
+        i = int(np.searchsorted(self._keys, key))
+        return i, i < len(self._keys) and bool(self._keys[i] == key)
+
+    def _key(self, rule: Rule) -> int | None:
+        """Return the number of a cut; None for rules without a direction."""
+        if not isinstance(rule, Cut) or not 0 <= rule.column < self.table.n_columns:
+            return None
+        if rule.threshold == -np.inf:
+            return None
+        bins = self.table.bins[rule.column]
+        assert isinstance(bins, Bins)
+        side = rule.missing if bins.has_missing else 1
+        return rule.column * self._span + bins.first(rule.threshold) * _SIDES + 1 - side
+
+
 class Ranking(Objective):
     """RankBoost's objective on one table.
 
@@ -91,16 +203,16 @@ class Ranking(Objective):
         self.settings = settings
         self.cumulative = cumulative
         self._mass_column = mass_column
-        # How far apart scores could be by now.
-        self._reach = 0.0 if start is None else float(np.ptp(start))
+        # An upper bound on the differences of scores.
+        self._max_span = 0.0 if start is None else float(np.ptp(start))
         self._trial: tuple[NDArray, float, Reals, PairWeights] | None = None
-        # The rules that are asked for in every round, and their outputs.
-        self._lines: tuple[Sequence[Rule], Lines | None] = ((), None)
+        # Rules that are compared in every round, and their outputs.
+        self._compared_rules: tuple[Sequence[Rule], RuleOutputs | None] = ((), None)
         # The rows of the round's sample, and the weights of its pairs as integers.
-        self._sampled: Rows | None = None
-        self._sample: Any = None
+        self._sampled_rows: Rows | None = None
+        self._pair_weights: Any = None
         self.scores = np.zeros(feedback.n_rows) if start is None else start
-        self._adopt(self.scores, feedback.weigh(self.scores))
+        self._move_to(self.scores, feedback.weigh(self.scores))
 
     def hand_over(self, backend: Backend) -> None:
         self.backend = backend
@@ -108,9 +220,9 @@ class Ranking(Objective):
 
     @property
     def is_fitted(self) -> bool:
-        if self.weighed.energy < LEAST_ENERGY:
+        if self.pairs.energy < MIN_ENERGY:
             return True
-        return self._reach > WIDEST and self.feedback.span(self.scores) > WIDEST
+        return self._max_span > MAX_SPAN and self.feedback.score_span(self.scores) > MAX_SPAN
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         learner.begin(t)
@@ -126,58 +238,58 @@ class Ranking(Objective):
         """Return which signs the edges of the columns' cuts may have."""
         return None if self.cumulative is None else self.cumulative.bounds(columns)
 
-    def cuts(self, columns: Columns, problem: Problem, question: ScanQuery) -> Candidates | None:
+    def find_cuts(self, columns: Columns, question: ScanQuery) -> Candidates | None:
         """Return the best cut of each column by the energy, if that is the criterion."""
         if self.settings.criterion != "energy":
             return None
-        if self._sample is None:
-            self._sample = self.feedback.integers(self.scores, self._sampled)
-        return best_cuts(self.backend, self.feedback, self._sample, columns, question)
+        if self._pair_weights is None:
+            self._pair_weights = self.feedback.quantize(self.scores, self._sampled_rows)
+        return find_energy_cuts(self.backend, self.feedback, self._pair_weights, columns, question)
 
     def _problem(self, t: int, everything: bool) -> Problem:
-        problem, share = self._current, self.settings.subsample
-        self._sampled, self._sample = None, None
-        if everything or share == 1.0:
+        problem, fraction = self._current, self.settings.subsample
+        self._sampled_rows, self._pair_weights = None, None
+        if everything or fraction == 1.0:
             return problem
         rng = np.random.default_rng([self.settings.seed, t, 1])
-        self._sampled = self.feedback.some(share, rng)
-        return self.backend.within(problem, self._sampled)
+        self._sampled_rows = self.feedback.sample_rows(fraction, rng)
+        return self.backend.within(problem, self._sampled_rows)
 
     def decreases(self, rules: Sequence[Rule], only_best: bool = False) -> list[float]:
         """Return the relative decreases of the energy along rules, to second order."""
-        rivals = self._rivals(rules) if only_best and len(rules) > 1 else None
-        if rivals is None:
+        candidates = self._screen(rules) if only_best and len(rules) > 1 else None
+        if candidates is None:
             return [self.decrease(rule) for rule in rules]
-        found = [0.0] * len(rules)
-        for place in rivals.tolist():
-            found[place] = self.decrease(rules[place])
-        return found
+        decreases = [0.0] * len(rules)
+        for i in candidates.tolist():
+            decreases[i] = self.decrease(rules[i])
+        return decreases
 
-    def _rivals(self, rules: Sequence[Rule]) -> Columns | None:
-        """Return which rules may be the best, by plain sums; None if that takes too much."""
-        fits = len(rules) * self.feedback.n_rows <= _LARGEST_MATRIX and self._partition.is_whole
-        if not fits or self.weighed.energy < _LEAST_COMPARED:
+    def _screen(self, rules: Sequence[Rule]) -> Columns | None:
+        """Return which rules may be the best, by plain sums; None if that takes too much memory."""
+        fits = len(rules) * self.feedback.n_rows <= _MAX_OUTPUTS and self._partition.is_whole
+        if not fits or self.pairs.energy < _MIN_COMPARED_ENERGY:
             return None
-        if [*map(id, rules)] != [*map(id, self._lines[0])]:
-            outputs = [self._unit(self._outputs(rule))[0] for rule in rules]
-            self._lines = (tuple(rules), self.feedback.lines(outputs))
-        lines = self._lines[1]
-        curvatures = None if lines is None else self.feedback.curvatures(self.scores, lines)
-        if lines is None or curvatures is None:
+        if not are_same(rules, self._compared_rules[0]):
+            units = [self._scale(self._outputs(rule))[0] for rule in rules]
+            self._compared_rules = (tuple(rules), self.feedback.prepare(units))
+        outputs = self._compared_rules[1]
+        curvatures = None if outputs is None else self.feedback.curvatures(self.scores, outputs)
+        if outputs is None or curvatures is None:
             return None
-        curvatures /= self.weighed.energy
-        slopes = 2.0 * np.abs(self.weighed.potentials @ lines.values) / self.weighed.energy
-        most = (slopes + _SLACK) ** 2 / np.maximum(curvatures - _SLACK, 1e-300)
-        least = np.maximum(slopes - _SLACK, 0.0) ** 2 / (curvatures + _SLACK)
-        return np.flatnonzero(most >= least.max())
+        curvatures /= self.pairs.energy
+        slopes = 2.0 * np.abs(self.pairs.potentials @ outputs.values) / self.pairs.energy
+        upper = (slopes + _SLACK) ** 2 / np.maximum(curvatures - _SLACK, 1e-300)
+        lower = np.maximum(slopes - _SLACK, 0.0) ** 2 / (curvatures + _SLACK)
+        return np.flatnonzero(upper >= lower.max())
 
     def decrease(self, rule: Rule) -> float:
         """Return the relative decrease of the energy along a rule, to second order."""
-        unit, span = self._unit(self._outputs(rule))
+        unit, span = self._scale(self._outputs(rule))
         if span == 0.0:
             return 0.0
         _, slope, curvature = self.feedback.moments(self.scores, unit, 0.0)
-        return 0.5 * slope * slope / (curvature * self.weighed.energy) if curvature > 0 else 0.0
+        return 0.5 * slope * slope / (curvature * self.pairs.energy) if curvature > 0 else 0.0
 
     def _outputs(self, rule: Rule) -> NDArray:
         """Return a rule's outputs on the rows of the pairs."""
@@ -189,36 +301,36 @@ class Ranking(Objective):
         step = self.settings.learning_rate * self._step(phi, edge)
         if self.cumulative is not None:
             step = self.cumulative.clip(found.rule, step)
-        vote = self._try(phi, step, edge)
+        vote = self._try_step(phi, step, edge)
         return vote if vote.energy < 1.0 else None
 
-    def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
+    def evaluate_vote(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
         phi = self._outputs(rule)
-        return self._try(phi, alpha * float(votes[0]), self._edge(phi))
+        return self._try_step(phi, alpha * float(votes[0]), self._edge(phi))
 
     def advance(self, rule: Rule, vote: Vote) -> RankProgress:
         step = float(vote.coefficients[0])
         if self._trial is None or self._trial[1] != step:
-            self.retake(rule, vote.alpha, vote.votes)
+            self.evaluate_vote(rule, vote.alpha, vote.votes)
         assert self._trial is not None
-        phi, _, scores, weighed = self._trial
+        phi, _, scores, pairs = self._trial
         lowest, highest = self._range(phi)
-        self._reach += abs(step) * max(highest - lowest, 0.0)
-        self._adopt(scores, weighed)
+        self._max_span += abs(step) * max(highest - lowest, 0.0)
+        self._move_to(scores, pairs)
         if self.cumulative is not None:
             self.cumulative.add(rule, step)
         moved = phi > 0 if _two_valued(phi) else None
         return RankProgress(self.feedback.misordered(self.scores, moved))
 
     @property
-    def searched(self) -> float:
+    def search_cost(self) -> float:
         return self.settings.subsample
 
     def _edge(self, phi: NDArray) -> float:
         """Return r = sum of pi h (Iyer 1999 eq. 4.10), which is the sum of S phi."""
         if phi.dtype == np.int8:
             return int(self._partition.sum(int((self._exact * phi).sum()))) / EXACT_SCALE
-        return self._partition.fsum(self.weighed.potentials / self.weighed.energy * phi)
+        return self._partition.fsum(self.pairs.potentials / self.pairs.energy * phi)
 
     def _step(self, phi: NDArray, edge: float) -> float:
         """Return the coefficient of phi that minimizes Z, or its bound."""
@@ -228,40 +340,40 @@ class Ranking(Objective):
             if self._partition.all(_two_valued(phi)):
                 low, high = self.feedback.sides(self.scores, phi > 0)
                 return 0.5 * half_log_odds(low, high, SMOOTHING * max(low, high, 1e-300))
-        unit, span = self._unit(phi)
+        unit, span = self._scale(phi)
         if span == 0.0:
             return 0.0
         moments = partial(self.feedback.moments, self.scores, unit)
-        return best_step(moments, _LARGEST_STEP) / span
+        return best_step(moments, _MAX_STEP) / span
 
-    def _try(self, phi: NDArray, step: float, edge: float) -> Vote:
+    def _try_step(self, phi: NDArray, step: float, edge: float) -> Vote:
         """Weigh the pairs after a step, and save the result for `advance`."""
         # Libraries may differ in the last digit of log: all processes take the same step.
         step = self._partition.max(float(step))
         scores = self.scores + step * phi
-        weighed = self.feedback.weigh(scores)
-        self._trial = (phi, step, scores, weighed)
+        pairs = self.feedback.weigh(scores)
+        self._trial = (phi, step, scores, pairs)
         votes = np.array([math.copysign(1.0, step)])
-        return Vote(abs(step), votes, edge, weighed.energy / self.weighed.energy)
+        return Vote(abs(step), votes, edge, pairs.energy / self.pairs.energy)
 
-    def _adopt(self, scores: Reals, weighed: PairWeights) -> None:
+    def _move_to(self, scores: Reals, pairs: PairWeights) -> None:
         """Make scores and weights the current ones; quantize the potentials for the search."""
-        self.scores, self.weighed, self._trial = scores, weighed, None
-        shares = weighed.potentials / max(weighed.energy, 1e-300)
+        self.scores, self.pairs, self._trial = scores, pairs, None
+        shares = pairs.potentials / max(pairs.energy, 1e-300)
         quanta = np.rint(shares * SEARCH_SCALE).astype(np.int64)
         self._exact = np.rint(shares * EXACT_SCALE).astype(np.int64)
         rows = self.feedback.rows
         # S is half the potentials; valid until the next step.
         self._current = self.backend.potentials(rows, quanta, self._mass_column)
-        self._sample = None
+        self._pair_weights = None
 
     def _range(self, phi: NDArray) -> tuple[float, float]:
-        """Return the least and the largest output at all processes."""
+        """Return the smallest and the largest output in all processes."""
         real = phi.astype(np.float64)
         lowest, highest = float(real.min(initial=np.inf)), float(real.max(initial=-np.inf))
         return self._partition.min(lowest), self._partition.max(highest)
 
-    def _unit(self, phi: NDArray) -> tuple[Reals, float]:
+    def _scale(self, phi: NDArray) -> tuple[Reals, float]:
         """Return outputs scaled to [0, 1], and their span: only differences count."""
         low, high = self._range(phi)
         real, span = phi.astype(np.float64), high - low
@@ -278,19 +390,19 @@ def _two_valued(phi: NDArray) -> bool:
     return phi.dtype == np.int8 and bool(phi.all())
 
 
-def best_cuts(
+def find_energy_cuts(
     backend: Backend, feedback: Feedback, weights: Any, columns: Columns, question: ScanQuery
 ) -> Candidates:
     """Return the cut of each column with the least Z = W0 + 2 sqrt(W- W+).
 
     This is the second method of Iyer 1999. In place of an edge, a candidate holds the decrease of
-    the energy, 1 - Z, in fixed point. `weights` come from `Feedback.integers`.
+    the energy, 1 - Z, in fixed point. `weights` come from `Feedback.quantize`.
     """
     table, bounds, absent = backend.table, question.bounds, question.missing
     if question.criterion != "edge" or question.score_edges or question.constraints is not None:
         raise ValueError("criterion='energy' compares single cuts by their energy alone")
 
-    def search(q: int) -> tuple[int, int, int]:
+    def find_cut(q: int) -> tuple[int, int, int]:
         j = int(columns[q])
         bins = table.bins[j]
         n_values = bins.missing_code
@@ -298,12 +410,11 @@ def best_cuts(
         sides = (1, -1) if absent == MISSING_AUTO else (absent,)
         best = (-1, 0, 1)
         for side in sides if bins.has_missing else (1,):
-            placed = codes
-            if bins.has_missing and side < 0:
-                placed = np.where(codes == n_values, -1, codes)
-            found = feedback.cut_sides(weights, placed, n_values)
+            is_low = bins.has_missing and side < 0
+            shifted = np.where(codes == n_values, -1, codes) if is_low else codes
+            sides_of_cuts = feedback.cut_sides(weights, shifted, n_values)
             direction = 0 if bounds is None else int(bounds.directions[q])
-            decreases = _decreases(found, direction, _odds(bounds, q, side, n_values))
+            decreases = _decreases(sides_of_cuts, direction, _odds(bounds, q, side, n_values))
             if side == 1 and not question.constant:
                 decreases[0] = -1
             first = int(decreases.argmax())
@@ -312,8 +423,8 @@ def best_cuts(
                 best = (int(decreases[first]), first, side)
         return best
 
-    found = backend.spread(search, range(len(columns)))
-    edges, firsts, missing = (list(part) for part in zip(*found, strict=True))
+    cuts = backend.spread(find_cut, range(len(columns)))
+    edges, firsts, missing = map(list, zip(*cuts, strict=True))
     return Candidates(
         columns,
         np.array(edges, dtype=np.int64),
@@ -330,23 +441,23 @@ def _odds(bounds: Bounds | None, q: int, side: int, n_values: int) -> Reals | No
     """
     if bounds is None or bounds.directions[q] == 0:
         return None
-    mine = slice(int(bounds.starts[q]), int(bounds.starts[q + 1]))
-    same = bounds.sides[mine] == side
-    edges = bounds.limits[mine][same] / SEARCH_SCALE
+    cuts = slice(int(bounds.starts[q]), int(bounds.starts[q + 1]))
+    same = bounds.sides[cuts] == side
+    edges = bounds.limits[cuts][same] / SEARCH_SCALE
     odds = np.ones(n_values)
-    odds[bounds.firsts[mine][same]] = (1 + edges) / np.maximum(1 - edges, 1e-9)
+    odds[bounds.firsts[cuts][same]] = (1 + edges) / np.maximum(1 - edges, 1e-9)
     return odds
 
 
-def _decreases(found: Sides, direction: int, odds: Reals | None) -> Exacts:
+def _decreases(sides: Sides, direction: int, odds: Reals | None) -> Exacts:
     """Return the decrease of the energy at each cut, -1 where its sign is not allowed."""
-    right, wrong = found.right.astype(np.float64), found.wrong.astype(np.float64)
+    right, wrong = sides.right.astype(np.float64), sides.wrong.astype(np.float64)
     decreases = (np.sqrt(right) - np.sqrt(wrong)) ** 2 * (_DECREASE_SCALE / SIDE_SCALE)
-    whole = np.rint(decreases).astype(np.int64)
+    quantized = np.rint(decreases).astype(np.int64)
     if odds is None:
-        return whole
+        return quantized
     ahead, behind = (right, wrong) if direction > 0 else (wrong, right)
     allowed = behind <= ahead * odds
-    # At the first bin a cut tells present from missing values, which is no direction.
+    # At the first bin a cut separates missing values from others, which has no direction.
     allowed[0] = True
-    return np.where(allowed, whole, -1)
+    return np.where(allowed, quantized, -1)

@@ -36,25 +36,25 @@ from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.data.partition import Partition
 from edgewise.learners import Found, Learner, Round
 from edgewise.learners.base import PairSearch
-from edgewise.model import Rule, TreeRule
-from edgewise.objective.base import Objective, Stream
-from edgewise.objective.lists import Layout
+from edgewise.model import Linear, Rule, TreeRule
+from edgewise.objective.base import Objective, Stream, are_same
+from edgewise.objective.feedback import Layout
 from edgewise.objective.votes import Vote
 
-# Outputs of columns as integers, and the most of them to keep.
-_LINE_SCALE = 2.0**20
-_LARGEST_MATRIX = 1 << 24
+# Outputs of columns as integers, and the maximum number of them to keep.
+_OUTPUT_SCALE = 2.0**20
+_MAX_OUTPUTS = 1 << 24
 
-FIRST = 30
-"""The places that count where an objective names no number."""
+DEFAULT_CUTOFF = 30
+"""The cutoff k if the name of an objective has none."""
 
 
 @dataclass(frozen=True)
 class TopLists:
-    """Documents, and what their places are worth.
+    """Documents and the discounts of ranks.
 
     `gains` are in the order of the layout, divided by the best that a query can have and times its
-    weight in `factors` (Q,), which sum to 1; `discounts` are those of the first k places. With
+    weight in `factors` (Q,), which sum to 1; `discounts` are those of the first k ranks. With
     `precision` the metric is average precision. `order` is memory for documents by rank.
     """
 
@@ -84,10 +84,10 @@ class TopLists:
         discounts = 1.0 / np.log2(np.arange(2, k + 2))
         precision = metric == "map"
         gains = (grades > 0).astype(np.float64) if precision else np.exp2(grades) - 1.0
-        # Grades rise within a query, so that the best place is that from the end.
-        place = np.repeat(starts[1:], sizes) - 1 - np.arange(len(grades))
-        places = np.append(discounts, 0.0)[np.minimum(place, k)]
-        best = np.add.reduceat(gains if precision else gains * places, starts[:-1])
+        # Grades rise within a query, so that the best rank is counted from the end.
+        best_rank = np.repeat(starts[1:], sizes) - 1 - np.arange(len(grades))
+        best_discount = np.append(discounts, 0.0)[np.minimum(best_rank, k)]
+        best = np.add.reduceat(gains if precision else gains * best_discount, starts[:-1])
         factors = np.where(best > 0, factors, 0.0)
         factors = factors / queries.fsum(factors)
         shares = np.divide(factors, best, out=np.zeros_like(best), where=best > 0)
@@ -101,9 +101,9 @@ class TopLists:
             queries,
         )
 
-    def some(self, share: float, rng: np.random.Generator) -> Rows:
-        """Return the rows of a random share of the queries."""
-        size = max(1, round(share * self.queries.n_rows))
+    def sample_rows(self, fraction: float, rng: np.random.Generator) -> Rows:
+        """Return the rows of a random fraction of the queries."""
+        size = max(1, round(fraction * self.queries.n_rows))
         drawn = np.sort(rng.choice(self.queries.n_rows, size, replace=False))
         starts, rows = self.layout.query_starts, self.layout.rows
         parts = [rows[starts[q] : starts[q + 1]] for q in self.queries.local_rows(drawn).tolist()]
@@ -118,7 +118,7 @@ class TopSettings:
     """
 
     metric: str = "ndcg"
-    k: int = FIRST
+    k: int = DEFAULT_CUTOFF
     learning_rate: float = 0.1
     subsample: float = 1.0
     damping: float = 20.0
@@ -148,10 +148,10 @@ class Top(Objective, PairSearch):
     ) -> None:
         self.backend, self.lists, self.settings = backend, lists, settings
         self._mass_column = mass_column
-        # The outputs of rules that are columns, and their squares, kept for the next round.
-        self._lines: tuple[list[int], Reals, Reals] | None = None
+        # Rules that are compared in every round, their outputs and the squares of these.
+        self._compared_rules: tuple[Sequence[Rule], Reals, Reals] | None = None
         self._rows, self._partition = lists.layout.rows, backend.table.partition
-        self._move(np.zeros(len(self._rows)))
+        self._move_to(np.zeros(len(self._rows)))
 
     @property
     def is_fitted(self) -> bool:
@@ -159,10 +159,10 @@ class Top(Objective, PairSearch):
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         learner.begin(t)
-        problem, share = self._problem, self.settings.subsample
-        if share < 1.0 and not everything:
+        problem, fraction = self._problem, self.settings.subsample
+        if fraction < 1.0 and not everything:
             rng = np.random.default_rng([self.settings.seed, t, 1])
-            problem = self.backend.within(problem, self.lists.some(share, rng))
+            problem = self.backend.within(problem, self.lists.sample_rows(fraction, rng))
         round = Round(
             self.backend,
             problem,
@@ -176,30 +176,31 @@ class Top(Objective, PairSearch):
 
     def decreases(self, rules: Sequence[Rule], only_best: bool = False) -> list[float]:
         """Return the relative decreases of the loss along rules, to second order."""
-        if len(rules) * len(self._rows) > _LARGEST_MATRIX:
-            found = np.array([self._along(rule) for rule in rules])
+        if len(rules) * len(self._rows) > _MAX_OUTPUTS:
+            derivatives = np.array([self._derivatives(rule) for rule in rules])
         else:
-            found = self._along_lines(rules)
-        return [0.5 * s * s / c if c > 0 else 0.0 for s, c in found.tolist()]
+            derivatives = self._joint_derivatives(rules)
+        return [0.5 * s * s / c if c > 0 else 0.0 for s, c in derivatives.tolist()]
 
-    def _along_lines(self, rules: Sequence[Rule]) -> Reals:
-        """Return slopes and curvatures along rules that are asked for in every round."""
-        if self._lines is None or self._lines[0] != [id(rule) for rule in rules]:
-            units = np.empty((len(rules), len(self._rows)))
-            for place, rule in enumerate(rules):
-                units[place], _ = self._unit(rule)
+    def _joint_derivatives(self, rules: Sequence[Rule]) -> Reals:
+        """Return slopes and curvatures of the loss along several rules."""
+        if self._compared_rules is not None and are_same(rules, self._compared_rules[0]):
+            _, units, squares = self._compared_rules
+        else:
+            units = np.stack([self._scale(rule)[0] for rule in rules])
             # Whole numbers: their sums are below 2**53, and the same in any order.
-            units = np.rint(units * _LINE_SCALE)
-            squares = np.rint(units * units / _LINE_SCALE)
-            self._lines = ([id(rule) for rule in rules], units, squares)
-        _, units, squares = self._lines
+            units = np.rint(units * _OUTPUT_SCALE)
+            squares = np.rint(units * units / _OUTPUT_SCALE)
+            # Other rules are new in every round.
+            if all(isinstance(rule, Linear) for rule in rules):
+                self._compared_rules = (tuple(rules), units, squares)
         quanta, masses = (part.astype(np.float64) for part in self._quantized())
         sums = np.stack([units @ quanta, squares @ masses]).astype(np.int64)
-        return self._partition.sum(sums).T / (_LINE_SCALE * SEARCH_SCALE)
+        return self._partition.sum(sums).T / (_OUTPUT_SCALE * SEARCH_SCALE)
 
     def vote(self, found: Found) -> Vote | None:
         rule = found.rule
-        slope, curvature = self._along(rule)
+        slope, curvature = self._derivatives(rule)
         if curvature <= 0 or slope == 0:
             return None
         # The leaves of a tree have each taken their steps already.
@@ -207,30 +208,30 @@ class Top(Objective, PairSearch):
         vote = self._vote(self.settings.learning_rate * size, slope, curvature)
         return vote if vote.energy < 1.0 else None
 
-    def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
-        return self._vote(alpha * float(votes[0]), *self._along(rule))
+    def evaluate_vote(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
+        return self._vote(alpha * float(votes[0]), *self._derivatives(rule))
 
     def advance(self, rule: Rule, vote: Vote) -> TopProgress:
         step = float(vote.coefficients[0])
-        self._move(self.scores + step * self._outputs(rule))
+        self._move_to(self.scores + step * self._outputs(rule))
         return self._progress
 
     @property
-    def searched(self) -> float:
+    def search_cost(self) -> float:
         return self.settings.subsample
 
     def _outputs(self, rule: Rule) -> NDArray:
         return self.backend.outputs(rule)[0][self._rows]
 
-    def _along(self, rule: Rule) -> tuple[float, float]:
-        """Return slope and curvature of the loss along a rule, as shares of its pulls."""
-        unit, largest = self._unit(rule)
-        slopes = (self._pulls * unit * EXACT_SCALE).astype(np.int64).sum()
+    def _derivatives(self, rule: Rule) -> tuple[float, float]:
+        """Return slope and curvature of the loss along a rule, as shares of the pair weights."""
+        unit, largest = self._scale(rule)
+        slopes = (self._potentials * unit * EXACT_SCALE).astype(np.int64).sum()
         curvatures = (self._curvatures * (unit * unit) * EXACT_SCALE).astype(np.int64).sum()
         slope, curvature = self._partition.sum(np.array([slopes, curvatures])) / EXACT_SCALE
         return float(slope) * largest, float(curvature) * largest * largest
 
-    def _unit(self, rule: Rule) -> tuple[Reals, float]:
+    def _scale(self, rule: Rule) -> tuple[Reals, float]:
         """Return a rule's outputs, scaled to at most 1, and the largest."""
         phi = self._outputs(rule).astype(np.float64)
         if not isinstance(rule, TreeRule):
@@ -244,25 +245,25 @@ class Top(Objective, PairSearch):
         votes = np.array([math.copysign(1.0, step)])
         return Vote(abs(step), votes, slope, math.exp(-decrease))
 
-    def _move(self, scores: Reals) -> None:
-        """Take scores, weigh the pairs and quantize them for the search."""
+    def _move_to(self, scores: Reals) -> None:
+        """Make scores the current ones; weigh the pairs and quantize them for the search."""
         self.scores = scores
         sums: TopSums = self.backend.pairs.weigh_top(self.lists, scores)
         fsum = self.lists.queries.fsum
         self._energy = fsum(sums.energies)
         self._progress = TopProgress(max(0.0, fsum(sums.losses)), fsum(sums.bounds))
         scale = 1.0 / max(self._energy, 1e-300)
-        # In the memory of the sums, which nobody else has: documents may be many.
-        self._pulls = np.multiply(sums.potentials, scale, out=sums.potentials)
+        # In the memory of the sums, because documents may be many.
+        self._potentials = np.multiply(sums.potentials, scale, out=sums.potentials)
         self._curvatures = np.multiply(sums.curvatures, scale, out=sums.curvatures)
         quanta, masses = self._quantized()
         self._curvature = float(self._partition.sum(int(masses.sum())))
         self._problem = self.backend.potentials(self._rows, quanta, self._mass_column, masses)
 
     def _quantized(self) -> tuple[Exacts, Exacts]:
-        """Return the pulls and curvatures of documents as integers for the search."""
-        quanta = np.rint(self._pulls * SEARCH_SCALE).astype(np.int64)
+        """Return the potentials and curvatures of documents as integers for the search."""
+        quanta = np.rint(self._potentials * SEARCH_SCALE).astype(np.int64)
         masses = np.rint(self._curvatures * SEARCH_SCALE).astype(np.int64)
-        # Rounded, too, a curvature is no less than the least.
-        least = np.ceil(LEAST_CURVATURE * np.abs(quanta)).astype(np.int64)
-        return quanta, np.maximum(masses, least, out=masses)
+        # Rounding must not take a curvature below its minimum.
+        minimum = np.ceil(LEAST_CURVATURE * np.abs(quanta)).astype(np.int64)
+        return quanta, np.maximum(masses, minimum, out=masses)

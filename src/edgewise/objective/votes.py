@@ -1,4 +1,4 @@
-"""From a cut's edges to votes, step and energy: discrete, real and abstaining votes.
+"""From the edges of a rule to votes, step and energy: discrete, real and abstaining votes.
 
 In all three, a vote is right about ``plus = (mass + |edge|) / 2`` of its score column's weight and
 wrong about ``minus = (mass - |edge|) / 2``.
@@ -34,7 +34,7 @@ class VoteRule(ABC):
     """How votes and step follow from the edges of the score columns."""
 
     compares_energies: ClassVar[bool] = True
-    """Whether columns must be compared by energy: for discrete votes the edge says the same."""
+    """Whether columns are compared by energy: for discrete votes, edges give the same order."""
 
     @abstractmethod
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
@@ -42,7 +42,7 @@ class VoteRule(ABC):
 
     @abstractmethod
     def energies(self, plus: Reals, minus: Reals) -> Reals:
-        """Return the least energy for each row of `plus` and `minus`, shape (candidates, K)."""
+        """Return the minimal energy of each row of `plus` and `minus`, shape (candidates, K)."""
 
     def vote(self, edges: Edges, floor: float, damping: float = 0.0) -> Vote:
         """Return the votes that minimize the energy, given a cut's edges in fixed point.
@@ -52,10 +52,10 @@ class VoteRule(ABC):
         """
         plus, minus, signs = _sides(edges)
         alpha, votes = self.votes(plus + damping, minus + damping, signs, floor)
-        return self.retake(edges, alpha, votes)
+        return self.evaluate(edges, alpha, votes)
 
-    def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
-        """Return given votes with the edge and energy that they have on these weights."""
+    def evaluate(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
+        """Return these votes with the edge and energy that they have on the current weights."""
         plus, minus, signs = _sides(edges)
         sizes = alpha * votes * signs
         idle = (edges.total - sum(edges.masses.tolist())) / EXACT_SCALE
@@ -73,14 +73,15 @@ class Discrete(VoteRule):
         """Return the votes from two sums: most models do this in every round."""
         edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
-        alpha, votes = half_log_odds(plus, minus, floor), np.where(edges.edges > 0, 1.0, -1.0)
-        return self._vote(alpha, votes, edge, mass, edges.total)
+        alpha = half_log_odds(plus + damping, minus + damping, floor)
+        votes = np.where(edges.edges > 0, 1.0, -1.0)
+        return self._evaluate(alpha, votes, edge, mass, edges.total)
 
-    def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
+    def evaluate(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
         edge = sum(map(operator.mul, edges.edges.tolist(), map(int, votes.tolist())))
-        return self._vote(alpha, votes, edge, sum(edges.masses.tolist()), edges.total)
+        return self._evaluate(alpha, votes, edge, sum(edges.masses.tolist()), edges.total)
 
-    def _vote(self, alpha: float, votes: Reals, edge: int, mass: int, total: int) -> Vote:
+    def _evaluate(self, alpha: float, votes: Reals, edge: int, mass: int, total: int) -> Vote:
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
         idle = (total - mass) / EXACT_SCALE
         energy = plus * exp_of(-alpha) + minus * exp_of(alpha) + idle
@@ -150,7 +151,7 @@ def half_log_odds(plus: float, minus: float, floor: float) -> float:
 def sides(score_edges: Exacts, masses: Exacts) -> tuple[Reals, Reals]:
     """Return plus and minus of several candidates, in the fixed point of the arguments."""
     sizes = np.abs(score_edges)
-    # Halved first: the sum of two of the largest would not fit.
+    # Halved first, because the sum of two of the largest integers would overflow.
     return masses / 2 + sizes / 2, (masses - sizes) / 2
 
 

@@ -465,7 +465,7 @@ class NumbaPairs(PairSums):
         n, n_queries = len(scores), layout.n_queries
         sums = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
         inputs = (
-            layout.query_starts, lists.gains, layout.weights, layout.all_ones, lists.discounts,
+            layout.query_starts, lists.gains, layout.weights, layout.has_unit_weights, lists.discounts,
             lists.precision, lists.factors, scores, lists.order,
         )  # fmt: skip
         self._threads.map(
@@ -493,7 +493,7 @@ class NumbaPairs(PairSums):
         def run(span: tuple[int, int]) -> None:
             ranking.sum_misordered(
                 *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
-                layout.by_difference, layout.weights, layout.all_ones, scores,
+                layout.by_difference, layout.weights, layout.has_unit_weights, scores,
                 known, lists.order, losses,
             )  # fmt: skip
 

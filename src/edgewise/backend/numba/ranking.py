@@ -277,7 +277,8 @@ def sum_sides(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Sum the changes of W- and W+ as the documents of each code cross the cut, from above.
 
-    IN codes (-1 never crosses), up to factors (as in objective.lists). OUT right, wrong (by code).
+    IN codes (-1 never crosses), up to factors (as in objective.feedback). OUT right, wrong (by
+    code).
     """
     n, n_codes, n_groups = len(codes), len(right), len(steps)
     # Documents in the order of their codes: a counting sort.

@@ -1,6 +1,6 @@
 """Sums over the pairs of graded lists, in NumPy.
 
-`objective.lists` explains the sums and describes the arguments.
+`objective.feedback` explains the sums and describes the arguments.
 """
 
 import math
@@ -151,7 +151,7 @@ class NumpyPairs(PairSums):
         losses = lists.factors - np.zeros(layout.n_queries)
         np.subtract.at(losses, owner, gain * worth)
         mass = sizes.astype(np.float64)
-        if not layout.all_ones:
+        if not layout.has_unit_weights:
             mass = group_sums(weights, np.append(firsts, len(order)))
         middle = 0.5 * (score[starts[:-1]] + score[starts[1:] - 1])
         shift = score[firsts] - middle[owner]
@@ -243,7 +243,7 @@ def factors(layout: Any, scores: Reals) -> tuple[Reals, Reals]:
     lowest = np.minimum.reduceat(scores, starts[:-1])
     middle = np.repeat(0.5 * (highest + lowest), np.diff(starts))
     grown = exp(scores - middle)
-    if layout.all_ones:
+    if layout.has_unit_weights:
         return grown, 1.0 / grown
     return layout.weights * grown, layout.weights / grown
 

@@ -89,7 +89,7 @@ def boost(  # type: ignore[no-untyped-def]
     """Train a ranker; return its number of rounds.
 
     Reads the table (a `TrainingTable`), the pairs (starts of groups, groups of queries, gaps of
-    grades, by_difference, weights, query weights, as in `objective.lists`), start (scores), and
+    grades, by_difference, weights, query weights, as in `objective.feedback`), start (scores), and
     stops (smallest energy, smoothing, widest span of scores); drawn_columns (rounds, columns) are
     repeated if there are more rounds. OUT columns (directions), cuts.
     """

@@ -24,9 +24,8 @@ from edgewise.estimators.judgments import graded_layout
 from edgewise.learners import Best, Learner, Stump
 from edgewise.model import StumpTerms, Terms
 from edgewise.objective import Cumulative, Ranking, RankSettings, edge_limit
-from edgewise.objective.feedback import best_step
-from edgewise.objective.lists import GradedLists, Layout
-from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
+from edgewise.objective.feedback import GradedLists, Layout, best_step
+from edgewise.objective.ranking import MAX_SPAN, MIN_ENERGY, SMOOTHING
 from edgewise.ratings import Ratings
 from edgewise.recommend.arrays import weights_of
 from edgewise.recommend.kernels import load_compiled
@@ -183,7 +182,7 @@ def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
     columns = *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.missing)
     n = load_compiled("rankers").boost(
         matrix.table, pairs, problem.start, columns, float(settings.learning_rate),
-        (LEAST_ENERGY, SMOOTHING, WIDEST), drawn_columns(matrix.columns, settings), cuts,
+        (MIN_ENERGY, SMOOTHING, MAX_SPAN), drawn_columns(matrix.columns, settings), cuts,
     )  # fmt: skip
     return Cuts(cuts.columns[:n], cuts.firsts[:n], cuts.sides[:n], cuts.steps[:n])
 
