@@ -465,8 +465,8 @@ class NumbaPairs(PairSums):
         n, n_queries = len(scores), layout.n_queries
         sums = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
         inputs = (
-            layout.query_starts, lists.gains, layout.weights, layout.has_unit_weights, lists.discounts,
-            lists.precision, lists.factors, scores, lists.order,
+            layout.query_starts, lists.gains, layout.weights, layout.has_unit_weights,
+            lists.discounts, lists.precision, lists.factors, scores, lists.order,
         )  # fmt: skip
         self._threads.map(
             lambda span: ranking.weigh_top(*span, *inputs, *sums), self._query_spans(layout)
