@@ -98,7 +98,7 @@ def test_a_saved_model_goes_on(tmp_path, case):
 def test_fewer_rounds_than_there_are():
     X, y, qid = documents()
     model = RankBoost(n_rounds=10, warm_start=True).fit(X, y, qid)
-    with pytest.raises(ValueError, match=r"n_rounds=5 must be at least 10"):
+    with pytest.raises(ValueError, match=r"n_rounds.*at least 10.*5"):
         model.set_params(n_rounds=5).fit(X, y, qid)
     with pytest.raises(ValueError, match=r"warm_start: learner"):
         model.set_params(n_rounds=20, learner="tree").fit(X, y, qid)

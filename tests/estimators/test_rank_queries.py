@@ -67,8 +67,8 @@ class TestSizes:
             ({"group": [30, 20]}, "group must add up to the 60 rows"),
             ({"group": [30.5, 29.5]}, "group must be the sizes"),
             ({"group": SIZES, "qid": QID}, "give qid or group, not both"),
-            ({"qid": QID, "eval_set": (X, Y), "eval_qid": [QID, QID]}, "eval_qid has 2 parts"),
-            ({"qid": QID, "eval_group": SIZES}, "eval_group is for eval_set, which is None"),
+            ({"qid": QID, "eval_set": (X, Y), "eval_qid": [QID, QID]}, "eval_qid.*2"),
+            ({"qid": QID, "eval_group": SIZES}, "eval_group.*eval_set"),
             ({"qid": QID, "eval_set": (X, Y, QID), "eval_qid": QID}, r"a tuple \(X, y\)"),
         ],
     )

@@ -100,11 +100,11 @@ def check_column_kinds(learner: Learner, table: BinnedTable) -> None:
     kinds = learner.kinds()
     if categorical and "categorical" not in kinds:
         raise ValueError(
-            f"learner={learner!r} cannot use the categorical column {categorical[0]!r} of X: add "
-            "Indicator() or Selector() to it, or encode the column as numbers"
+            f"X has the categorical column {categorical[0]!r}, which learner={learner!r} cannot "
+            "use: add Indicator() or Selector() to it, or encode the column as numbers"
         )
     if numeric and "numeric" not in kinds:
         raise ValueError(
-            f"learner={learner!r} cannot use the numeric column {numeric[0]!r} of X: add Stump() "
-            "to it, or list the column in categorical_features"
+            f"X has the numeric column {numeric[0]!r}, which learner={learner!r} cannot use: add "
+            "Stump() to it, or list the column in categorical_features"
         )
