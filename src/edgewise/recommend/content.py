@@ -64,9 +64,9 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
     >>> model.recommend("ann", n=1).ids, model.recommend("bob", n=1).ids
     (array(['Ronin'], dtype='<U5'), array(['Clue'], dtype='<U5'))
     >>> print(model.explain("ann", "Heat"))
-    Heat for ann: 4.93
-      +3.49  average item
-      +1.44  x0
+    Heat for ann: 4.71
+      +3.50  average item
+      +1.21  x0
     """
 
     stored: ClassVar = {
