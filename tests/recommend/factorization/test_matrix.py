@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise import MatrixFactorization, Ratings
-from edgewise.recommend.factorization.matrix import PENALTIES, BiasedFactors, RatingLoss
+from edgewise.recommend.factorization.matrix import PENALTIES, RatingLoss
+from edgewise.recommend.kernels.factorization import BiasedFactors
 
 SOLVERS = ["sgd", "als", "gd"]
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from edgewise import Ratings
-from edgewise.recommend.factorization.matrix import BiasedFactors, RatingLoss
+from edgewise.recommend.factorization.matrix import RatingLoss, draw_factors
+from edgewise.recommend.kernels.factorization import BiasedFactors
 
 
 def flat(factors):
@@ -23,7 +24,7 @@ def unflat(vector, like):
 
 
 def random_factors(ratings, k, seed=1):
-    factors = BiasedFactors.drawn(ratings, k, 1.0, np.random.default_rng(seed))
+    factors = draw_factors(ratings, k, 1.0, np.random.default_rng(seed))
     factors.user_biases[:] = np.linspace(-1, 1, ratings.n_users)
     factors.item_biases[:] = np.linspace(1, -0.5, ratings.n_items)
     return factors
