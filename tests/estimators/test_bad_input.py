@@ -401,3 +401,11 @@ def test_errors_say_what_came_and_what_would_be_right():
         AdaBoostMH(max_bins=70_000).fit(X, Y)
     with pytest.raises(ValueError, match=r"votes must be one of 'discrete', .* got 'hard'"):
         AdaBoostMH(votes="hard").fit(X, Y)
+
+
+def test_early_stopping_per_class_needs_validation_rows():
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 3
+    model = AdaBoostMH(factorized=False, early_stopping_rounds=3)
+    with pytest.raises(ValueError, match="early_stopping_rounds"):
+        model.fit(X, y)
+    assert model.fit(X, y, eval_set=(X, y)).n_rounds_ > 0
