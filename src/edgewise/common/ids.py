@@ -183,15 +183,15 @@ class Ids:
 
 
 def factorize(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return a place of each different string, and for each string which of these it equals.
+    """Return the index of a row per distinct string, and the number of the string of each row.
 
-    Strings meet in a table at a place that their letters give. Where different ones meet, the last
-    stays, and the others try again elsewhere.
+    Strings are hashed into a table. If different ones collide, the last stays, and the others are
+    hashed again.
 
     Examples
     --------
     >>> import numpy as np
-    >>> firsts, codes = repeated(np.array(["b", "a", "b"]))
+    >>> firsts, codes = factorize(np.array(["b", "a", "b"]))
     >>> np.array(["b", "a", "b"])[firsts][codes]
     array(['b', 'a', 'b'], dtype='<U1')
     """
