@@ -336,7 +336,7 @@ def _with_users(part: Recommender, ratings: Ratings, users: Indices) -> Recommen
 
 
 @dataclass(frozen=True, eq=False)
-class RatedPairs:
+class ValidationPairs:
     """Pairs of users and items, by index, with ratings and weights, in some order."""
 
     users: NDArray[np.intp]
@@ -352,7 +352,7 @@ class RatedPairs:
 class Evidence:
     """Rated pairs with the models' predictions, shape (pairs, models), and the rating levels."""
 
-    pairs: RatedPairs
+    pairs: ValidationPairs
     predictions: Reals
     levels: Reals
     seed: int = 0
@@ -369,15 +369,15 @@ def set_aside(ratings: Ratings, share: float, seed: int) -> Split:
     return Split(ratings.take(~chosen), ratings.take(chosen))
 
 
-def shuffled_pairs(ratings: Ratings, seed: int) -> RatedPairs:
+def shuffled_pairs(ratings: Ratings, seed: int) -> ValidationPairs:
     """Return ratings in an order that depends on the seed alone."""
     order = np.random.default_rng(seed).permutation(len(ratings))
     weights = None if ratings.weights is None else ratings.weights[order]
     users, items = ratings.users[order].astype(np.intp), ratings.items[order].astype(np.intp)
-    return RatedPairs(users, items, ratings.values[order], weights)
+    return ValidationPairs(users, items, ratings.values[order], weights)
 
 
-def with_negatives(pairs: RatedPairs, ratings: Ratings, seed: int) -> RatedPairs:
+def with_negatives(pairs: ValidationPairs, ratings: Ratings, seed: int) -> ValidationPairs:
     """Return pairs rated 1, and for each an item that its user did not rate, rated 0."""
     rng = np.random.default_rng([seed, 1])
     taken = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
@@ -387,7 +387,7 @@ def with_negatives(pairs: RatedPairs, ratings: Ratings, seed: int) -> RatedPairs
         items[left] = rng.integers(ratings.n_items, size=len(left))
         left = left[np.isin(pairs.users[left] * ratings.n_items + items[left], taken)]
     drawn = np.setdiff1d(np.arange(len(pairs)), left)
-    return RatedPairs(
+    return ValidationPairs(
         np.concatenate([pairs.users, pairs.users[drawn]]),
         np.concatenate([pairs.items, items[drawn]]),
         np.repeat([1.0, 0.0], [len(pairs), len(drawn)]),
@@ -470,7 +470,7 @@ def rank_boost(evidence: Evidence) -> BlendWeights:
     return BlendWeights(weights / scale, history.last("ranking_loss"), None, history.last("bound"))
 
 
-def _with_pairs(pairs: RatedPairs) -> NDArray[np.bool_]:
+def _with_pairs(pairs: ValidationPairs) -> NDArray[np.bool_]:
     """Return which rows belong to users who rated two items differently."""
     size = int(pairs.users.max()) + 1
     low, high = np.full(size, np.inf), np.full(size, -np.inf)

@@ -112,8 +112,8 @@ def matching_items(where: Mapping[str, Any], features: ColumnTable | None, n_ite
     return matches
 
 
-class Entries(NamedTuple):
-    """Entries of lists: the number of the list, the index in the catalog, and the score.
+class ListEntries(NamedTuple):
+    """ListEntries of lists: the number of the list, the index in the catalog, and the score.
 
     The entries of a list stand together, best first.
     """
@@ -123,7 +123,7 @@ class Entries(NamedTuple):
     scores: Reals
 
     @classmethod
-    def merge(cls, blocks: Iterable["Entries"]) -> Self:
+    def merge(cls, blocks: Iterable["ListEntries"]) -> Self:
         """Return the entries of all blocks, in the order of the lists."""
         empty = cls(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
         lists, indices, scores = map(np.concatenate, zip(empty, *blocks, strict=True))
@@ -144,7 +144,7 @@ def is_single_id(ids: Any) -> bool:
 
 def find_top_items(
     model: RatingModel, users: Indices, n: int, filters: Filters, unknown: str
-) -> Entries:
+) -> ListEntries:
     """Return the best items for users, -1 for unknown ones, scored in blocks of users."""
     known, excluded = model._are_known(users, None), np.flatnonzero(~filters.allowed)
     popularity = np.zeros(0)
@@ -153,14 +153,14 @@ def find_top_items(
         popularity = model._popularity()
         blocks += [(lists, True) for lists in _split(np.flatnonzero(~known), model.n_items_)]
 
-    def rank_block(block: tuple[Indices, bool]) -> Entries:
+    def rank_block(block: tuple[Indices, bool]) -> ListEntries:
         lists, is_unknown = block
         indices = users[lists]
         if filters.candidates is not None:
             rows, items = filters.candidate_pairs(lists, indices)
             pairs = popularity[items] if is_unknown else model._pair_scores(indices[rows], items)
             rows, items, scores = rank_best(rows, items, pairs, n)
-            return Entries(lists[rows], items, scores)
+            return ListEntries(lists[rows], items, scores)
         table, errors = np.tile(popularity, (len(lists), 1)), None
         if not is_unknown:
             table, errors = model._approximate_scores(indices)
@@ -169,14 +169,14 @@ def find_top_items(
         return _rank_table((table, errors), lists, indices, n, model._pair_scores)
 
     with Threads(model._threads() if model._serves_in_threads else 1) as pool:
-        return Entries.merge(pool.map(rank_block, blocks))
+        return ListEntries.merge(pool.map(rank_block, blocks))
 
 
-def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -> Entries:
+def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -> ListEntries:
     """Return the known users or items that are most similar to some."""
     known = model._catalog(side)[1]
 
-    def rank_block(lists: Indices) -> Entries:
+    def rank_block(lists: Indices) -> ListEntries:
         keys = indices[lists]
         table, errors = model._approximate_similarities(side, keys)
         table[:, ~known] = -np.inf
@@ -184,12 +184,12 @@ def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -
         exact = model._unit_vectors(side).pair_cosines if errors is not None else None
         return _rank_table((table, errors), lists, keys, n, exact)
 
-    return Entries.merge(map(rank_block, _split(np.arange(len(indices)), len(known))))
+    return ListEntries.merge(map(rank_block, _split(np.arange(len(indices)), len(known))))
 
 
 def _rank_table(
     table: Approximation, lists: Indices, keys: Indices, n: int, exact_scores: Any
-) -> Entries:
+) -> ListEntries:
     """Return the largest of approximate scores, ranked by the exact ones."""
     scores, errors = table
     rows, columns = top_candidates(scores, n, errors)
@@ -198,7 +198,7 @@ def _rank_table(
     else:
         pairs = exact_scores(keys[rows], columns)
     rows, columns, pairs = rank_best(rows, columns, pairs, n)
-    return Entries(lists[rows], columns, pairs)
+    return ListEntries(lists[rows], columns, pairs)
 
 
 def _split(lists: Indices, width: int) -> list[Indices]:
