@@ -164,5 +164,5 @@ def test_a_selector_can_be_cloned():
 
 def test_numeric_columns_are_an_error_that_names_one():
     X = pandas.DataFrame({"size": [1.0, 2.0], "color": ["a", "b"]})
-    with pytest.raises(ValueError, match=r"numeric column 'size'.*learner=Selector\(\)"):
+    with pytest.raises(ValueError, match="'size'"):
         AdaBoostMH(Selector()).fit(X, [0, 1])

@@ -42,10 +42,10 @@ class Best(Learner):
         # Learners of different columns divide the search's columns between them.
         columns = [_columns(learner.ready(table, search, seed)) for learner in learners]
         n_columns = max(1, len(set().union(*columns)))
-        shares = [len(own) / n_columns for own in columns]
+        shares = [len(columns_of_learner) / n_columns for columns_of_learner in columns]
         started.parts_ = [
-            learner.ready(table, search.with_fraction(share), seed + 1 + place)
-            for place, (learner, share) in enumerate(zip(learners, shares, strict=True))
+            learner.ready(table, search.with_fraction(share), seed + 1 + i)
+            for i, (learner, share) in enumerate(zip(learners, shares, strict=True))
         ]
         return started
 
@@ -55,7 +55,11 @@ class Best(Learner):
         return [part_named("learners", learner, table) for learner in self.learners]
 
     def alternatives(self, table: BinnedTable | None = None) -> list[Learner]:
-        return [one for learner in self._given(table) for one in learner.alternatives(table)]
+        return [
+            alternative
+            for learner in self._given(table)
+            for alternative in learner.alternatives(table)
+        ]
 
     def begin(self, t: int) -> None:
         for part in self.parts_:
@@ -84,7 +88,7 @@ class Best(Learner):
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         order = rng.permutation(len(self.parts_)).tolist()
-        drawn = (self.parts_[place].draw(table, rng) for place in order)
+        drawn = (self.parts_[i].draw(table, rng) for i in order)
         return next((rule for rule in drawn if rule is not None), None)
 
     def column_learners(self) -> Iterator[ColumnLearner]:

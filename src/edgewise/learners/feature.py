@@ -68,9 +68,9 @@ class Feature(ColumnLearner):
             if decrease > 0 and (best is None or -decrease < best.loss):
                 best = Found(rule, int(np.ceil(decrease * SEARCH_SCALE)), -decrease, None)
         if self.search_.learns:
-            places = np.searchsorted(columns, [rule.column for rule in rules])
+            positions = np.searchsorted(columns, [rule.column for rule in rules])
             largest = np.zeros(len(columns))
-            np.maximum.at(largest, places, decreases)
+            np.maximum.at(largest, positions, decreases)
             # To second order an edge lowers the loss by half of its square.
             shares = np.sqrt(np.minimum(2.0 * largest, 1.0))
             self.search_.update(columns, self.search_.rewards(shares))

@@ -100,9 +100,9 @@ class Haar(ColumnLearner):
         edges = np.empty(len(numbers), dtype=np.int64)
         for start in range(0, len(numbers), _BLOCK):
             block = slice(start, start + _BLOCK)
-            found, edges[block] = self._find_in(round, numbers[block])
-            if found is not None and (best is None or found.loss < best.loss):
-                best = found
+            candidate, edges[block] = self._find_in(round, numbers[block])
+            if candidate is not None and (best is None or candidate.loss < best.loss):
+                best = candidate
         self._learn(round, pulled, edges[np.searchsorted(numbers, drawn)])
         return best
 
@@ -110,8 +110,8 @@ class Haar(ColumnLearner):
         """Return the filters drawn and the filter of the term being refitted, ascending."""
         if len(drawn) == len(self.columns_):
             return drawn
-        own = np.array(round.extra_columns, dtype=np.intp) - round.table.n_columns
-        return np.union1d(drawn, own[own >= 0])
+        current = np.array(round.extra_columns, dtype=np.intp) - round.table.n_columns
+        return np.union1d(drawn, current[current >= 0])
 
     def _find_in(self, round: Round, numbers: Columns) -> tuple[Found | None, Exacts]:
         """Return the best threshold on some filters, and the edge of each filter."""
@@ -122,16 +122,16 @@ class Haar(ColumnLearner):
             round.backend.with_columns(dense_table(bins, codes)),
         )
         question = round.question(columns, False, MISSING_AUTO, backend)
-        found = backend.scan(backend.histogram(columns, round.problem), question)
-        losses = round.losses(found.edges, found.score_edges)
+        cuts = backend.scan(backend.histogram(columns, round.problem), question)
+        losses = round.losses(cuts.edges, cuts.score_edges)
         best = int(losses.argmin())
-        if found.edges[best] <= 0:
-            return None, found.edges
-        threshold = float(bins[best].thresholds[int(found.first[best]) - 1])
+        if cuts.edges[best] <= 0:
+            return None, cuts.edges
+        threshold = float(bins[best].thresholds[int(cuts.first[best]) - 1])
         rule = Cut(round.table.n_columns + int(numbers[best]), threshold, 0)
-        score_edges = None if found.score_edges is None else found.score_edges[best]
-        whole = Found(rule, int(found.edges[best]), float(losses[best]), score_edges)
-        return whole, found.edges
+        score_edges = None if cuts.score_edges is None else cuts.score_edges[best]
+        winner = Found(rule, int(cuts.edges[best]), float(losses[best]), score_edges)
+        return winner, cuts.edges
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         assert table.raw_rows is not None

@@ -221,8 +221,8 @@ class _ValueMatrix:
     def _largest(self, sizes: Reals) -> NDArray[np.intp]:
         """Return the place of each column's largest value; ties go to the first."""
         largest = np.maximum.reduceat(sizes, self.starts)
-        places = np.where(sizes == largest[self.owner], np.arange(len(sizes)), len(sizes))
-        return np.minimum.reduceat(places, self.starts)
+        indices = np.where(sizes == largest[self.owner], np.arange(len(sizes)), len(sizes))
+        return np.minimum.reduceat(indices, self.starts)
 
     def holds(self, outputs: Reals, least: tuple[int, ...]) -> NDArray[np.bool_]:
         """Return which subsets hold `least` on both sides, or have one side only."""
@@ -230,8 +230,8 @@ class _ValueMatrix:
         inside = np.add.reduceat(self.weights * (outputs > 0)[..., None], self.starts, axis=1)
         totals = np.add.reduceat(self.weights, self.starts)
         one_sided = ((inside == 0) | (inside == totals)).all(axis=-1)
-        found: NDArray[np.bool_] = holds(inside, totals, least) | one_sided
-        return found
+        result: NDArray[np.bool_] = holds(inside, totals, least) | one_sided
+        return result
 
     def best_split(self, round: Round) -> tuple[Exacts, int, NDArray[np.bool_]]:
         """Return each column's largest edge or gain, the best column, and the values inside."""
@@ -244,11 +244,11 @@ class _ValueMatrix:
                 assert self.masses is not None
                 keys /= np.maximum(self.masses, 1) + VALUE_SMOOTHING * round.damping
             order = np.lexsort((keys, self.owner))
-            found = self._prefix_sizes(round, order)
-            largest = np.maximum.reduceat(found, self.starts)
+            prefix_sizes = self._prefix_sizes(round, order)
+            largest = np.maximum.reduceat(prefix_sizes, self.starts)
             for column in np.flatnonzero(largest > sizes).tolist():
                 part = self.part(column)
-                first = part.start + int(found[part].argmax()) + 1
+                first = part.start + int(prefix_sizes[part].argmax()) + 1
                 inside[part] = False
                 inside[order[part.start : first]] = True
             sizes = np.maximum(sizes, largest)
@@ -283,16 +283,16 @@ class _ValueMatrix:
         """
         n_scores = self.values.shape[1]
         votes = 1.0 - 2.0 * ((np.arange(1 << (n_scores - 1))[:, None] >> np.arange(n_scores)) & 1)
-        most = np.full(len(self.starts), -1.0)
+        largest = np.full(len(self.starts), -1.0)
         best = np.zeros(len(self.starts), dtype=np.intp)
         for first in range(0, len(votes), _VOTES_AT_ONCE):
             along = self.values @ votes[first : first + _VOTES_AT_ONCE].T
             sizes = np.add.reduceat(np.abs(along), self.starts, axis=0)
             if self.weights is not None:
                 sizes = np.where(self.holds(_signs(along).T, least).T, sizes, -1.0)
-            better = sizes.max(axis=1) > most
+            better = sizes.max(axis=1) > largest
             best = np.where(better, first + sizes.argmax(axis=1), best)
-            most = np.where(better, sizes.max(axis=1), most)
+            largest = np.where(better, sizes.max(axis=1), largest)
         outputs = _signs(np.einsum("vk,vk->v", self.values, votes[best][self.owner]))
         return outputs, self._score_edges(outputs[None])[0].astype(np.int64)
 
@@ -357,14 +357,14 @@ def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: C
     floor = _SMOOTHING * masses.sum() / masses.size
     u = signs.astype(np.float64)
     v = _best_factors(np.zeros(signed.shape[1]), u, (right + floor).T, (wrong + floor).T)
-    least = _energy(u, v, right, wrong)
+    lowest = _energy(u, v, right, wrong)
     for _ in range(_ROUNDS):
         new_u = _best_factors(u, v, right + floor, wrong + floor)
         new_v = _best_factors(v, new_u, (right + floor).T, (wrong + floor).T)
         energy = _energy(new_u, new_v, right, wrong)
-        if energy >= least:
+        if energy >= lowest:
             break
-        u, v, least = new_u, new_v, energy
+        u, v, lowest = new_u, new_v, energy
     # The votes carry the size of the step; the largest output is 1.
     scale = float(np.abs(u).max()) or 1.0
     values = (u / scale)[group]
@@ -372,7 +372,7 @@ def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: C
         values = np.append(values, 0.0)
     score_edges = (signed * u[:, None]).sum(axis=0)
     edge = int(np.abs(score_edges).sum())
-    return Found(Scores(column, values), edge, least, score_edges.astype(np.int64), v * scale)
+    return Found(Scores(column, values), edge, lowest, score_edges.astype(np.int64), v * scale)
 
 
 def pooled(sums: NDArray[Any], group: Columns) -> NDArray[Any]:

@@ -57,9 +57,9 @@ class Product(Wrapper):
         if self.n_terms == 1:
             return best
         for _ in range(self.restarts if best is not None else max(self.restarts, _RESCUES)):
-            found = self._climb(round, self._first_terms(round))
-            if found is not None and (best is None or found.loss < best.loss):
-                best = found
+            candidate = self._climb(round, self._first_terms(round))
+            if candidate is not None and (best is None or candidate.loss < best.loss):
+                best = candidate
         return best
 
     def _first_terms(self, round: Round) -> list[Test]:
@@ -73,15 +73,15 @@ class Product(Wrapper):
         j = len(first)
         while True:
             # Searching the term's own column too keeps the edge from decreasing.
-            own = tuple(factor.column for factor in terms[j].factors)
+            term_columns = tuple(factor.column for factor in terms[j].factors)
             baseline = 0 if best is None else best.edge
-            step = round._replace(extra_columns=own, baseline=baseline)
-            found = self._fit_term(step, terms[:j] + terms[j + 1 :])
-            if found is None or (best is not None and found.loss >= best.loss):
+            step = round._replace(extra_columns=term_columns, baseline=baseline)
+            candidate = self._fit_term(step, terms[:j] + terms[j + 1 :])
+            if candidate is None or (best is not None and candidate.loss >= best.loss):
                 break
-            assert isinstance(found.rule, Test)
-            best = found
-            terms[j] = found.rule
+            assert isinstance(candidate.rule, Test)
+            best = candidate
+            terms[j] = candidate.rule
             if self.n_terms == 1:
                 break
             j = (j + 1) % self.n_terms

@@ -50,8 +50,8 @@ class Selector(ColumnLearner):
         best = int(losses.argmin())
         if edges[best] <= 0:
             return None
-        place = int(np.searchsorted(starts, best, side="right")) - 1
-        rule = subset_of(round.table, int(columns[place]), best - int(starts[place]))
+        i = int(np.searchsorted(starts, best, side="right")) - 1
+        rule = subset_of(round.table, int(columns[i]), best - int(starts[i]))
         return Found(rule, int(edges[best]), float(losses[best]), score_edges[best])
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
@@ -71,11 +71,11 @@ def split_gains(inside: Exacts, problem: Problem, damping: float) -> Exacts:
     outside = problem.signed_totals - inside[:, :-1]
     masses = inside[:, -1], problem.mass - inside[:, -1]
     sides = (inside[:, :-1], outside)
-    parts = [
+    side_gains = [
         gains((sums**2).sum(axis=1), mass, damping)
         for sums, mass in zip(sides, masses, strict=True)
     ]
-    return np.where((masses[0] > 0) & (masses[1] > 0), parts[0] + parts[1], -1)
+    return np.where((masses[0] > 0) & (masses[1] > 0), side_gains[0] + side_gains[1], -1)
 
 
 def subset_of(table: BinnedTable, column: int, code: int) -> Subset:

@@ -57,23 +57,23 @@ class Stump(ColumnLearner):
         if len(columns) == 0:
             return self._fallback(round)
         constant = self.constant and not round.compare.splits
-        found = round.cuts(columns, constant, MISSING_SIDES[self.missing])
-        self._learn(round, columns, found.edges)
-        losses = round.losses(found.edges, found.score_edges)
+        cuts = round.cuts(columns, constant, MISSING_SIDES[self.missing])
+        self._learn(round, columns, cuts.edges)
+        losses = round.losses(cuts.edges, cuts.score_edges)
         best = int(losses.argmin())
         if constant and self.missing in ("abstain", "low"):
             # Where every column has missing values the constant is none of their cuts.
             always = constant_found(round)
             if always is not None and not losses[best] <= always.loss:
                 return always
-        if found.edges[best] <= 0:
+        if cuts.edges[best] <= 0:
             return None
-        place = (int(columns[best]), int(found.first[best]), int(found.missing[best]))
+        position = (int(columns[best]), int(cuts.first[best]), int(cuts.missing[best]))
         return Found(
-            self.cut(round.table, *place),
-            int(found.edges[best]),
+            self.cut(round.table, *position),
+            int(cuts.edges[best]),
             float(losses[best]),
-            None if found.score_edges is None else found.score_edges[best],
+            None if cuts.score_edges is None else cuts.score_edges[best],
         )
 
     def find_per_score(self, round: Round) -> Rule | None:
@@ -83,26 +83,26 @@ class Stump(ColumnLearner):
         if len(columns) == 0:
             return PerScore((EVERYWHERE,) * n_scores) if self._fallback(round) else None
         question = round.question(columns, self.constant, MISSING_SIDES[self.missing])
-        found = round.backend.scan(
+        cuts_of_columns = round.backend.scan(
             round.backend.histogram(columns, round.problem),
             question._replace(criterion="score", score_edges=False),
         )
-        self._learn(round, columns, found.edges.sum(axis=1))
-        best = found.edges.argmax(axis=0)
+        self._learn(round, columns, cuts_of_columns.edges.sum(axis=1))
+        best = cuts_of_columns.edges.argmax(axis=0)
         scores = np.arange(n_scores)
-        edges = found.edges[best, scores]
+        edges = cuts_of_columns.edges[best, scores]
         always = np.zeros(n_scores, dtype=bool)
         if self.constant and self.missing in ("abstain", "low"):
             always = np.abs(round.problem.signed_totals) > edges
         if not (always | (edges > 0)).any():
             return None
-        places = zip(
+        positions = zip(
             columns[best].tolist(),
-            found.first[best, scores].tolist(),
-            found.missing[best, scores].tolist(),
+            cuts_of_columns.first[best, scores].tolist(),
+            cuts_of_columns.missing[best, scores].tolist(),
             strict=True,
         )
-        cuts = [self.cut(round.table, *place) for place in places]
+        cuts = [self.cut(round.table, *position) for position in positions]
         return PerScore(
             tuple(EVERYWHERE if never else cut for cut, never in zip(cuts, always, strict=True))
         )

@@ -213,8 +213,8 @@ class Tree(Wrapper):
         constrained = round.pairs is not None and round.pairs.constrains
         if not growth.same_columns or not round.compare.splits or constrained:
             return growth, []
-        whole, pulled = self._growth_of_parts(round.least, round.damping)
-        return whole or growth, pulled
+        full_growth, pulled = self._growth_of_parts(round.least, round.damping)
+        return full_growth or growth, pulled
 
     def _growth_of_parts(
         self, least: tuple[int, ...], damping: float
@@ -243,12 +243,12 @@ class Tree(Wrapper):
 
     def _count(self, grown: GrownTree, pulled: list[Columns], round: Round) -> None:
         """Note the searches of a tree that the backend grew in one call."""
-        ends = np.cumsum([len(own) for own in pulled]).tolist()
-        for part, own, end in zip(self.parts_, pulled, ends, strict=True):
-            part.count(len(own), grown.n_searches)
+        ends = np.cumsum([len(columns) for columns in pulled]).tolist()
+        for part, columns, end in zip(self.parts_, pulled, ends, strict=True):
+            part.count(len(columns), grown.n_searches)
             if part.search_.learns:
-                improvements = grown.improvements[end - len(own) : end]
-                part.search_.learn(own, improvements, grown.mass, round.compare.by_gain)
+                improvements = grown.improvements[end - len(columns) : end]
+                part.search_.learn(columns, improvements, grown.mass, round.compare.by_gain)
 
     def whole_growth(self, t: int, least: tuple[int, ...]) -> tuple[Growth | None, float]:
         """Return how a backend may grow trees from round `t` on, and for how many rounds.

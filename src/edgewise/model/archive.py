@@ -52,9 +52,11 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
 
     The same header and arrays give the same bytes.
     """
-    given = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    small = {name: _smallest(array) for name, array in given.items()}
-    types = {name: given[name].dtype.str for name in given if small[name] is not given[name]}
+    originals = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    small = {name: _smallest(array) for name, array in originals.items()}
+    types = {
+        name: originals[name].dtype.str for name in originals if small[name] is not originals[name]
+    }
     header = {"format": FORMAT_VERSION, "types": types, **header}
     text = json.dumps(header, indent=1, sort_keys=True)
     with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
@@ -68,14 +70,14 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
 def read(path: PathLike) -> tuple[Header, Arrays]:
     """Read the header and the arrays of a model file."""
     path = Path(path)
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         # A pipe would never answer, a device never end.
         raise ModelFileError(f"{path} is not a file")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            _check_members(members, found.st_size)
+            _check_members(members, status.st_size)
             header = _header(archive.read(_HEADER))
             types = header.pop("types", {}) if isinstance(header, dict) else {}
             arrays = {}

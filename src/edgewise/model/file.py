@@ -200,11 +200,11 @@ def unpacked(
 
 def stored_fields(kind: type[Storable]) -> dict[str, Field | None]:
     """Return the declared fields of a class and its bases, the bases first."""
-    found: dict[str, Field | None] = {}
+    fields: dict[str, Field | None] = {}
     for base in reversed(kind.__mro__):
         for key, field in vars(base).get("stored", {}).items():
-            found[key] = Required(Array(field, np.float64)) if isinstance(field, str) else field
-    return found
+            fields[key] = Required(Array(field, np.float64)) if isinstance(field, str) else field
+    return fields
 
 
 def _class_named(name: Any) -> Any:
@@ -212,8 +212,10 @@ def _class_named(name: Any) -> Any:
     library = import_module("edgewise")
     if not isinstance(name, str) or name not in library.__all__:
         return None
-    found = getattr(library, name)
-    return found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
+    candidate = getattr(library, name)
+    return (
+        candidate if isinstance(candidate, type) and issubclass(candidate, BaseEstimator) else None
+    )
 
 
 class Noted(Field):
@@ -266,20 +268,27 @@ class _Setting(Field):
             return value
         if isinstance(value, BaseEstimator) and _class_named(type(value).__name__) is type(value):
             chosen = sorted(value.get_params(deep=False).items())
-            parameters = {key: self.pack(one, f"{name}.{key}", arrays) for key, one in chosen}
+            parameters = {
+                key: self.pack(element, f"{name}.{key}", arrays) for key, element in chosen
+            }
             return {"class": type(value).__name__, "parameters": parameters}
         if isinstance(value, dict):
             return {"dict": self.pack(list(value.items()), name, arrays)}
         if isinstance(value, (set, frozenset, range)):
             value = sorted(value, key=str)
         if isinstance(value, (list, tuple)):
-            parts = [self.pack(one, f"{name}.{i}", arrays) for i, one in enumerate(value)]
-            return parts if isinstance(value, list) else {"tuple": parts}
+            elements = [
+                self.pack(element, f"{name}.{i}", arrays) for i, element in enumerate(value)
+            ]
+            return elements if isinstance(value, list) else {"tuple": elements}
         raise _UnstorableError(f"a model file cannot hold {name}")
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         if isinstance(saved, list):
-            return [self.unpack(one, f"{name}.{i}", arrays, sizes) for i, one in enumerate(saved)]
+            return [
+                self.unpack(element, f"{name}.{i}", arrays, sizes)
+                for i, element in enumerate(saved)
+            ]
         if not isinstance(saved, dict):
             return saved
         if "class" in saved:
@@ -287,13 +296,15 @@ class _Setting(Field):
             if kind is None:
                 raise ValueError(f"unknown class {saved['class']!r}")
             chosen = saved["parameters"].items()
-            own = {key: self.unpack(one, f"{name}.{key}", arrays, sizes) for key, one in chosen}
-            return kind(**own)
+            parameters = {
+                key: self.unpack(element, f"{name}.{key}", arrays, sizes) for key, element in chosen
+            }
+            return kind(**parameters)
         ((kind_of, inner),) = saved.items()
         if kind_of == "array":
             return arrays[name]
-        parts = self.unpack(inner, name, arrays, sizes)
-        return {"tuple": tuple, "dict": dict}[kind_of](parts)
+        elements = self.unpack(inner, name, arrays, sizes)
+        return {"tuple": tuple, "dict": dict}[kind_of](elements)
 
 
 class SettingOrNone(_Setting):

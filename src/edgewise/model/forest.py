@@ -339,11 +339,11 @@ def _build(terms: Terms, leaf_starts: Columns, first_leaf: Columns, leaves: Real
     is_minus = np.arange(n_nodes) > first_node[factor]
     is_last = np.append(leads[1:], True)[factor] if n_factors else leads
     next_node = np.append(first_node[1:], 0)[factor] if n_factors else first_node[:0]
-    low, high, rest = children[:, node[factor]]
+    low, high, zero = children[:, node[factor]]
     plus = np.where(is_last, high, next_node)
     minus = np.where(is_last, low, next_node + 1)
     # The children for an output of -1, 0 and +1.
-    sides = np.stack([np.where(is_minus, plus, minus), rest, np.where(is_minus, minus, plus)])
+    sides = np.stack([np.where(is_minus, plus, minus), zero, np.where(is_minus, minus, plus)])
     all_nodes = np.arange(n_nodes)
     missing = sides[1 + np.sign(terms.missing[factor]).astype(np.intp), all_nodes]
 

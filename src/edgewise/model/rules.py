@@ -239,8 +239,8 @@ class TreeRule(Rule):
     def leaf_of(self, source: Source) -> NDArray[np.intp]:
         """Return the leaf that each row falls into."""
         at = np.zeros(source.n_rows, dtype=np.intp)
-        for place, node in enumerate(self.nodes):
-            here = np.flatnonzero(at == place)
+        for number, node in enumerate(self.nodes):
+            here = np.flatnonzero(at == number)
             signs = node.test.signs(source)[here]
             at[here] = np.where(signs > 0, node.high, np.where(signs < 0, node.low, node.rest))
         return -1 - at
@@ -267,12 +267,12 @@ class TreeRule(Rule):
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "TreeRule":
-        places = terms.nodes(t)
-        children = terms.children[:, places.start : places.stop]
+        numbers = terms.nodes(t)
+        children = terms.children[:, numbers.start : numbers.stop]
         ends = -1 - children[children < 0]
-        first, base = places.start, ends.min()
+        first, base = numbers.start, ends.min()
         local = np.where(children >= 0, children - first, children + base).T.tolist()
-        nodes = [Node(terms.test(p), *group) for p, group in zip(places, local, strict=True)]
+        nodes = [Node(terms.test(p), *group) for p, group in zip(numbers, local, strict=True)]
         leaves = terms.leaves[base : ends.max() + 1]
         return cls(tuple(nodes), leaves if terms.real[t] else leaves.astype(np.int8))
 
@@ -291,12 +291,14 @@ class TreeRule(Rule):
         if not node.test.factors:
             del branches[1]
         lines = []
-        for word, end in branches:
+        for test_words, end in branches:
             if end >= 0:
-                lines.append(f"{pad}{word}:\n{self._branches(wording, moves, end, depth + 1)}")
+                lines.append(
+                    f"{pad}{test_words}:\n{self._branches(wording, moves, end, depth + 1)}"
+                )
             else:
                 leaf = moves * self.leaves[-1 - end]
-                lines.append(f"{pad}{word}: {wording.leaf(leaf, self.is_real)}")
+                lines.append(f"{pad}{test_words}: {wording.leaf(leaf, self.is_real)}")
         return "\n".join(lines)
 
 

@@ -130,15 +130,15 @@ def _follow_paths(forest: Forest, row: Reals, background: Reals) -> Iterator[_Pa
         is_before = columns == column[:, None]
         is_fixed = is_before.any(axis=1)
         is_fixed_to_row = (is_before & from_row).any(axis=1)
-        parts = ~is_fixed & (child_of_row != child_of_other)
+        is_split = ~is_fixed & (child_of_row != child_of_other)
         # A path that parts goes on as two: with the row, and with the other.
         with_row = np.flatnonzero(~is_fixed | is_fixed_to_row)
-        with_other = np.flatnonzero((is_fixed & ~is_fixed_to_row) | parts)
+        with_other = np.flatnonzero((is_fixed & ~is_fixed_to_row) | is_split)
         path = np.concatenate([with_row, with_other])
         takes_row = np.repeat([True, False], [len(with_row), len(with_other)])
         node = np.where(takes_row, child_of_row[path], child_of_other[path])
         other, count, columns, from_row = other[path], count[path], columns[path], from_row[path]
-        new = np.flatnonzero(parts[path])
+        new = np.flatnonzero(is_split[path])
         if len(new) and count[new].max() == columns.shape[1]:
             columns = np.pad(columns, ((0, 0), (0, 1)), constant_values=-1)
             from_row = np.pad(from_row, ((0, 0), (0, 1)))

@@ -98,7 +98,9 @@ def collapse(terms: StumpTerms) -> ScoreTables:
     n_terms, n_scores = terms.votes.shape
     # One entry for each (term, score column): a cut, its score column and its coefficient.
     cuts: tuple[NDArray[Any], ...] = (terms.columns, terms.thresholds, terms.missing)
-    column, threshold, missing = (np.broadcast_to(part, terms.votes.shape).ravel() for part in cuts)
+    column, threshold, missing = (
+        np.broadcast_to(values, terms.votes.shape).ravel() for values in cuts
+    )
     k = np.tile(np.arange(n_scores), n_terms)
     coefficient = terms.coefficients.ravel()
 

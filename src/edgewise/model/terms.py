@@ -285,9 +285,9 @@ class Terms:
         variations = np.zeros(self.n_nodes)
         # What follows on each node, on average, and then on each leaf.
         means = np.concatenate([np.zeros((self.n_nodes, self.leaves.shape[1])), self.leaves])
-        places = np.where(self.children < 0, self.n_nodes - 1 - self.children, self.children)
+        indices = np.where(self.children < 0, self.n_nodes - 1 - self.children, self.children)
         for at in reversed(levels):
-            below, above = means[places[0, at]], means[places[1, at]]
+            below, above = means[indices[0, at]], means[indices[1, at]]
             # A node that tests nothing goes on to its upper side.
             means[at] = np.where(is_test[at, None], (below + above) / 2, above)
             moves = (above - below) * self.votes[self.term_of_node[at]]
@@ -334,8 +334,8 @@ class Terms:
             raise ValueError("a term is damaged")
         self._check_children()
         self._check_factors(n_columns + n_filters, categories)
-        for place, kind in enumerate(KINDS):
-            which = np.flatnonzero(self.kinds == place)
+        for number, kind in enumerate(KINDS):
+            which = np.flatnonzero(self.kinds == number)
             if len(which):
                 kind.check(self, which)
         if self.is_additive:
@@ -345,9 +345,9 @@ class Terms:
         """Raise unless cuts are of numeric columns, and subsets fit their categorical ones."""
         if ((self.columns < 0) | (self.columns >= n_columns)).any():
             raise ValueError("a term names a column that does not exist")
-        used, place = np.unique(self.columns, return_inverse=True)
+        used, index = np.unique(self.columns, return_inverse=True)
         expected = [len(categories[j]) + 1 if j in categories else 0 for j in used.tolist()]
-        fitting, sizes = np.array(expected, dtype=np.int64)[place], np.diff(self.value_starts)
+        fitting, sizes = np.array(expected, dtype=np.int64)[index], np.diff(self.value_starts)
         cuts = sizes == 0
         if (cuts != (fitting == 0)).any():
             raise ValueError("a term tests a column of another kind")
@@ -365,13 +365,13 @@ class Terms:
         """Raise unless every way through a tree goes down, stays in its term and ends in a leaf."""
         owner = self.term_of_node
         tree, real = self.kinds[owner] == _TREE, self.real[owner]
-        place = np.arange(self.n_nodes)
+        numbers = np.arange(self.n_nodes)
         last = self.firsts[1:][owner]
         for children, side in zip(self.children, _TO_SIDES, strict=True):
             inner = children >= 0
             if (~tree & (children != side)).any():
                 raise ValueError("a product of the model is damaged")
-            if (inner & ((children <= place) | (children >= last))).any():
+            if (inner & ((children <= numbers) | (children >= last))).any():
                 raise ValueError("a tree of the model leads astray")
             if (children < -len(self.leaves)).any():
                 raise ValueError("a tree of the model has no such leaf")

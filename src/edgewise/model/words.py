@@ -83,8 +83,8 @@ class Wording:
         likes = [named[k] for k in order if moves[k] > 0]
         dislikes = [named[k] for k in order if moves[k] < 0]
         sides = [
-            f"{word} {_listed(names[:_MOST_NAMES], len(names))}"
-            for word, names in (("for", likes), ("against", dislikes))
+            f"{direction} {_listed(names[:_MOST_NAMES], len(names))}"
+            for direction, names in (("for", likes), ("against", dislikes))
             if names
         ]
         return "votes " + ", ".join(sides) if sides else "no votes"

@@ -442,8 +442,8 @@ class GradedLists(Feedback):
         has_pairs = np.flatnonzero(self.queries.allgather_rows(self._totals > 0))
         size = max(1, round(fraction * len(has_pairs)))
         chosen = self.queries.local_rows(np.sort(rng.choice(has_pairs, size, replace=False)))
-        parts = [self.rows[starts[q] : starts[q + 1]] for q in chosen.tolist()]
-        return np.sort(np.concatenate([self.rows[:0], *parts]))
+        rows_of_queries = [self.rows[starts[q] : starts[q + 1]] for q in chosen.tolist()]
+        return np.sort(np.concatenate([self.rows[:0], *rows_of_queries]))
 
     def _total(self, values: Reals) -> float:
         """Return the sum, rounded once: the same for every order, threads and processes."""

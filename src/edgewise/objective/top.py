@@ -106,8 +106,10 @@ class TopLists:
         size = max(1, round(fraction * self.queries.n_rows))
         drawn = np.sort(rng.choice(self.queries.n_rows, size, replace=False))
         starts, rows = self.layout.query_starts, self.layout.rows
-        parts = [rows[starts[q] : starts[q + 1]] for q in self.queries.local_rows(drawn).tolist()]
-        return np.sort(np.concatenate([rows[:0], *parts]))
+        rows_of_queries = [
+            rows[starts[q] : starts[q + 1]] for q in self.queries.local_rows(drawn).tolist()
+        ]
+        return np.sort(np.concatenate([rows[:0], *rows_of_queries]))
 
 
 @dataclass(frozen=True)
