@@ -156,7 +156,7 @@ def resolve_learner(
     return learner
 
 
-def part_named(argument: str, learner: Any, table: BinnedTable | None) -> Learner:
+def resolve_part(argument: str, learner: Any, table: BinnedTable | None) -> Learner:
     """Return a learner that is part of another, checked."""
     if isinstance(learner, str) and learner == "auto":
         raise ValueError(f"{argument} must not be 'auto', which stands alone; use a Tree")

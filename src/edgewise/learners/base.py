@@ -172,7 +172,7 @@ class Learner(BaseEstimator):
     def find(self, round: Round) -> Found | None:
         """Return the best base function for the round's signed weights, or None without an edge."""
 
-    def settled(self, found: Found, round: Round) -> Found:
+    def refit_on_all_weights(self, found: Found, round: Round) -> Found:
         """Return a rule found on a part of the weights, refitted to all of them in `round`."""
         return found
 
@@ -312,6 +312,6 @@ class Wrapper(Learner):
         yield from self._base().simple_parts()
 
     def _base(self, table: BinnedTable | None = None) -> Learner:
-        from edgewise.learners import part_named
+        from edgewise.learners import resolve_part
 
-        return part_named("base", self.base, table)
+        return resolve_part("base", self.base, table)

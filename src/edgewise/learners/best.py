@@ -50,9 +50,9 @@ class Best(Learner):
         return started
 
     def _given(self, table: BinnedTable | None) -> list[Learner]:
-        from edgewise.learners import part_named
+        from edgewise.learners import resolve_part
 
-        return [part_named("learners", learner, table) for learner in self.learners]
+        return [resolve_part("learners", learner, table) for learner in self.learners]
 
     def alternatives(self, table: BinnedTable | None = None) -> list[Learner]:
         return [
@@ -83,8 +83,8 @@ class Best(Learner):
     def _takes_some_values(self) -> bool:
         return any(part.takes_values for part in self.column_learners())
 
-    def settled(self, found: Found, round: Round) -> Found:
-        return self._winner.settled(found, round)
+    def refit_on_all_weights(self, found: Found, round: Round) -> Found:
+        return self._winner.refit_on_all_weights(found, round)
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         order = rng.permutation(len(self.parts_)).tolist()

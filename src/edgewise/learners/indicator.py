@@ -96,7 +96,9 @@ class Indicator(ColumnLearner):
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = super().ready(table, search, seed)
         if self.rare > 1:
-            started.groups_ = {j: _grouped(table, j, self.rare) for j in started.columns_.tolist()}
+            started.groups_ = {
+                j: _group_rare_values(table, j, self.rare) for j in started.columns_.tolist()
+            }
         return started
 
     def find(self, round: Round) -> Found | None:
@@ -187,9 +189,9 @@ class _ValueMatrix:
         if groups is not None:
             parts = zip(self.starts, columns.tolist(), strict=True)
             self.group = np.concatenate([start + groups[j] for start, j in parts])
-            sums = pooled(sums, self.group)
+            sums = pool_groups(sums, self.group)
             if self.weights is not None:
-                self.weights = pooled(self.weights, self.group)
+                self.weights = pool_groups(self.weights, self.group)
         self.masses = sums[:, -1] if round.compare.by_gain else None
         self.values = sums[:, : round.problem.n_scores].astype(np.float64)
         self.totals = round.problem.signed_totals.astype(np.float64)
@@ -325,7 +327,7 @@ class _ValueMatrix:
         return np.add.reduceat(self.values * outputs[:, :, None], self.starts, axis=1)
 
 
-def _grouped(table: BinnedTable, j: int, rare: int) -> Columns:
+def _group_rare_values(table: BinnedTable, j: int, rare: int) -> Columns:
     """Return the value that each value of a column counts as: rare ones as the first rare one."""
     group = np.arange(table.bins[j].n_codes)
     counts = table.partition.sum(np.bincount(table.codes(j), minlength=len(group)))
@@ -352,7 +354,7 @@ def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: C
     """
     sizes = round.problem.absolute()
     sums = round.backend.histogram(np.array([column], dtype=np.intp), sizes).values
-    masses = pooled(sums[:, : signed.shape[1]].astype(np.float64), group)
+    masses = pool_groups(sums[:, : signed.shape[1]].astype(np.float64), group)
     right, wrong = (masses + signed) / 2, (masses - signed) / 2
     floor = _SMOOTHING * masses.sum() / masses.size
     u = signs.astype(np.float64)
@@ -375,7 +377,7 @@ def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: C
     return Found(Scores(column, values), edge, lowest, score_edges.astype(np.int64), v * scale)
 
 
-def pooled(sums: NDArray[Any], group: Columns) -> NDArray[Any]:
+def pool_groups(sums: NDArray[Any], group: Columns) -> NDArray[Any]:
     """Return the sums with each group's total in the place of its first value."""
     together = np.zeros_like(sums)
     np.add.at(together, group, sums)

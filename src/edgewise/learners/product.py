@@ -87,7 +87,7 @@ class Product(Wrapper):
             j = (j + 1) % self.n_terms
         if best is None:
             return None
-        return best._replace(rule=multiplied(terms))
+        return best._replace(rule=multiply_tests(terms))
 
     def _fit_term(self, round: Round, others: list[Test]) -> Found | None:
         """Return the best term, given the others."""
@@ -106,7 +106,7 @@ class Product(Wrapper):
         return (self.n_terms + 2) * self._base().cost if self.n_terms > 1 else self._base().cost
 
 
-def multiplied(terms: Sequence[Test]) -> Test:
+def multiply_tests(terms: Sequence[Test]) -> Test:
     """Return the product of some tests; constants are left out."""
     # The order does not matter; this one is easier to read.
     factors = tuple(sorted((f for term in terms for f in term.factors), key=lambda f: f.column))

@@ -268,7 +268,7 @@ class Tree(Wrapper):
         """Return whether every node must split its rows; else a constant may be its best rule."""
         return self.criterion == "gain" or (bool(least) and self.leaf_votes == "free")
 
-    def taken(self, result: RoundResult, growth: Growth, table: BinnedTable) -> TreeRule:
+    def make_tree(self, result: RoundResult, growth: Growth, table: BinnedTable) -> TreeRule:
         """Return a tree that was trained with others in one call."""
         for part in self.parts_:
             part.count(len(part.columns_), result.n_searches)
@@ -276,7 +276,7 @@ class Tree(Wrapper):
         grown = result.tree._replace(growth=growth)
         return LazyTree(partial(_make_nodes, table, self.parts_, grown), result.votes)
 
-    def settled(self, found: Found, round: Round) -> Found:
+    def refit_on_all_weights(self, found: Found, round: Round) -> Found:
         """Return a tree grown on a part of the weights, with its leaves' votes on all."""
         rule = found.rule
         assert isinstance(rule, TreeRule)

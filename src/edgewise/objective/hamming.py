@@ -32,7 +32,7 @@ from edgewise.common.dtypes import Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
 from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round, Stump, Tree
-from edgewise.learners.product import multiplied
+from edgewise.learners.product import multiply_tests
 from edgewise.model import EVERYWHERE, Rule, TreeRule
 from edgewise.objective.base import AheadRound, Objective, Stream, TrainedRound
 from edgewise.objective.trimming import HeaviestWeights, SampledRows
@@ -227,7 +227,9 @@ class Hamming(Objective):
         found = learner.find(round)
         if found is None or problem is all_rows or self._selection is None:
             return found
-        return learner.settled(found, round._replace(backend=self.backend, problem=all_rows))
+        return learner.refit_on_all_weights(
+            found, round._replace(backend=self.backend, problem=all_rows)
+        )
 
     def train_ahead(
         self,
@@ -262,7 +264,7 @@ class Hamming(Objective):
         )
         for s, result in enumerate(self.backend.train_ahead(self.state, request), t):
             self._scores, self.loss.weight = result.scores, result.next_weight
-            yield AheadRound(result.watched, partial(self._taken, learner, growth, s, result))
+            yield AheadRound(result.watched, partial(self._finish_tree, learner, growth, s, result))
         self._scores = None
 
     def _climb(self, learner: Learner, t: int, max_rounds: int) -> Iterator[AheadRound]:
@@ -282,17 +284,17 @@ class Hamming(Objective):
         columns, n_terms = found
         request = RoundsRequest(t, n_rounds, settings.learning_rate, self.floor, columns, n_terms)
         for s, result in enumerate(self.backend.train_ahead(self.state, request), t):
-            taken = self._climbed(learner, s, result)
+            taken = self._finish_product_round(learner, s, result)
             yield AheadRound(_NO_SCORES, lambda taken=taken: taken)  # type: ignore[misc]
 
-    def _climbed(self, learner: Learner, t: int, result: RoundResult) -> TrainedRound:
+    def _finish_product_round(self, learner: Learner, t: int, result: RoundResult) -> TrainedRound:
         """Return what one of several rounds of products did."""
         learner.begin(t)
         (part,) = learner.column_learners()
         assert isinstance(part, Stump)
         assert result.edges is not None
         part.count(len(part.columns_), result.n_searches)
-        rule = multiplied([part.cut(self.backend.table, *cut) for cut in result.cuts])
+        rule = multiply_tests([part.cut(self.backend.table, *cut) for cut in result.cuts])
         vote = self.rule.vote(result.edges, self.floor)
         if self.settings.learning_rate != 1.0:
             alpha = self.settings.learning_rate * vote.alpha
@@ -315,10 +317,15 @@ class Hamming(Objective):
             t, (settings.min_leaf_rows,) if settings.min_leaf_rows > 1 else ()
         )
 
-    def _taken(self, learner: Tree, growth: Growth, t: int, result: RoundResult) -> TrainedRound:
+    def _finish_tree(
+        self, learner: Tree, growth: Growth, t: int, result: RoundResult
+    ) -> TrainedRound:
         """Return what one of several rounds did."""
         learner.begin(t)
-        rule, ones = learner.taken(result, growth, self.backend.table), np.ones(self.state.n_scores)
+        rule, ones = (
+            learner.make_tree(result, growth, self.backend.table),
+            np.ones(self.state.n_scores),
+        )
         vote = Vote(self.settings.learning_rate, ones, result.edge / SEARCH_SCALE, result.energy)
         return TrainedRound(rule, vote, self._progress(result.weight, result.tally))
 
