@@ -163,7 +163,7 @@ def test_threads_change_nothing(grades, pair_weight):
     for n_jobs in (1, 2):
         with Lists(5, sizes, grades, pair_weight, True, n_jobs) as lists:
             assert lists.n > 8192
-            assert len(lists.backend._query_spans(lists.compiled.layout)) == n_jobs
+            assert len(lists.backend.pairs._query_spans(lists.compiled.layout)) == n_jobs
             scores, codes = lists.scores("ties"), lists.rng.integers(0, 20, size=lists.n)
             weighed = lists.compiled.weigh(scores)
             sides = lists.compiled.cut_sides(lists.compiled.quantize(scores), codes, 20)
@@ -178,7 +178,7 @@ def test_threads_change_nothing(grades, pair_weight):
 
 def test_one_list_that_no_two_threads_can_share():
     with Lists(5, [9000], "few", "difference", False, 2) as lists:
-        assert len(lists.backend._query_spans(lists.compiled.layout)) == 1
+        assert len(lists.backend.pairs._query_spans(lists.compiled.layout)) == 1
         assert_same_weights(lists, lists.scores("any"))
 
 

@@ -313,7 +313,7 @@ def test_the_command_lists_them_in_a_table_of_their_own(capsys, monkeypatch):
     assert main(["datasets"]) == 0
     _, _, below = capsys.readouterr().out.partition("\n\nratings ")
     header, *lines = below.splitlines()
-    assert header.split() == ["users", "items", "ratings", "folds", "here", "license"]
+    assert header.split() == ["users", "items", "ratings", "folds", "cached", "license"]
     names = datasets.names("ratings")
     table = {line.split()[0]: line.split(maxsplit=6)[1:] for line in lines[: len(names)]}
     terms = "GroupLens terms: research use only"
