@@ -66,10 +66,10 @@ for n in n_known:
     for user in fresh:
         rows = np.flatnonzero(old & (users == user))
         folded_in, held_out = rows[:n], rows[n:]
-        ratings = dict(
+        known_ratings = dict(
             zip(names[items[folded_in]].tolist(), values[folded_in].tolist(), strict=True)
         )
-        model = base.fold_in({10_000: ratings})
+        model = base.fold_in({10_000: known_ratings})
         predicted = model.predict(10_000, names[items[held_out]], unknown="mean")
         squares.append((predicted - values[held_out]) ** 2)
     curve.append(np.sqrt(np.concatenate(squares).mean()))
