@@ -58,24 +58,20 @@ def test_lemma_4_the_tuned_beta_keeps_its_promise(n, horizon, share):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "argument"),
     [
-        (lambda: mistake_bound(0, 1), "n_experts must be an integer of at least 1"),
-        (lambda: mistake_bound(3, -1), "mistakes must be a number of at least 0"),
-        (lambda: mistake_bound(3, math.nan), "mistakes must be a number of at least 0"),
-        (lambda: mistake_bound(3, 1, 1.0), "beta must be a number above 0 and below 1"),
-        (lambda: mistake_bound(3, 1, 0.0), "beta must be"),
-        (lambda: mistake_bound(3, 1, k=4), "k must be an integer from 1 to 3"),
-        (lambda: mistake_bound(3, 1, total=2), "total must be True or False"),
-        (lambda: mistake_bound(3, "1"), "mistakes must be a number"),
-        (lambda: loss_bound(3, math.inf), "loss must be a number of at least 0"),
-        (lambda: loss_bound(3, 1.0, prior=2.0), "prior must be a number above 0 and at most 1"),
-        (lambda: loss_bound(3, 1.0, prior=0.0), "prior must be a number above 0"),
-        (lambda: tuned_beta(1, 5), "n_experts must be an integer of at least 2"),
-        (lambda: tuned_beta(3, 0), "horizon must be a positive number"),
-        (lambda: tuned_loss_bound(3, 6.0, 5), "loss must be at most the horizon 5"),
+        (lambda: mistake_bound(0, 1), "n_experts"),
+        (lambda: mistake_bound(3, math.nan), "mistakes"),
+        (lambda: mistake_bound(3, 1, 1.0), "beta"),
+        (lambda: mistake_bound(3, 1, k=4), "k must"),
+        (lambda: mistake_bound(3, 1, total=2), "total"),
+        (lambda: loss_bound(3, math.inf), "loss"),
+        (lambda: loss_bound(3, 1.0, prior=2.0), "prior"),
+        (lambda: tuned_beta(1, 5), "n_experts"),
+        (lambda: tuned_beta(3, 0), "horizon"),
+        (lambda: tuned_loss_bound(3, 6.0, 5), "loss"),
     ],
 )
-def test_wrong_arguments_are_named(call, message):
-    with pytest.raises((TypeError, ValueError), match=message):
+def test_wrong_arguments_are_named(call, argument):
+    with pytest.raises((TypeError, ValueError), match=argument):
         call()

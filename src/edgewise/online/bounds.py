@@ -1,7 +1,7 @@
 """Worst-case bounds for online learners, over all sequences of rounds.
 
-Mistakes of weighted majority: Littlestone and Warmuth 1994, whose theorems Shi 2025 lists as orders
-of growth; here they have their constants. Losses of Hedge: Freund and Schapire 1997.
+Mistakes of weighted majority: Littlestone and Warmuth 1994, with the constants of the theorems that
+Shi 2025 lists. Losses of Hedge: Freund and Schapire 1997.
 """
 
 import math
@@ -12,23 +12,20 @@ from edgewise.common.checks import flag, integer, not_negative, positive, up_to_
 def mistake_bound(
     n_experts: int, mistakes: float, beta: float = 0.5, *, k: int = 1, total: bool = False
 ) -> float:
-    """Bound on the mistakes of weighted majority, from the mistakes of its best experts.
-
-    Every mistake of the majority multiplies the sum of all weights, initially N, by at most
-    (1 + beta) / 2. At the end k experts with at most m mistakes each hold at least k beta^m of it,
-    and k experts with m mistakes in total at least k beta^(m/k). So
+    """Bound on the mistakes of weighted majority, from the mistakes m of its best k experts.
 
         M <= (ln(N / k) + m ln(1 / beta)) / ln(2 / (1 + beta))
 
-    with m / k in place of m in the second case. These are the three theorems of Shi 2025: k = 1,
-    each of k, and k in total.
+    with m / k in place of m if m is the sum over the k experts: every mistake multiplies the sum of
+    all weights by at most (1 + beta) / 2, while k experts with at most m mistakes each hold at
+    least k beta^m of it (the three theorems of Shi 2025: k = 1, each of k, and k in total).
 
     Parameters
     ----------
     n_experts : int
         The number N of experts.
     mistakes : float
-        The most mistakes of any of the `k` experts, or with `total` the sum of their mistakes.
+        The maximum number of mistakes of the `k` experts, or with `total` the sum.
     beta : float, default 0.5
         The factor for the weight of an expert that was wrong, above 0 and below 1.
     k : int, default 1
@@ -43,15 +40,15 @@ def mistake_bound(
     """
     n_experts = integer("n_experts", n_experts, 1)
     k = integer("k", k, 1, n_experts)
-    made = not_negative("mistakes", mistakes)
-    shrunk = -math.log(positive("beta", beta, below=1.0))
+    n_mistakes = not_negative("mistakes", mistakes)
+    rate = -math.log(positive("beta", beta, below=1.0))
     if flag("total", total):
-        made /= k
-    return (math.log(n_experts / k) + made * shrunk) / halving(beta)
+        n_mistakes /= k
+    return (math.log(n_experts / k) + n_mistakes * rate) / log_decrease(beta)
 
 
-def halving(beta: float) -> float:
-    """Return ln(2 / (1 + beta)), the least decrease of the log of the total weight by a mistake."""
+def log_decrease(beta: float) -> float:
+    """Return ln(2 / (1 + beta)), by which a mistake at least decreases the log total weight."""
     return -math.log1p((beta - 1.0) / 2.0)
 
 
@@ -60,8 +57,8 @@ def loss_bound(
 ) -> float:
     """Bound on the loss of Hedge, from the loss of its best expert or its best k.
 
-    Freund and Schapire 1997, theorem 2: if each expert of a set has a total loss of at most L, and
-    the set has a share p of the initial weight (k / N where all weights are equal),
+    If each expert of a set has a total loss of at most L, and the set has the share p of the
+    initial weight (Freund and Schapire 1997, theorem 2),
 
         L_Hedge <= (L ln(1 / beta) + ln(1 / p)) / (1 - beta).
 
@@ -70,7 +67,7 @@ def loss_bound(
     n_experts : int
         The number N of experts.
     loss : float
-        The total loss of the expert, or the largest among the set.
+        The total loss of the expert, or the largest in the set.
     beta : float, default 0.5
         The factor for the weight of an expert with a loss of 1, above 0 and below 1.
     k : int, default 1
@@ -87,9 +84,9 @@ def loss_bound(
     share = integer("k", k, 1, n_experts) / n_experts
     if prior is not None:
         share = up_to_one("prior", prior)
-    lost = not_negative("loss", loss)
+    total_loss = not_negative("loss", loss)
     beta = positive("beta", beta, below=1.0)
-    return (-lost * math.log(beta) - math.log(share)) / (1.0 - beta)
+    return (-total_loss * math.log(beta) - math.log(share)) / (1.0 - beta)
 
 
 def tuned_beta(n_experts: int, horizon: float) -> float:
@@ -116,12 +113,8 @@ def tuned_beta(n_experts: int, horizon: float) -> float:
 def tuned_loss_bound(n_experts: int, loss: float, horizon: float) -> float:
     """Bound on the loss of Hedge with :func:`tuned_beta`: L + sqrt(2 horizon ln N) + ln N.
 
-    Parameters
-    ----------
-    n_experts, horizon
-        As for :func:`tuned_beta`.
-    loss : float
-        The total loss L of the best expert, at most `horizon`.
+    Takes the parameters of :func:`tuned_beta`, and the total loss L of the best expert, at most
+    `horizon`.
 
     Examples
     --------
@@ -129,9 +122,9 @@ def tuned_loss_bound(n_experts: int, loss: float, horizon: float) -> float:
     170.16
     """
     n_experts = integer("n_experts", n_experts, 1)
-    lost = not_negative("loss", loss)
-    limit = positive("horizon", horizon)
-    if lost > limit:
-        raise ValueError(f"loss must be at most the horizon {limit:g}, got {loss!r}")
+    horizon = positive("horizon", horizon)
+    best_loss = not_negative("loss", loss)
+    if best_loss > horizon:
+        raise ValueError(f"loss must be at most the horizon {horizon:g}, got {loss!r}")
     spread = math.log(n_experts)
-    return lost + math.sqrt(2.0 * limit * spread) + spread
+    return best_loss + math.sqrt(2.0 * horizon * spread) + spread

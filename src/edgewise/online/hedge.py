@@ -11,8 +11,6 @@ from edgewise.common.checks import generator, integer, numbers, one_of, positive
 from edgewise.common.dtypes import Reals
 from edgewise.online.pool import Pool
 
-_BOUNDS = ("best", "pool", "weights", "horizon")
-
 # Rounds are processed in blocks of at most this many losses, to bound memory.
 _BLOCK = 1 << 20
 
@@ -32,7 +30,7 @@ class Hedge(Pool):
     ----------
     beta : float or "auto", default "auto"
         The factor for the weight of an expert with a loss of 1, above 0 and below 1. "auto" derives
-        it from `learning_rate` or `horizon`, and is 0.5 if neither is given.
+        it from `learning_rate` or `horizon`, and is 0.5 without them.
     learning_rate : float or None, default None
         The rate eta with beta = exp(-eta), above 0 and below 700.
     horizon : float or None, default None
@@ -76,12 +74,12 @@ class Hedge(Pool):
     random_state: Any = None
 
     def start(self, n_experts: int) -> Self:
-        """Start over with `n_experts` experts; the first round does so by itself."""
+        """Start over with `n_experts` experts; the first round does so implicitly."""
         n_experts = integer("n_experts", n_experts, 1)
-        prior = _prior(self.prior, n_experts)
-        rate = self._rate(spread=-math.log(prior.min()))
+        prior = _normalize_prior(self.prior, n_experts)
+        self.learning_rate_ = self._resolve_rate(spread=-math.log(prior.min()))
         self._rng = generator(self.random_state)
-        self.prior_, self.learning_rate_, self.beta_ = prior, rate, math.exp(-rate)
+        self.prior_, self.beta_ = prior, math.exp(-self.learning_rate_)
         self._horizon = self.horizon
         self.n_experts_, self.n_rounds_ = n_experts, 0
         self.loss_, self.expert_losses_ = 0.0, np.zeros(n_experts)
@@ -89,7 +87,7 @@ class Hedge(Pool):
 
     def update(self, losses: ArrayLike) -> Self:
         """Learn from one round: the loss of each expert, from 0 to 1."""
-        self._rounds(self._losses(losses, ndim=1)[None])
+        self._learn(losses, ndim=1)
         return self
 
     def run(self, losses: ArrayLike) -> Reals:
@@ -97,7 +95,27 @@ class Hedge(Pool):
 
         Returns the loss of the mixture in each round, under the weights before it.
         """
-        return self._rounds(self._losses(losses, ndim=2))
+        return self._learn(losses, ndim=2)
+
+    def _learn(self, losses: ArrayLike, ndim: int) -> Reals:
+        """Learn from rounds of losses, and return the mixture's losses."""
+        values = np.atleast_2d(numbers("losses", losses, ndim=ndim))
+        n_experts = values.shape[1]
+        self._check_n_experts("losses", n_experts)
+        outside = ~((values >= 0.0) & (values <= 1.0))
+        if outside.any():
+            raise ValueError(f"losses must lie from 0 to 1, got {values[outside][0]:g}")
+        self._start_if_needed(n_experts)
+        mixed = np.empty(len(values))
+        block = max(1, _BLOCK // n_experts)
+        for first in range(0, len(values), block):
+            rows = values[first : first + block]
+            totals = np.cumsum(np.vstack([self.expert_losses_, rows]), axis=0)
+            mixed[first : first + block] = (self._weights(totals[:-1]) * rows).sum(axis=1)
+            self.expert_losses_ = totals[-1].copy()
+        self.loss_ += float(mixed.sum())
+        self.n_rounds_ += len(values)
+        return mixed
 
     def mix(self, predictions: ArrayLike) -> Any:
         """Return the weighted mean of the experts' predictions.
@@ -111,14 +129,14 @@ class Hedge(Pool):
         if values.ndim == 0:
             raise ValueError("predictions must have an entry for each expert, got one number")
         self._check_n_experts("predictions", len(values))
-        self._begin(len(values))
+        self._start_if_needed(len(values))
         mixed = np.tensordot(self.weights_, values, axes=1)
         return float(mixed) if mixed.ndim == 0 else mixed
 
     def choose(self) -> int:
         """Draw an expert by the weights: its expected loss is the loss of the mixture."""
-        self._require_start()
-        return int(self._rng.choice(self.n_experts_, p=self.weights_))
+        weights = self.weights_
+        return int(self._rng.choice(self.n_experts_, p=weights))
 
     @property
     def weights_(self) -> Reals:
@@ -145,21 +163,20 @@ class Hedge(Pool):
             expert's loss has not exceeded. Each of the first three is at most the one before, and
             "best" is at most "horizon".
         """
-        one_of("kind", kind, _BOUNDS)
+        one_of("kind", kind, ("best", "pool", "weights", "horizon"))
         self._require_start()
-        rate, losses = self.learning_rate_, self.expert_losses_
         if kind == "horizon":
             return self._horizon_bound()
         if kind == "weights":
             top = self.log_weights_.max()
             spent = -(top + math.log(np.exp(self.log_weights_ - top).sum()))
         elif kind == "pool":
-            order = np.argsort(losses)
-            held = np.minimum(np.cumsum(self.prior_[order]), 1.0)
-            spent = (rate * losses[order] - np.log(held)).min()
+            order = np.argsort(self.expert_losses_)
+            shares = np.minimum(np.cumsum(self.prior_[order]), 1.0)
+            spent = (self.learning_rate_ * self.expert_losses_[order] - np.log(shares)).min()
         else:
             spent = (-self.log_weights_).min()
-        return float(spent) / -math.expm1(-rate)
+        return float(spent) / -math.expm1(-self.learning_rate_)
 
     def _horizon_bound(self) -> float:
         best, spread = float(self.expert_losses_.min()), -math.log(self.prior_.min())
@@ -170,20 +187,14 @@ class Hedge(Pool):
             )
         return best + math.sqrt(2.0 * self._horizon * spread) + spread
 
-    def _rate(self, spread: float) -> float:
+    def _resolve_rate(self, spread: float) -> float:
         """Return eta = ln(1 / beta) from the given parameter."""
-        beta: Any = self.beta
-        settings = [
-            name for name in ("learning_rate", "horizon") if getattr(self, name) is not None
-        ]
-        if not isinstance(beta, str):
-            settings.insert(0, "beta")
-        elif beta != "auto":
-            raise ValueError(f"beta must be 'auto' or a number above 0 and below 1, got {beta!r}")
-        if len(settings) > 1:
-            raise ValueError(f"give one of beta, learning_rate and horizon, got {settings}")
-        if settings == ["beta"]:
-            return -math.log(positive("beta", beta, below=1.0))
+        defaults = {"beta": "auto", "learning_rate": None, "horizon": None}
+        given = [name for name, default in defaults.items() if getattr(self, name) != default]
+        if len(given) > 1:
+            raise ValueError(f"give one of beta, learning_rate and horizon, got {given}")
+        if self.beta != "auto":
+            return -math.log(positive("beta", self.beta, below=1.0))
         if self.learning_rate is not None:
             # Beyond this, beta would round to 0.
             return positive("learning_rate", self.learning_rate, below=700.0)
@@ -191,29 +202,6 @@ class Hedge(Pool):
         if self.horizon is None or (positive("horizon", self.horizon) and spread == 0.0):
             return math.log(2.0)
         return math.log1p(math.sqrt(2.0 * spread) / math.sqrt(self.horizon))
-
-    def _losses(self, losses: ArrayLike, ndim: int) -> Reals:
-        """Return losses checked against their range and the pool."""
-        values = numbers("losses", losses, ndim=ndim)
-        self._check_n_experts("losses", values.shape[-1])
-        outside = ~((values >= 0.0) & (values <= 1.0))
-        if outside.any():
-            raise ValueError(f"losses must lie from 0 to 1, got {values[outside][0]:g}")
-        self._begin(values.shape[-1])
-        return values
-
-    def _rounds(self, losses: Reals) -> Reals:
-        """Learn from rounds of losses; return the mixture's losses."""
-        mixed = np.empty(len(losses))
-        block = max(1, _BLOCK // self.n_experts_)
-        for first in range(0, len(losses), block):
-            rows = losses[first : first + block]
-            totals = np.cumsum(np.vstack([self.expert_losses_, rows]), axis=0)
-            mixed[first : first + block] = (self._weights(totals[:-1]) * rows).sum(axis=1)
-            self.expert_losses_ = totals[-1].copy()
-        self.loss_ += float(mixed.sum())
-        self.n_rounds_ += len(losses)
-        return mixed
 
     def _weights(self, totals: Reals) -> Reals:
         """Return the weights for total losses of shape (n, n_experts), each row summing to 1."""
@@ -223,14 +211,14 @@ class Hedge(Pool):
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-def _prior(prior: Any, n_experts: int) -> Reals:
+def _normalize_prior(prior: Any, n_experts: int) -> Reals:
     """Return initial weights that sum to 1."""
     if prior is None:
         return np.full(n_experts, 1.0 / n_experts)
     values = numbers("prior", prior, n_experts, "experts")
-    finite = np.isfinite(values).all() and (values > 0.0).all()
-    share = values / values.max() if finite else np.zeros(1)
+    is_valid = np.isfinite(values).all() and (values > 0.0).all()
     # A weight that underflows relative to the largest would have no logarithm.
-    if not share.min() > 0.0:
+    if not is_valid or (values / values.max()).min() == 0.0:
         raise ValueError("prior must hold positive, finite weights, none 0 relative to the largest")
+    share = values / values.max()
     return share / share.sum()

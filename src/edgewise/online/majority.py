@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import generator, integer, one_of, positive
-from edgewise.common.dtypes import REAL, Exacts, Reals
-from edgewise.online.bounds import halving
+from edgewise.common.dtypes import REAL, Reals
+from edgewise.online.bounds import log_decrease
 from edgewise.online.pool import Pool
 
 Codes = NDArray[np.intp]
-
-_PENALIZE = ("mistakes", "always")
-_BOUNDS = ("best", "each", "total", "weights")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -25,25 +22,20 @@ class WeightedMajority(Pool):
     All experts start with weight 1. In each round they give their advice, the label with the most
     weight is predicted, and the outcome is revealed. If the prediction was wrong, the weight of
     every expert that was wrong is multiplied by beta (Shi 2025 algorithm 1). For any sequence of
-    outcomes the mistakes stay below :meth:`bound`: a constant times the mistakes of the best
-    experts, plus a logarithm of the number of experts.
-
-    With more than two labels the prediction is a plurality. The bounds still hold: if it is wrong,
-    so was at least half of the weight.
+    outcomes the mistakes stay below :meth:`bound`, also with more than two labels: if the plurality
+    is wrong, so is at least half of the weight.
 
     Parameters
     ----------
     beta : float, default 0.5
-        The factor for the weight of an expert that was wrong, above 0 and below 1. Near 0, the
-        first mistake all but removes an expert.
+        The factor for the weight of an expert that was wrong, above 0 and below 1.
     labels : sequence, default (-1, 1)
         The labels: two or more different numbers, or strings.
     penalize : {"mistakes", "always"}, default "mistakes"
         When experts that were wrong lose weight: only in rounds where the majority was wrong too,
         or in all rounds. The bounds hold for both.
     random_state : int, RandomState, Generator or None, default None
-        Randomness of ties. There is one draw per round, so `predict` and the `update` that follows
-        agree.
+        Randomness of ties, drawn once per round: `predict` and the following `update` agree.
 
     Attributes
     ----------
@@ -77,33 +69,29 @@ class WeightedMajority(Pool):
     random_state: Any = None
 
     def start(self, n_experts: int) -> Self:
-        """Start over with `n_experts` equal experts; the first round does so by itself."""
+        """Start over with `n_experts` equal experts; the first round does so implicitly."""
         n_experts = integer("n_experts", n_experts, 1)
-        beta = positive("beta", self.beta, below=1.0)
-        labels = _check_labels(self.labels)
-        always = one_of("penalize", self.penalize, _PENALIZE) == "always"
+        self.beta_ = positive("beta", self.beta, below=1.0)
+        self.labels_ = _check_labels(self.labels)
+        one_of("penalize", self.penalize, ("mistakes", "always"))
         self._rng = generator(self.random_state)
-        self._draw, self._always = self._rng.random(), always
-        self.beta_, self.labels_, self.n_experts_ = beta, labels, n_experts
-        self.n_rounds_ = self.mistakes_ = 0
+        self._draw = self._rng.random()
+        self.n_experts_, self.n_rounds_, self.mistakes_ = n_experts, 0, 0
         # Counts, not products of floats: equal counts give equal weights, so ties are exact.
         self.expert_mistakes_ = np.zeros(n_experts, dtype=np.int64)
         self.penalties_ = np.zeros(n_experts, dtype=np.int64)
-        self._scaled, self._powers = np.ones(n_experts), np.ones(1)
+        self._scaled = np.ones(n_experts)
         return self
 
     def predict(self, advice: ArrayLike) -> Any:
         """Return the label with the most weight, given the label that each expert advises."""
-        codes = self._advice(advice, ndim=1)
-        self._begin(len(codes))
+        codes = self._encode_advice(advice, ndim=1)
+        self._start_if_needed(len(codes))
         return self.labels_[self._vote(codes)].item()
 
     def update(self, advice: ArrayLike, outcome: Any) -> Self:
         """Learn from one round: the label that each expert advised, and the true label."""
-        codes = self._advice(advice, ndim=1)
-        right = int(_encode("outcome", [outcome], self._valid_labels(), ndim=1)[0])
-        self._begin(len(codes))
-        self._round(codes, right)
+        self._learn(advice, [outcome], "outcome", ndim=1)
         return self
 
     def run(self, advice: ArrayLike, outcomes: ArrayLike) -> NDArray[Any]:
@@ -116,17 +104,8 @@ class WeightedMajority(Pool):
         outcomes : array-like of shape (n_rounds,)
             The true label of each round. Each prediction is made before its outcome is known.
         """
-        codes = self._advice(advice, ndim=2)
-        right = _encode("outcomes", outcomes, self._valid_labels(), ndim=1)
-        if len(right) != len(codes):
-            raise ValueError(
-                f"outcomes must have a label for each of the {len(codes)} rounds, got {len(right)}"
-            )
-        self._begin(codes.shape[1])
-        predicted = [
-            self._round(row, code) for row, code in zip(codes, right.tolist(), strict=True)
-        ]
-        return self.labels_[np.array(predicted, dtype=np.intp)]
+        predicted = self._learn(advice, outcomes, "outcomes", ndim=2)
+        return self.labels_[predicted]
 
     @property
     def weights_(self) -> Reals:
@@ -152,96 +131,89 @@ class WeightedMajority(Pool):
         k : int or None, default None
             The size of the subpool of "each" and "total"; None for the smallest bound.
         """
-        one_of("kind", kind, _BOUNDS)
+        one_of("kind", kind, ("best", "each", "total", "weights"))
         self._require_start()
         if k is not None and kind not in ("each", "total"):
             raise ValueError(f"k must be None for the bound {kind!r}, got {k!r}")
         if kind == "weights":
             spent = -float(self.log_weights_.max()) - math.log(math.fsum(self._scaled))
-            return (math.log(self.n_experts_) + spent) / halving(self.beta_)
+            return (math.log(self.n_experts_) + spent) / log_decrease(self.beta_)
         if kind == "best":
             k = 1
         sizes = np.arange(1, self.n_experts_ + 1)
-        made = np.sort(self.expert_mistakes_).astype(np.float64)
+        mistakes = np.sort(self.expert_mistakes_).astype(np.float64)
         if kind == "total":
-            made = np.cumsum(made) / sizes
-        bounds = np.log(self.n_experts_ / sizes) - made * math.log(self.beta_)
+            mistakes = np.cumsum(mistakes) / sizes
+        bounds = np.log(self.n_experts_ / sizes) - mistakes * math.log(self.beta_)
         smallest = bounds.min() if k is None else bounds[integer("k", k, 1, self.n_experts_) - 1]
-        return float(smallest) / halving(self.beta_)
+        return float(smallest) / log_decrease(self.beta_)
 
     def _valid_labels(self) -> NDArray[Any]:
         return self.labels_ if self._is_started else _check_labels(self.labels)
 
-    def _advice(self, advice: ArrayLike, ndim: int) -> Codes:
+    def _encode_advice(self, advice: ArrayLike, ndim: int) -> Codes:
         """Return the codes of advice, checked against the labels and the pool."""
         codes = _encode("advice", advice, self._valid_labels(), ndim)
         self._check_n_experts("advice", codes.shape[-1])
         return codes
+
+    def _learn(self, advice: ArrayLike, outcomes: Any, name: str, ndim: int) -> Codes:
+        """Predict and learn in each round, and return the codes of the predictions."""
+        rows = np.atleast_2d(self._encode_advice(advice, ndim))
+        correct = _encode(name, outcomes, self._valid_labels(), ndim=1)
+        if len(correct) != len(rows):
+            raise ValueError(
+                f"{name} must have a label for each of the {len(rows)} rounds, got {len(correct)}"
+            )
+        self._start_if_needed(rows.shape[1])
+        predicted = np.empty(len(rows), dtype=np.intp)
+        for t, (codes, label) in enumerate(zip(rows, correct, strict=True)):
+            predicted[t] = self._vote(codes)
+            self._learn_round(codes != label, bool(predicted[t] != label))
+        return predicted
 
     def _vote(self, codes: Codes) -> int:
         """Return the code of the prediction; the sums are exact and so independent of order."""
         sums = [
             math.fsum(self._scaled[codes == code].tolist()) for code in range(len(self.labels_))
         ]
-        largest = max(sums)
-        tied = [code for code, value in enumerate(sums) if value == largest]
-        return tied[int(self._draw * len(tied))]
+        tied = np.flatnonzero(np.array(sums) == max(sums))
+        return int(tied[int(self._draw * len(tied))])
 
-    def _round(self, codes: Codes, right: int) -> int:
-        """Predict, learn, and return the code of the prediction."""
-        predicted = self._vote(codes)
-        wrong = codes != right
-        mistake = predicted != right
+    def _learn_round(self, is_wrong: NDArray[np.bool_], is_mistake: bool) -> None:
         self.n_rounds_ += 1
-        self.mistakes_ += mistake
-        self.expert_mistakes_ += wrong
-        if mistake or self._always:
-            self.penalties_ += wrong
-            self._scaled = self._powers_of(self.penalties_ - self.penalties_.min())
+        self.mistakes_ += is_mistake
+        self.expert_mistakes_ += is_wrong
+        if is_mistake or self.penalize == "always":
+            self.penalties_ += is_wrong
+            behind = self.penalties_ - self.penalties_.min()
+            # Each power once, as its rounding may depend on its position in the array.
+            distinct, index = np.unique(behind, return_inverse=True)
+            self._scaled = np.power(self.beta_, distinct)[index]
         self._draw = self._rng.random()
-        return predicted
-
-    def _powers_of(self, behind: Exacts) -> Reals:
-        """Return weights relative to the largest, which is 1."""
-        max_behind = int(behind.max())
-        # From a table, as the same power may round differently elsewhere in an array.
-        if max_behind >= len(self._powers):
-            self._powers = np.power(self.beta_, np.arange(2 * max_behind + 1))
-        return self._powers[behind]
 
 
 def _check_labels(labels: Any) -> NDArray[Any]:
     """Return two or more different labels, all numbers or all strings, as an array."""
-    valid = "labels must be two or more different numbers, or strings"
-    if isinstance(labels, str):
-        raise TypeError(f"{valid}, got {labels!r}")
-    try:
-        kinds = {isinstance(label, str) for label in labels}
-        array = np.array(list(labels))
-    except (TypeError, ValueError):
-        raise TypeError(f"{valid}, got {labels!r}") from None
-    if len(kinds) > 1 or array.dtype.kind not in "iufU":
-        raise TypeError(f"{valid}, got {labels!r}")
-    if array.ndim != 1 or len(array) < 2 or len(np.unique(array)) < len(array):
-        raise ValueError(f"{valid}, got {labels!r}")
+    values = list(labels) if np.iterable(labels) and not isinstance(labels, str) else []
+    array = np.array(values)
+    is_mixed = len({isinstance(value, str) for value in values}) > 1
+    n_distinct = len(np.unique(array))
+    if is_mixed or array.ndim != 1 or array.dtype.kind not in "iufU" or n_distinct < 2:
+        raise ValueError(f"labels must be two or more numbers or strings, got {labels!r}")
+    if n_distinct < len(array):
+        raise ValueError(f"labels must be different, got {labels!r}")
     return array
 
 
 def _encode(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
     """Return the index of each value among `labels`."""
     array = np.asarray(values)
-    if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.flat):
-        array = array.astype(np.str_)  # a column of a data frame
-    valid = ", ".join(map(repr, labels.tolist()))
     if array.ndim != ndim:
         raise ValueError(f"{name} must be {ndim}-D, got an array of shape {array.shape}")
-    if array.size == 0:
-        return np.zeros(array.shape, dtype=np.intp)
-    if array.dtype.kind not in ("U" if labels.dtype.kind == "U" else "biuf"):
-        raise TypeError(f"{name} must hold only {valid}, got an array of {array.dtype}")
-    order = np.argsort(labels)
-    codes = order[np.minimum(np.searchsorted(labels[order], array), len(labels) - 1)]
-    unknown = labels[codes] != array
-    if unknown.any():
-        raise ValueError(f"{name} must hold only {valid}, got {array[unknown][0].item()!r}")
-    return codes
+    matches = array[..., None] == labels
+    is_unknown = ~matches.any(axis=-1)
+    if is_unknown.any():
+        valid, unknown = ", ".join(map(repr, labels.tolist())), array[is_unknown].tolist()[0]
+        raise ValueError(f"{name} must hold only {valid}, got {unknown!r}")
+    return matches.argmax(axis=-1)

@@ -1,27 +1,27 @@
 """The base class of learners over a pool of experts."""
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 
-class Pool(BaseEstimator):
-    """A pool of experts whose number the first round fixes."""
+class Pool(BaseEstimator, ABC):
+    """A pool of experts whose number is set by `start` or by the first round."""
 
     n_experts_: int
     n_rounds_: int
 
+    @abstractmethod
     def start(self, n_experts: int) -> Self:
-        """Start over with `n_experts` experts."""
-        raise NotImplementedError
+        """Start over with `n_experts` experts; the first round does so implicitly."""
 
     @property
     def _is_started(self) -> bool:
         return hasattr(self, "n_experts_")
 
-    def _begin(self, n_experts: int) -> None:
-        """Start with the first round."""
+    def _start_if_needed(self, n_experts: int) -> None:
         if not self._is_started:
             self.start(n_experts)
 
