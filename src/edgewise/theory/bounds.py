@@ -13,7 +13,7 @@ from edgewise.common.dtypes import SIGN, Reals, Signs
 def energy(edge: float | Values, total: float | Values = 1.0) -> Any:
     """Energy of a base classifier with votes of +-1 and its best step.
 
-    Z = sqrt(W^2 - edge^2) with W the sum of the weights (Kégl 2014b below eq. 11, where W = 1).
+    Z = sqrt(W^2 - edge^2) (Kégl 2014b below eq. 11, where W = 1).
 
     Parameters
     ----------
@@ -21,10 +21,6 @@ def energy(edge: float | Values, total: float | Values = 1.0) -> Any:
         The edge, between -W and W.
     total : float or array-like, default 1.0
         The sum W of the weights, positive.
-
-    Returns
-    -------
-    energy : float, or float64 array
 
     Examples
     --------
@@ -39,8 +35,8 @@ def energy(edge: float | Values, total: float | Values = 1.0) -> Any:
 def step(edge: float | Values, total: float | Values = 1.0) -> Any:
     """Step alpha that minimizes the energy of a base classifier with votes of +-1.
 
-    alpha = 1/2 ln((W + edge) / (W - edge)) (Kégl 2014b eq. 11). It is infinite for a perfect
-    classifier (edge = W) and odd in the edge. Takes the parameters of :func:`energy`.
+    alpha = 1/2 ln((W + edge) / (W - edge)) (Kégl 2014b eq. 11); infinite for a perfect classifier
+    (edge = W). Takes the parameters of :func:`energy`.
 
     Examples
     --------
@@ -70,16 +66,12 @@ def _check_edge(edge: float | Values, total: float | Values) -> tuple[Reals, Rea
 def training_loss_bound(energies: ArrayLike) -> Reals:
     """Upper bound on the training loss after each round: the running product of the energies.
 
-    With initial weights that sum to one, the exponential loss R_exp(f, W1) after t rounds equals
-    Z_1 * ... * Z_t, since each update divides the weights by its Z (Kégl and Busa-Fekete 2009a
-    section 2.1, Kégl 2014b below eq. 3). Two losses are at most that, and the bound is not clipped
-    at 1:
+    With initial weights that sum to one, the product equals the exponential loss (Kégl 2014b below
+    eq. 3). It bounds two losses; the bound is not clipped at 1:
 
-    - the weighted Hamming loss R_H(f, W1): an entry with a wrong sign, or a score of zero, has
-      exp(-y * f) >= 1 (Kégl 2014b eqs. 1 and 3);
-    - the ranking loss, the share under the initial distribution D of the crucial pairs (x0, x1)
-      with H(x1) <= H(x0): each of them has exp(H(x0) - H(x1)) >= 1 (Iyer 1999 theorem 1). Counting
-      a tie as half a misordering (Iyer 1999 eq. 5.1) only lowers the loss.
+    - the weighted Hamming loss, where a score of zero counts as wrong (Kégl 2014b eqs. 1 and 3);
+    - the ranking loss: the share under the initial distribution of the crucial pairs (x0, x1) with
+      H(x1) <= H(x0) (Iyer 1999 theorem 1).
 
     Parameters
     ----------
@@ -113,10 +105,9 @@ def one_error_bound(
 ) -> Reals:
     """Upper bound on the share of misclassified examples after each round, not clipped at 1.
 
-    Where another class l has f_l >= f_c, c being the true class, the example's part of the
-    exponential loss is at least w_c * exp(-f_c) + w_l * exp(f_c) >= 2 * sqrt(w_c * w_l). With
-    balanced weights this gives sqrt(K-1) * prod Z, with uniform weights K/2 * prod Z; Kégl and
-    Busa-Fekete 2009a state K, which follows from one wrong sign per example.
+    If another class l has f_l >= f_c, c being the true class, the example's share of the
+    exponential loss is at least w_c exp(-f_c) + w_l exp(f_c) >= 2 sqrt(w_c w_l). Balanced weights
+    give sqrt(K - 1) prod Z, uniform weights K/2 prod Z; Kégl and Busa-Fekete 2009a state K.
 
     Parameters
     ----------
@@ -149,13 +140,10 @@ def one_error_bound(
 def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = False) -> int:
     """Return the rounds to zero training error if every edge is at least `edge`.
 
-    Edges of at least delta give prod Z <= (1 - delta^2)^(T/2) <= exp(-T * delta^2 / 2). Under the
-    balanced weights (Kégl and Busa-Fekete 2009a eq. 2) the smallest weight is 1/(2n(K-1)). A loss
-    below it leaves no entry with a wrong sign: T* = ceil(2 ln(2n(K-1)) / delta^2) + 1 (Kégl 2014b
-    eq. 13). With `tight`, sqrt(K-1) * prod Z < 1/n leaves no example misclassified (its footnote 2:
-    ceil(2 ln(n sqrt(K-1)) / delta^2) + 1), though single entries may have a wrong sign. The final
-    + 1 makes the inequality strict. With one column (K = 1) the smallest weight is 1/n, and both
-    forms are ceil(2 ln(n) / delta^2) + 1.
+    The loss falls below the smallest balanced weight, 1 / (2n(K - 1)), so that no entry has a wrong
+    sign: T* = ceil(2 ln(2n(K - 1)) / edge^2) + 1 (Kégl 2014b eq. 13). With `tight`, no example is
+    misclassified, though entries may have a wrong sign: ceil(2 ln(n sqrt(K - 1)) / edge^2) + 1 (its
+    footnote 2). With one column, both are ceil(2 ln(n) / edge^2) + 1.
 
     Parameters
     ----------
@@ -185,22 +173,17 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
     return math.ceil(2.0 * math.log(inverse) / delta**2) + 1
 
 
-# For given votes v the multi-class edge is a two-class edge, sum_i phi(x_i) * s_i with
-# s_i = sum_l w_il v_l y_il. The sign of s_i is the pseudo-label of example i and its absolute value
-# the pseudo-weight (Kégl 2014b, above eq. 14). An edge of delta' on every weighting that sums to
-# one guarantees only delta' * w'_Sigma here, where w'_Sigma is the sum of the pseudo-weights; how
-# small it can become is the open problem of Kégl 2014b.
-
-
 def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> Signs:
-    """Label of each example in the binary problem that the votes define, -1 or +1.
+    """Label of each example in the two-class problem that the votes of a round define.
 
-    The sign of sum_l w_il v_l y_il; +1 where the sum is zero, since the weight is then zero too.
+    For given votes v the multi-class edge is a two-class edge, sum_i phi(x_i) s_i with
+    s_i = sum_l w_il v_l y_il. The pseudo-label of an example is the sign of s_i, +1 where it is
+    zero, and its pseudo-weight is ``|s_i|`` (Kégl 2014b, above eq. 14).
 
     Parameters
     ----------
     weights : array-like of shape (n, K)
-        Weights of the round, not negative.
+        Weights w of the round, not negative.
     signs : array-like of shape (n, K)
         Labels y of +-1.
     votes : array-like of shape (K,)
@@ -215,9 +198,7 @@ def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> Sig
 
 
 def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> Reals:
-    """Weight of each example in the binary problem of the votes: ``| sum_l w_il v_l y_il |``.
-
-    Takes the parameters of :func:`pseudo_labels`.
+    """Weight of each example in the two-class problem of the votes: see :func:`pseudo_labels`.
 
     Examples
     --------
@@ -228,18 +209,17 @@ def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> Re
 
 
 def pseudo_weight_sum(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> float:
-    """Sum of the pseudo-weights, w'_Sigma (Kégl 2014b eq. 14).
+    """Sum of the pseudo-weights, w'_Sigma (Kégl 2014b eq. 14): see :func:`pseudo_labels`.
 
-    It is at most the sum of the weights, and at least the edge of any classifier with these
-    votes. With two classes (y_1 = -y_2 and v_1 = -v_2) nothing cancels and it is the sum of the
-    weights, 1 (Kégl 2014b remark 1). Takes the parameters of :func:`pseudo_labels`.
+    It is at most the sum of the weights, equal to it with two classes, and at least the edge of any
+    classifier with these votes.
 
     Examples
     --------
     >>> pseudo_weight_sum([[0.5, 0.25, 0.25]], [[1, -1, -1]], [-1, 1, -1])
     0.5
     """
-    return float(np.abs(_sum_signed_weights(weights, signs, votes)).sum())
+    return float(pseudo_weights(weights, signs, votes).sum())
 
 
 def _sum_signed_weights(weights: ArrayLike, labels: ArrayLike, votes: ArrayLike) -> Reals:

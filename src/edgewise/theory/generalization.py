@@ -24,10 +24,9 @@ _GRID = 64
 def stump_vc_dimension(n_features: int) -> int:
     """VC dimension of decision stumps of either sign on real features.
 
-    On m points one feature, read from either end, cuts off exactly one set of m // 2 points, so
-    d features cut off at most 2d such sets. Shattering needs all C(m, m // 2) of them: the largest
-    m with C(m, m // 2) <= 2d is an upper bound, and it is attained (Leboeuf, LeBlanc and Marchand
-    2020). Stumps that abstain are not covered.
+    The largest m with C(m, m // 2) <= 2d (Leboeuf, LeBlanc and Marchand 2020): one feature, read
+    from either end, cuts off one set of m // 2 points, and shattering needs all of them. Stumps
+    that abstain are not covered.
 
     Parameters
     ----------
@@ -53,10 +52,8 @@ def largest_shattered(chains: int) -> int:
 def vote_vc_dimension(rounds: int, vc_dimension: int) -> float:
     """Upper bound on the VC dimension of the sign of a weighted vote of T base classifiers.
 
-    2 (d + 1) (T + 1) log2(e (T + 1)) (Freund and Schapire 1997, theorem 8, by the counting of
-    Baum and Haussler 1989). The theorem is stated for d >= 2; the counting needs only d >= 1:
-    with W = Td + T + 1 the T + 1 units give at most (e m (T + 1) / W)^W labelings of m points,
-    which is below 2^m at m = 2 W log2(e (T + 1)).
+    2 (d + 1) (T + 1) log2(e (T + 1)) (Freund and Schapire 1997, theorem 8; it is stated for
+    d >= 2, but its counting, of Baum and Haussler 1989, needs only d >= 1).
 
     Parameters
     ----------
@@ -87,9 +84,8 @@ def vc_bound(
     """Bound on the error of a vote from its training error and its number of rounds.
 
     Iyer 1999 eq. 3.5: train_error + 2 sqrt((D (ln(2n / D) + 1) + ln(9 / delta)) / n), where D is
-    :func:`vote_vc_dimension`. The constants are Vapnik's (1982), as quoted by Freund and Schapire
-    (1997, theorem 7) and in Iyer's proof for RankBoost. For D > 2n, where the growth function is
-    2^(2n), D is replaced by 2n.
+    :func:`vote_vc_dimension`, at most 2n. The constants are Vapnik's (1982), as quoted by Freund
+    and Schapire (1997, theorem 7).
 
     Parameters
     ----------
@@ -129,16 +125,11 @@ def margin_bound(
 ) -> MarginBound:
     """Bound on the error of a vote from its training margins, whatever the number of rounds.
 
-    The bound of Iyer 1999 section 3.4.2: P[margin <= theta] on the sample, plus
-    (2 / theta) sqrt(2 d ln(e n / d) / n) + sqrt(ln(1 / delta) / (2n)). This saves a factor of
-    sqrt(ln n) over Schapire, Freund, Bartlett and Lee (1998, theorem 2); the constants are from
+    P[margin <= theta] on the sample (Iyer 1999 section 3.4.2), plus
+    (2 / theta) sqrt(2 d ln(e n / d) / n) + sqrt(ln(1 / delta) / (2n)), with the constants of
     Koltchinskii and Panchenko (2002), as Mohri, Rostamizadeh and Talwalkar give them for voted
     classifiers (Foundations of Machine Learning, chapter on boosting). The base class must be
     closed under negation, as stumps of either sign are.
-
-    Theta must be fixed before seeing the data. With ``theta=None`` the best of a grid of 64 values,
-    which depends on n and d alone, is used, and a union bound pays for the choice: delta becomes
-    delta / 64.
 
     Parameters
     ----------
@@ -147,10 +138,10 @@ def margin_bound(
     vc_dimension : int
         VC dimension d of the base classifiers.
     n : int, default None
-        Number of training examples, by default the number of margins. A larger number shows what
-        the same distribution of margins would prove with more examples.
+        Number of training examples, by default the number of margins.
     theta : float, default None
-        The margin, in (0, 1]; by default the best of the grid.
+        The margin, in (0, 1], fixed before seeing the data. None takes the best of a grid of 64
+        values, and pays for the choice by a union bound: delta becomes delta / 64.
     delta : float, default 0.05
         Probability that the bound fails, in (0, 1).
 
@@ -179,10 +170,9 @@ def finite_margin_bound(
     """Bound on the error of a vote over a finite class from its training margins.
 
     P[margin <= theta] on the sample, plus 2 exp(-N theta^2 / 8) +
-    sqrt(ln(N (N + 1)^2 H^N / delta) / (2n)) with H the size of the class: the last line but one of
-    the proof of theorem 1 of Schapire, Freund, Bartlett and Lee (1998), where N base classifiers
-    drawn from the vote approximate it. It holds for all N and theta at once, so both are optimized
-    at no cost.
+    sqrt(ln(N (N + 1)^2 H^N / delta) / (2n)) with H the size of the class (Schapire, Freund,
+    Bartlett and Lee 1998, proof of theorem 1). It holds for all N and theta at once, so both are
+    optimized at no cost.
 
     Parameters
     ----------
@@ -201,7 +191,7 @@ def finite_margin_bound(
     hypotheses = integer("class_size", class_size, 1)
     size, fails = _sample_size(margins, n), positive("delta", delta, below=1.0)
     thetas = _theta_grid(theta, lowest=1.0 / math.sqrt(size))
-    # Beyond this N the first term is below 1/n at the smallest theta, and only the second grows.
+    # Beyond this N the first term is below 1 / n at the smallest theta, and only the second grows.
     max_drawn = math.ceil(8.0 * math.log(2.0 * size) / thetas.min() ** 2)
     drawn = np.unique(np.geomspace(1, max_drawn, 512).round())[:, None]
     sampling = 2.0 * np.exp(-drawn * thetas**2 / 8.0)
@@ -317,9 +307,7 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
 
     A weak ranker is 1 where f(x) > theta, 0 where f(x) <= theta, and q where f leaves x unranked
     (Iyer 1999 eq. 4.9). With q given, the sets on which rankers of one feature are 1 are nested, so
-    p instances can be shattered only if C(p, p // 2) <= N; this is attained (symmetric chains; de
-    Bruijn, Tengbergen and Kruyswijk 1951). With q learned each feature has two nested sequences,
-    which gives C(p, p // 2) <= 2N, as for :func:`stump_vc_dimension`.
+    p instances can be shattered only if C(p, p // 2) <= N; with q learned, if C(p, p // 2) <= 2N.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> Reals:
 
 
 def _multiclass_margins(f: Reals, y: NDArray[np.generic]) -> Reals:
-    """Score of the true class minus the best score of the others."""
+    """Return the score of the true class minus the best score of the others."""
     n, n_classes = f.shape
     if not np.issubdtype(y.dtype, np.integer):
         raise TypeError(f"y must hold integer class indices, got dtype {y.dtype}")
@@ -65,7 +65,7 @@ def _multiclass_margins(f: Reals, y: NDArray[np.generic]) -> Reals:
     if y.shape != (n,):
         raise ValueError(f"y must have one class index per row of scores, {n}, got {y.shape[0]}")
     index = y.astype(np.intp)
-    if n and (index.min() < 0 or index.max() >= n_classes):
+    if ((index < 0) | (index >= n_classes)).any():
         raise ValueError(f"y must hold class indices from 0 to {n_classes - 1}")
     rows = np.arange(n)
     others = f.copy()
@@ -116,12 +116,10 @@ def margin_cdf(margins: ArrayLike, theta: float | Values) -> Any:
 def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> Reals:
     """Upper bound on the share of margins at or below theta, after each round.
 
-    A margin of at most theta means exp(-y f + theta * sum alpha) >= 1, so the share is at most
-    prod Z * exp(theta * sum alpha) for any steps. With the optimal steps this is the running
-    product of (1 - g)^((1 - theta)/2) * (1 + g)^((1 + theta)/2) over the edges g (Schapire, Freund,
-    Bartlett and Lee 1998, theorem 5), which decreases to zero exponentially fast for every theta
-    below about half the smallest edge. In AdaBoost.MH these are the margins of entries, each
-    counted with its initial weight.
+    A margin of at most theta means exp(-y f + theta sum alpha) >= 1, so the share is at most
+    prod Z exp(theta sum alpha) for any steps. With the best steps this decreases to zero for every
+    theta below about half the smallest edge (Schapire, Freund, Bartlett and Lee 1998, theorem 5).
+    In AdaBoost.MH these are the margins of entries, each counted with its initial weight.
 
     Parameters
     ----------
