@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from edgewise.common.checks import integer, reals
 from edgewise.common.dtypes import Reals
 from edgewise.metrics.classification import reliability
-from edgewise.plots.drawing import GRAY, Display, count_labels, escape_label, line_color, style_axes
+from edgewise.plots.drawing import GRAY, Display, count_labels, escape_label, line_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,5 +169,4 @@ class ReliabilityDisplay(Display):
             axes.scatter(x, y, s=sizes, color=color, linewidths=0, zorder=3)
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         axes.set(xlabel="mean predicted probability", ylabel="observed frequency")
-        style_axes(axes)
         axes.legend(fontsize=9)

@@ -14,7 +14,6 @@ from edgewise.plots.drawing import (
     Display,
     escape_label,
     short_label,
-    style_axes,
     unwrap_fitted,
 )
 
@@ -117,7 +116,6 @@ class VoteCurveDisplay(Display):
             labels = [short_label(value, 20) for value in self.values]
             axes.set_xticks(range(len(labels)), labels, rotation=90 if len(labels) > 6 else 0)
         axes.set(xlabel=escape_label(curve.name), ylabel="added to the score")
-        style_axes(axes)
         if len(self.classes) > 1:
             self._add_legend(axes, "class" if len(names) > 1 else None)
 

@@ -46,18 +46,19 @@ class Display:
         self.ax_ = make_figure(*self._figure_size()).subplots() if ax is None else ax
         # The axes may be in a subfigure.
         self.figure_ = self.ax_.figure.figure
+        style_axes(self.ax_)
         self._draw(self.ax_)
         return self
 
     def _figure_size(self) -> tuple[float, float]:
-        """Return the width and height of a new figure in inches."""
+        """Return the width and height of a new figure, in inches."""
         return 6.6, 4.2
 
     def _draw(self, axes: "Axes") -> None:
         raise NotImplementedError
 
     def _add_legend(self, axes: "Axes", title: str | None = None, columns: int = 1) -> None:
-        """Add a legend: beside the axes in a figure of our own, inside them in the user's."""
+        """Add a legend: beside the axes in a new figure, inside them in the user's."""
         inside = {"fontsize": 9, "ncols": columns}
         axes.legend(title=title, **(_BESIDE if self._has_own_figure else inside))
 

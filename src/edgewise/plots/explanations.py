@@ -17,7 +17,6 @@ from edgewise.plots.drawing import (
     Display,
     escape_label,
     short_label,
-    style_axes,
     unwrap_fitted,
 )
 
@@ -241,7 +240,6 @@ def _draw_bars(axes: "Axes", names: Sequence[str], amounts: ArrayLike) -> None:
 
 def _style_bars(axes: "Axes") -> None:
     """Style axes whose vertical axis has only names."""
-    style_axes(axes)
     axes.grid(False, axis="y")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -127,7 +127,7 @@ class ItemMapDisplay(Display):
         # Positions have no unit.
         axes.set(xticks=[], yticks=[])
         for spine in axes.spines.values():
-            spine.set_color(PALE)
+            spine.set(color=PALE, visible=True)
 
 
 def _write_names(axes: "Axes", positions: Reals, labels: list[str]) -> NDArray[np.bool_]:

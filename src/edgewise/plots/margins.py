@@ -12,7 +12,6 @@ from edgewise.plots.drawing import (
     count_labels,
     escape_label,
     line_color,
-    style_axes,
     unwrap_fitted,
 )
 from edgewise.report.curves import evenly_spaced
@@ -97,5 +96,4 @@ class MarginDisplay(Display):
         axes.plot([0.0], [wrong], "o", color=color, markersize=5)
         axes.set(xlim=(low, high), xlabel="normalized margin")
         axes.set(ylim=(0.0, 1.02), ylabel="share of margins at or below")
-        style_axes(axes)
         axes.legend(loc="upper left", fontsize=9)

@@ -11,14 +11,7 @@ from edgewise.fusion import grades_of
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import ranking_metric
 from edgewise.metrics.significance import mean_interval
-from edgewise.plots.drawing import (
-    Display,
-    count_labels,
-    escape_label,
-    line_color,
-    short_label,
-    style_axes,
-)
+from edgewise.plots.drawing import Display, count_labels, escape_label, line_color, short_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -172,5 +165,4 @@ class QueryMetricDisplay(Display):
             axes.set_xlabel("queries, the worst first")
         axes.set(xlim=(0, n), ylabel=metric.title)
         axes.set_ylim(bottom=min(0.0, float(values.min()), axes.get_ylim()[0] if n_lines else 0.0))
-        style_axes(axes)
         axes.legend(loc="lower right", fontsize=9)

@@ -55,8 +55,8 @@ def choice(name: str, options: Iterable[tuple[str, Sequence[Block]]]) -> Block:
 def axis(name: str, **settings: Any) -> Block:
     """Return an axis; `settings` are low, high, log, percent, integer, date, zero and scales.
 
-    Whether the axis shows 0 is `zero`; `scales` lets people choose a logarithmic one, which begins
-    at `floor` and is chosen at first if that is not 0.
+    `zero` includes 0; `scales` offers a logarithmic axis, which begins at `floor` and is the
+    default if that is not 0.
     """
     return {"name": name, **settings}
 
@@ -75,11 +75,9 @@ def chart(
     **more: Any,
 ) -> Block:
     """Return a chart of series over a common axis; `marks` are vertical lines with names."""
+    axes = {"x": x, "y": y, "series": list(lines)}
     named = [{"at": at, "name": name} for at, name in marks]
-    return {
-        "kind": "chart", "title": title, "x": x, "y": y, "series": list(lines), "marks": named,
-        **more,
-    }  # fmt: skip
+    return {"kind": "chart", "title": title, **axes, "marks": named, **more}
 
 
 def bar(name: str, value: float, **more: Any) -> Block:
@@ -109,12 +107,12 @@ def frequency_bars(
 
 def format_settings(source: Any, names: Iterable[str]) -> list[tuple[str, str]]:
     """Return the names and values of some attributes, to be shown as facts."""
-    values = [(name, getattr(source, name)) for name in names]
-    return [
-        (name.removeprefix("n_").replace("_cst", "").replace("_", " ").capitalize(),
-         format_number(value) if isinstance(value, float) else shorten(value))
-        for name, value in values
-    ]  # fmt: skip
+    rows = []
+    for name in names:
+        value = getattr(source, name)
+        title = name.removeprefix("n_").replace("_cst", "").replace("_", " ").capitalize()
+        rows.append((title, format_number(value) if isinstance(value, float) else shorten(value)))
+    return rows
 
 
 def table(
@@ -150,15 +148,14 @@ def contribution_bars(
     parts: Sequence[tuple[str, str, float]], max_count: int, max_length: int = 60
 ) -> list[Block]:
     """Return contributions by name, detail and amount, and the sum of those after `max_count`."""
-    rows = [
-        {"name": shorten(name, max_length), "detail": detail and shorten(detail, max_length),
-         "amount": float(amount)}
+    shown = [
+        (shorten(name, max_length), detail and shorten(detail, max_length), float(amount))
         for name, detail, amount in parts[:max_count]
-    ]  # fmt: skip
+    ]
     if others := parts[max_count:]:
         total = float(sum(amount for *_, amount in others))
-        rows.append({"name": pluralize(len(others), "others"), "detail": "", "amount": total})
-    return rows
+        shown.append((pluralize(len(others), "others"), "", total))
+    return [{"name": name, "detail": detail, "amount": amount} for name, detail, amount in shown]
 
 
 # Charts of one kind of numbers
@@ -211,8 +208,7 @@ def calibration_chart(
     title: str, x: Block, y: Block, points: Block, ends: tuple[float, float]
 ) -> Block:
     """Return points that should lie on the diagonal between two ends."""
-    diagonal = series("ideal", ends, ends, "guide")
-    return chart(title, x, y, [diagonal, points])
+    return chart(title, x, y, [series("ideal", ends, ends, "guide"), points])
 
 
 def histogram_shares(values: ArrayLike, bins: int | Reals) -> tuple[Reals, Reals]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,40 +14,17 @@ from edgewise.data.table import Table
 from edgewise.metrics.registry import metric_title
 from edgewise.model.effects import mean_outputs, most_frequent
 from edgewise.model.words import category_name
-from edgewise.report.blocks import (
-    axis,
-    bar,
-    bars,
-    chart,
-    choice,
-    contribution_bars,
-    curve_line,
-    format_day,
-    format_number,
-    format_percent,
-    learning_charts,
-    note,
-    round_digits,
-    series,
-    shorten,
-    side_by_side,
-    table,
-)
+from edgewise.report import blocks
+from edgewise.report.blocks import format_day, format_number, format_percent, round_digits, shorten
 from edgewise.report.curves import evenly_spaced, learning_curves
 from edgewise.report.page import Block, Report
 
 # The maximum number of rows that costly sections are computed on.
 MAX_ROWS = 200_000
-_SUMMARY_ROWS, _EFFECT_ROWS, BACKGROUND_ROWS = 20_000, 100, 32
+_SUMMARY_ROWS, _EFFECT_ROWS = 20_000, 100
 
-_MAX_COLUMNS = 200
-_MAX_BARS = 20
-_MAX_EFFECTS = 12
-_MAX_STEPS = 60
-_GRID = 25
-_MAX_VALUES = 15
-_MAX_LINES = 6
-_MAX_CONTRIBUTIONS = 9
+_MAX_COLUMNS, _MAX_BARS, _MAX_CONTRIBUTIONS = 200, 20, 9
+_MAX_EFFECTS, _MAX_STEPS, _MAX_VALUES, _MAX_LINES, _GRID = 12, 60, 15, 6, 25
 # Stands between the values of two rows that are compared.
 _AND = " against "
 # Trees take many lines: rules end at the first of these.
@@ -74,32 +51,25 @@ def describe_sample(n: int, total: int, unit: str = "rows") -> str:
     return "" if n >= total else f"On {n:,} of the {total:,} {unit}, drawn at random."
 
 
-class Outputs(NamedTuple):
-    """The scores of a model, by column."""
-
-    score: Callable[[Table], Reals]
-    """Returns the scores of rows, shape (n, K)."""
-    names: Sequence[str]
-    unit: str = "Added to the score"
-    """What an effect is measured in."""
-
-
 class BoostedSections:
     """The sections of a fitted classifier or ranker and a table of rows.
 
-    `indices` are the rows that are used, by default a sample; `worded` is the model that words the
-    rules, if it is another one.
+    `score` returns the scores of rows, shape (n, K), of which `names` are the columns; `unit` is
+    what an effect on them is measured in. `worded` is the model that words the rules, if it is
+    another one; `indices` are the rows to use, by default a sample.
     """
 
     def __init__(
         self,
         model: Any,
         rows: Table,
-        outputs: Outputs,
+        score: Callable[[Table], Reals],
+        names: Sequence[str],
+        unit: str = "Added to the score",
         worded: Any = None,
         indices: NDArray[np.intp] | None = None,
     ) -> None:
-        self.model, self.outputs = model, outputs
+        self.model, self.score, self.names, self.unit = model, score, names, unit
         self.worded = model if worded is None else worded
         self.n_rows = rows.n_rows
         self.indices = draw_sample(rows.n_rows, MAX_ROWS) if indices is None else indices
@@ -134,7 +104,7 @@ class BoostedSections:
         return "" if self.schema is None else ", ".join(map(shorten, self.schema.target))
 
     def columns(self) -> list[Block]:
-        """Return a table of the columns, the most important first, and one of those left out."""
+        """Return tables of the columns, the most important first, and of those left out."""
         rows, shown = self.summary_rows, self.order[:_MAX_COLUMNS].tolist()
         described = {
             j: _describe_column(column, format_day if self._is_date(j) else format_number)
@@ -146,25 +116,25 @@ class BoostedSections:
         cells = [[self._name(j), format_percent(self.importances[j]), *described[j]] for j in shown]
         names = ["column", "importance", "values", "kind", "missing"]
         detail = describe_sample(rows.n_rows, self.n_rows)
-        settings = {"search": "Find a column", "shown": 12, "detail": detail}
-        blocks = [table(title, names, cells, **settings)]
+        search = "Find a column"
+        content = [blocks.table(title, names, cells, search=search, shown=12, detail=detail)]
         columns = [] if self.schema is None else self.schema.columns
         left_out = [[shorten(c.name), c.kind, c.note] for c in columns if not c.features]
         if left_out:
-            blocks.append(table("Columns left out", ["column", "kind", "why"], left_out))
-        return blocks
+            content.append(blocks.table("Columns left out", ["column", "kind", "why"], left_out))
+        return content
 
     def training(self) -> tuple[str, list[Block]]:
         """Return the learning curves with the bound, and the validation metrics."""
         model, history = self.model, self.model.history_
         if history.n_rounds == 0:
-            return "", [note("The model has no rounds: no rule was better than chance.")]
+            return "", [blocks.note("The model has no rounds: no rule was better than chance.")]
         curves = learning_curves(model)
-        charts = learning_charts(curves)
+        charts = blocks.learning_charts(curves)
         if len(charts) == 1 and curves.edges:
-            edge = curve_line(curves.edges[0], "dots")
-            x = axis(curves.unit, integer=True)
-            charts.append(chart("Edge of each round's rule", x, axis("edge"), [edge]))
+            edge = blocks.curve_line(curves.edges[0], "dots")
+            x = blocks.axis(curves.unit, integer=True)
+            charts.append(blocks.chart("Edge of each round's rule", x, blocks.axis("edge"), [edge]))
         bounded = "ranking_loss" if "ranking_loss" in history else "hamming_loss"
         fitted = model.fitted_
         if getattr(fitted, "loss", None) == "softmax" and not fitted.multilabel:
@@ -175,7 +145,7 @@ class BoostedSections:
             f"{metric_title(bounded.removeprefix('train_'))} on the training rows is "
             f"{format_number(loss)}; its upper bound is {format_number(bound)}."
         )
-        return lead, [side_by_side(*charts)]
+        return lead, [blocks.side_by_side(*charts)]
 
     def add_model_sections(self, page: Report) -> None:
         """Add the sections on the importances, effects and rules of the model."""
@@ -187,18 +157,17 @@ class BoostedSections:
     def _importances(self) -> list[Block]:
         used = [j for j in self.order.tolist() if self.importances[j] > 0]
         if not used:
-            return [note("The model uses no column.")]
-        items = [bar(self._name(j), self.importances[j]) for j in used[:_MAX_BARS]]
-        details = []
+            return [blocks.note("The model uses no column.")]
+        items = [blocks.bar(self._name(j), self.importances[j]) for j in used[:_MAX_BARS]]
+        detail = ""
         if others := used[_MAX_BARS:]:
             share = format_percent(float(self.importances[others].sum()))
-            details.append(f"{pluralize(len(others), 'columns')} more: {share} together.")
+            detail = f"{pluralize(len(others), 'columns')} more: {share} together. "
         if n_unused := len(self.order) - len(used):
-            details.append(f"Not used: {pluralize(n_unused, 'columns')}.")
-        return [bars("Importance of columns", items, percent=True, detail=" ".join(details))]
+            detail += f"Not used: {pluralize(n_unused, 'columns')}."
+        return [blocks.bars("Importance of columns", items, percent=True, detail=detail.strip())]
 
     def _effects(self) -> tuple[str, list[Block]]:
-        """Return how the most important columns change the scores, one chart for each."""
         used = [j for j in self.order[:_MAX_EFFECTS].tolist() if self.importances[j] > 0]
         if not used:
             return "", []
@@ -206,7 +175,7 @@ class BoostedSections:
         columns = list(sample.columns())
 
         def mean_scores(j: int, values: Column) -> Reals:
-            scores = mean_outputs(self.outputs.score, sample, columns, j, values)
+            scores = mean_outputs(self.score, sample, columns, j, values)
             return scores - scores.mean(axis=0)
 
         effects = {
@@ -219,7 +188,7 @@ class BoostedSections:
                 f"Partial dependence: the mean score of {pluralize(sample.n_rows, 'rows')} with "
                 "each value in the column, centered at 0."
             )
-        return lead, [choice("Column", [effects[j] for j in used])]
+        return lead, [blocks.choice("Column", [effects[j] for j in used])]
 
     def _effect(
         self, j: int, column: Column, mean_scores: Callable[[int, Column], Reals]
@@ -228,7 +197,8 @@ class BoostedSections:
         categories = self.model.fitted_.categories.get(j)
         values: Column
         if categories is None:
-            grid, style = self._grid(j, _finite_values(column))
+            points = _finite_values(column)
+            grid, style = self._grid(j, points)
             values = NumericColumn(grid)
         else:
             frequent = np.empty(0, dtype=np.intp)
@@ -237,24 +207,26 @@ class BoostedSections:
                 frequent = most_frequent(codes, len(categories), _MAX_VALUES)
             values = CategoricalColumn(frequent.astype(CATEGORY_CODE), tuple(categories))
         if len(values) == 0:
-            return [note("The column has no values here.")]
+            return [blocks.note("The column has no values here.")]
         scores = mean_scores(j, values)
-        labels, unit = self.outputs.names, self.outputs.unit
         shown = np.argsort(-np.ptp(scores, axis=0), kind="stable")[:_MAX_LINES].tolist()
         if categories is not None:
             names = [shorten(category_name(categories[code]), 40) for code in frequent]
-            options = []
-            for k in shown:
-                items = map(bar, names, scores[:, k].tolist())
-                options.append((labels[k], [bars(unit, items, signed=True)]))
-            return [choice("Class", options)]
-        lines = [series(labels[k], grid, scores[:, k], style) for k in shown]
+            by_class = [
+                (
+                    self.names[k],
+                    [blocks.bars(self.unit, map(blocks.bar, names, votes), signed=True)],
+                )
+                for k, votes in zip(shown, scores.T[shown], strict=True)
+            ]
+            return [blocks.choice("Class", by_class)]
+        lines = [blocks.series(self.names[k], grid, scores[:, k], style) for k in shown]
         detail = "Ticks on the axis mark the deciles of the rows."
-        if len(labels) > len(shown):
-            detail = f"The {len(shown)} of {len(labels)} classes that change most. {detail}"
-        deciles = round_digits(np.quantile(_finite_values(column), np.linspace(0.1, 0.9, 9)))
-        x, y = axis(self._name(j), date=self._is_date(j)), axis("score", zero=True)
-        return [chart(unit, x, y, lines, detail=detail, rug=deciles)]
+        if len(self.names) > len(shown):
+            detail = f"The {len(shown)} of {len(self.names)} classes that change most. {detail}"
+        deciles = round_digits(np.quantile(points, np.linspace(0.1, 0.9, 9)))
+        x, y = blocks.axis(self._name(j), date=self._is_date(j)), blocks.axis("score", zero=True)
+        return [blocks.chart(self.unit, x, y, lines, detail=detail, rug=deciles)]
 
     def _grid(self, j: int, values: Reals) -> tuple[Reals, str]:
         """Return values of a numeric column, and the style of a line through their scores."""
@@ -270,24 +242,22 @@ class BoostedSections:
         return np.unique([*quantiles, *cuts[evenly_spaced(len(cuts), _GRID)].tolist()]), "line"
 
     def _rules(self) -> tuple[str, list[Block]]:
-        """Return the strongest rules in words."""
         items: list[Block] = []
-        room = _MAX_CHARACTERS
-        for rule in self.worded.rules(_MAX_RULES) if self.model.n_rounds_ else []:
+        room, total = _MAX_CHARACTERS, self.model.n_rounds_
+        for rule in self.worded.rules(_MAX_RULES) if total else []:
             room -= len(rule.text)
             if room < 0 and items:
                 break
             items.append({"text": rule.text, "strength": float(rule.alpha), "round": rule.round})
         if not items:
             return "", []
-        total = self.model.n_rounds_
         which = "All" if len(items) == total else f"The {len(items)} strongest of {total:,}"
-        lead = f"{which} rules, by decreasing strength."
-        return lead, [{"kind": "rules", "items": items, "search": "Find in the rules"}]
+        rules = {"kind": "rules", "items": items, "search": "Find in the rules"}
+        return f"{which} rules, by decreasing strength.", [rules]
 
     def contributions(self, parts: Sequence[tuple[str, str, float]]) -> list[Block]:
         """Return contributions by column, value and amount; values that count days are dates."""
-        return contribution_bars(
+        return blocks.contribution_bars(
             [(name, self._format_value(name, value), amount) for name, value, amount in parts],
             _MAX_CONTRIBUTIONS,
         )
@@ -319,6 +289,5 @@ def _describe_column(column: Column, form: Callable[[float], str]) -> tuple[str,
 
 
 def _finite_values(column: Column) -> Reals:
-    """Return the finite numbers of a column."""
     values = column.reals() if not isinstance(column, CategoricalColumn) else np.empty(0)
     return values[np.isfinite(values)]

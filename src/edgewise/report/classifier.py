@@ -20,43 +20,14 @@ from edgewise.metrics.classification import (
 )
 from edgewise.metrics.roc import roc_auc
 from edgewise.metrics.significance import proportion_interval
-from edgewise.report.blocks import (
-    axis,
-    calibration_chart,
-    case,
-    cases,
-    choice,
-    confusion_matrix,
-    cumulative_chart,
-    facts,
-    format_number,
-    format_percent,
-    format_settings,
-    frequency_bars,
-    histogram_chart,
-    note,
-    round_digits,
-    series,
-    shorten,
-    side_by_side,
-    table,
-    tiles,
-)
-from edgewise.report.boosted import (
-    BACKGROUND_ROWS,
-    BoostedSections,
-    Outputs,
-    describe_sample,
-    draw_sample,
-    rounds_reason,
-)
+from edgewise.report import blocks
+from edgewise.report.blocks import format_number, format_percent, round_digits, shorten
+from edgewise.report.boosted import BoostedSections, describe_sample, draw_sample, rounds_reason
 from edgewise.report.page import Block, Report
 
-_MAX_CLASSES, _MAX_BARS = 30, 60
-_MAX_CURVES = 40
-_THRESHOLDS = 100
-_CALIBRATION_BINS = 10
-_CASES = 15
+_MAX_CLASSES, _MAX_BARS, _MAX_CURVES = 30, 60, 40
+_THRESHOLDS, _CALIBRATION_BINS = 100, 10
+_CASES, _BACKGROUND_ROWS = 15, 32
 
 
 def classifier_report(
@@ -66,28 +37,30 @@ def classifier_report(
 
     `codes` are class numbers of shape (n,), or a 0/1 matrix of shape (n, K) of labels.
     """
-    multilabel = bool(model.fitted_.multilabel)
     classes = [shorten(name) for name in model.classes_.tolist()]
-    shared = BoostedSections(model, rows, _outputs(model, classes))
-    plural = "labels" if multilabel else "classes"
+    multilabel = bool(model.fitted_.multilabel)
+    shared = _sections(model, rows, classes, multilabel)
+    results = None
+    if codes is not None:
+        scores = shared.score(shared.rows)
+        probabilities = model._probabilities(scores)
+        results = _ClassifierResults(
+            classes, multilabel, codes[shared.indices], scores, probabilities
+        )
     subtitle = (
-        f"{type(model).__name__}, {pluralize(len(classes), plural)}, "
-        f"{pluralize(rows.n_rows, 'rows')}, {pluralize(rows.n_columns, 'columns')}"
+        f"{type(model).__name__}, {pluralize(len(classes), 'labels' if multilabel else 'classes')},"
+        f" {pluralize(rows.n_rows, 'rows')}, {pluralize(rows.n_columns, 'columns')}"
     )
     target = shared.target_names()
     page = Report(title or f"Classification report{target and ': '}{target}", subtitle)
-    results = None
-    if codes is not None:
-        scores = shared.outputs.score(shared.rows)
-        results = _ClassifierResults(
-            classes, multilabel, codes[shared.indices], scores, model._probabilities(scores)
-        )
     lead = describe_sample(shared.rows.n_rows, rows.n_rows)
     page.add("overview", "Overview", lead, _overview(model, rows.n_rows, results))
     frequencies = []
     if results is not None:
         bars_title = f"Rows by {results.noun}"
-        frequencies = [frequency_bars(bars_title, classes, results.counts, "rows", _MAX_BARS)]
+        frequencies = [
+            blocks.frequency_bars(bars_title, classes, results.counts, "rows", _MAX_BARS)
+        ]
     page.add("data", "Data", "", [*frequencies, *shared.columns()])
     page.add("training", "Training", *shared.training())
     if results is not None:
@@ -101,16 +74,15 @@ def classifier_report(
     return page
 
 
-def _outputs(model: Any, classes: list[str]) -> Outputs:
+def _sections(model: Any, rows: Table, classes: list[str], multilabel: bool) -> BoostedSections:
     def score(rows: Table) -> Reals:
-        scores = np.asarray(model.decision_function(rows))
-        return scores[:, None] if scores.ndim == 1 else scores
+        return np.asarray(model.decision_function(rows)).reshape(rows.n_rows, -1)
 
-    if model.fitted_.multilabel or model.terms_.n_scores > 1:
-        return Outputs(score, classes, "Added to the scores")
+    if multilabel or model.terms_.n_scores > 1:
+        return BoostedSections(model, rows, score, classes, "Added to the scores")
     low, high = (shorten(name, 40) for name in classes)
     unit = f"Added to the score: above 0 for {high}, below for {low}"
-    return Outputs(score, [f"{high} rather than {low}"], unit)
+    return BoostedSections(model, rows, score, [f"{high} rather than {low}"], unit)
 
 
 @dataclass(frozen=True)
@@ -128,10 +100,6 @@ class _ClassifierResults:
         return predict_targets(self.scores, self.multilabel)
 
     @property
-    def n_rows(self) -> int:
-        return len(self.codes)
-
-    @property
     def is_binary(self) -> bool:
         """Whether there is one score column for two classes."""
         return self.scores.shape[1] == 1 and not self.multilabel
@@ -147,17 +115,16 @@ class _ClassifierResults:
     def noun(self) -> str:
         return "label" if self.multilabel else "class"
 
-    @property
-    def plural(self) -> str:
-        return "labels" if self.multilabel else "classes"
-
     def is_class(self, k: int) -> NDArray[np.bool_]:
         """Return which rows have a class or label."""
-        return self.codes[:, k] > 0 if self.multilabel else self.codes == k
+        return self._select(self.codes, k)
 
     def is_predicted(self, k: int) -> NDArray[np.bool_]:
         """Return which rows are predicted to have a class or label."""
-        return self.predicted[:, k] > 0 if self.multilabel else self.predicted == k
+        return self._select(self.predicted, k)
+
+    def _select(self, codes: NDArray[Any], k: int) -> NDArray[np.bool_]:
+        return codes[:, k] > 0 if self.multilabel else codes == k
 
     def roc_auc(self, k: int) -> float:
         """Return the ROC AUC of a class with a score column, or NaN if all rows are alike."""
@@ -177,35 +144,35 @@ class _ClassifierResults:
     def describe_curves(self) -> str:
         """Return which classes have curves, unless all have."""
         n, total = len(self.curve_classes), len(self.classes)
-        return "" if n == total else f" The {n} most frequent of {total:,} {self.plural} are shown."
+        plural = "labels" if self.multilabel else "classes"
+        return "" if n == total else f" The {n} most frequent of {total:,} {plural} are shown."
 
 
 def _overview(model: Any, n_rows: int, results: _ClassifierResults | None) -> list[Block]:
     settings = model.settings_
-    blocks = [note("No targets were given: errors are left out.")]
+    content = [blocks.note("No targets were given: errors are left out.")]
     if results is not None:
-        blocks = [tiles(_metrics(results))]
+        content = [blocks.tiles(_metrics(results))]
         if settings.n_rows == n_rows:
-            blocks.append(
-                note(
-                    "There are as many rows as in training. If they are the training rows, expect "
-                    "larger errors on new ones."
-                )
+            warning = (
+                "There are as many rows as in training. If they are the training rows, expect "
+                "larger errors on new ones."
             )
-    rows = [
+            content.append(blocks.note(warning))
+    facts = [
         ("Model", type(model).__name__),
         ("Rounds", f"{settings.n_rounds:,}{rounds_reason(model)}"),
         ("Trained on", pluralize(settings.n_rows, "rows")),
     ]
-    rows += format_settings(settings, ("loss", "votes", "learning_rate", "subsample"))
+    facts += blocks.format_settings(settings, ("loss", "votes", "learning_rate", "subsample"))
     if settings.held_out_error == settings.held_out_error:
         wrong, loss = format_percent(settings.held_out_error), settings.held_out_log_loss
-        rows.append(("Held-out rows", f"error {wrong}, log loss {loss:.4f}"))
-    return [*blocks, facts([*rows, ("Learner", settings.learner)])]
+        facts.append(("Held-out rows", f"error {wrong}, log loss {loss:.4f}"))
+    return [*content, blocks.facts([*facts, ("Learner", settings.learner)])]
 
 
 def _metrics(results: _ClassifierResults) -> list[tuple[str, str, str]]:
-    y, scores, n = results.codes, results.scores, results.n_rows
+    y, scores, n = results.codes, results.scores, len(results.codes)
     wrong = error(y, scores)
     low, high = proportion_interval(1.0 - wrong, n)
     span = f"95% interval {format_percent(low)} to {format_percent(high)}"
@@ -236,35 +203,33 @@ def _metrics(results: _ClassifierResults) -> list[tuple[str, str, str]]:
 
 def _mistakes(results: _ClassifierResults) -> tuple[str, list[Block]]:
     """Return the confusion matrix, the most frequent confusions, and precision and recall."""
-    per_class = _class_table(results)
+    by_class = _class_table(results)
     if results.multilabel:
-        return "Each label on its own, at the threshold of the model.", [per_class]
+        return "Each label on its own, at the threshold of the model.", [by_class]
     classes, k = results.classes, len(results.classes)
     counts = np.bincount(results.codes * k + results.predicted, minlength=k * k).reshape(k, k)
+    mistakes = counts - np.diag(counts.diagonal())
     shown, detail = np.arange(k), ""
     if k > _MAX_CLASSES:
-        wrong = counts.sum(axis=1) + counts.sum(axis=0) - 2 * counts.diagonal()
+        wrong = mistakes.sum(axis=1) + mistakes.sum(axis=0)
         shown = np.sort(np.argsort(-wrong, kind="stable")[:_MAX_CLASSES])
         detail = f"The {_MAX_CLASSES} of {k} classes with the most mistakes."
     names = [classes[i] for i in shown.tolist()]
     shown_counts = counts[np.ix_(shown, shown)]
-    matrix = confusion_matrix("Confusion matrix", names, shown_counts, detail=detail)
+    matrix = blocks.confusion_matrix("Confusion matrix", names, shown_counts, detail=detail)
     lead = "Rows are the true classes, columns the predicted ones."
     if k == 2:
-        return lead, [side_by_side(matrix, per_class)]
-    mistakes = counts.copy()
-    np.fill_diagonal(mistakes, 0)
-    order = np.argsort(-mistakes, axis=None, kind="stable")[:10].tolist()
-    pairs = [
-        [classes[i // k], classes[i % k], int(mistakes.flat[i]),
-         format_percent(mistakes.flat[i] / counts[i // k].sum())]
-        for i in order if mistakes.flat[i]
-    ]  # fmt: skip
+        return lead, [blocks.side_by_side(matrix, by_class)]
+    pairs = []
+    for i in np.argsort(-mistakes, axis=None, kind="stable")[:10].tolist():
+        if n := int(mistakes.flat[i]):
+            share = format_percent(n / counts[i // k].sum())
+            pairs.append([classes[i // k], classes[i % k], n, share])
     columns = ["true class", "predicted", "rows", "of the class"]
-    worst = [table("Most frequent confusions", columns, pairs)] if pairs else []
+    worst = [blocks.table("Most frequent confusions", columns, pairs)] if pairs else []
     if k > 12:
-        return lead, [matrix, *worst, per_class]
-    return lead, [matrix, side_by_side(*worst, per_class)]
+        return lead, [matrix, *worst, by_class]
+    return lead, [matrix, blocks.side_by_side(*worst, by_class)]
 
 
 def _class_table(results: _ClassifierResults) -> Block:
@@ -274,7 +239,7 @@ def _class_table(results: _ClassifierResults) -> Block:
         both, n, m = (int(mask.sum()) for mask in (truth & answer, truth, answer))
         precision, recall = both / m if m else np.nan, both / n if n else np.nan
         f1 = 2 * both / (n + m) if n + m else np.nan
-        cells = [name, n, *(format_percent(value) for value in (precision, recall, f1))]
+        cells = [name, n, *map(format_percent, (precision, recall, f1))]
         if results.multilabel:
             area = results.roc_auc(k)
             cells.append(f"{area:.3f}" if area == area else format_number(area))
@@ -282,7 +247,7 @@ def _class_table(results: _ClassifierResults) -> Block:
     columns = [results.noun, "rows", "precision", "recall", "F1"]
     columns += ["ROC AUC"] * results.multilabel
     search = "Find a class" if len(rows) > 12 else None
-    return table(f"By {results.noun}", columns, rows, search=search, shown=12)
+    return blocks.table(f"By {results.noun}", columns, rows, search=search, shown=12)
 
 
 def _thresholds(results: _ClassifierResults) -> tuple[str, list[Block]]:
@@ -301,7 +266,6 @@ def _thresholds(results: _ClassifierResults) -> tuple[str, list[Block]]:
 
 
 def _margins(results: _ClassifierResults, total_vote: float) -> tuple[str, list[Block]]:
-    """Return the distribution of the margins."""
     from edgewise.theory import margins
 
     if total_vote == 0.0:
@@ -312,59 +276,56 @@ def _margins(results: _ClassifierResults, total_vote: float) -> tuple[str, list[
     values = margins(scores, targets, total_vote)
     wrong, median = float((values <= 0).mean()), float(np.median(values))
     unit = "labels" if results.multilabel else "rows"
-    x, marks = axis("normalized margin"), [(0.0, "0")]
+    x, marks = blocks.axis("normalized margin"), [(0.0, "0")]
     lead = (
         "The margin is the share of the votes by which the truth wins: the prediction is wrong at "
         f"or below 0. {format_percent(wrong)} of the {unit} are there; the median is "
         f"{format_number(median)}."
     )
-    return lead, [
-        side_by_side(
-            cumulative_chart("Cumulative distribution", x, values, unit, marks=marks),
-            histogram_chart("Histogram", x, values, unit, marks=marks),
-        )
-    ]
+    cumulative = blocks.cumulative_chart("Cumulative distribution", x, values, unit, marks=marks)
+    histogram = blocks.histogram_chart("Histogram", x, values, unit, marks=marks)
+    return lead, [blocks.side_by_side(cumulative, histogram)]
 
 
 def _calibration(results: _ClassifierResults) -> tuple[str, list[Block]]:
     """Return the observed frequency of each class against its predicted probability."""
     options: list[tuple[str, list[Block]]] = []
     if not results.is_binary and not results.multilabel:
-        rows, best = np.arange(results.n_rows), results.probabilities.argmax(axis=1)
-        p = results.probabilities[rows, best]
+        best = results.probabilities.argmax(axis=1)
+        p = results.probabilities[np.arange(len(best)), best]
         options.append(("the predicted class", _reliability(p, best == results.codes)))
     for k in results.curve_classes:
-        blocks = _reliability(results.probabilities[:, k], results.is_class(k))
-        options.append((results.classes[k], blocks))
+        content = _reliability(results.probabilities[:, k], results.is_class(k))
+        options.append((results.classes[k], content))
     lead = (
         f"Of the rows with a probability of 70%, 70% should have the {results.noun}: points on the "
         f"diagonal are perfectly calibrated. Bars are 95% intervals.{results.describe_curves()}"
     )
-    return lead, [choice(results.noun.capitalize(), options)]
+    return lead, [blocks.choice(results.noun.capitalize(), options)]
 
 
 def _reliability(p: Reals, truth: NDArray[np.bool_]) -> list[Block]:
-    """Return the observed frequency of a class in bins of its probability."""
     means, shares, counts = reliability(p, truth, _CALIBRATION_BINS)
     gap = float(np.abs(means - shares) @ counts / len(p))
     spans = np.array([proportion_interval(s, int(n)) for s, n in zip(shares, counts, strict=True)])
     low, high = map(round_digits, spans.T)
-    points = series("observed", means, shares, "interval", low=low, high=high, n=counts)
+    points = blocks.series("observed", means, shares, "interval", low=low, high=high, n=counts)
     unit = {"percent": True, "low": 0, "high": 1}
-    x, y = axis("mean predicted probability", **unit), axis("observed frequency", **unit)
-    bins = np.linspace(0.0, 1.0, _CALIBRATION_BINS + 1)
+    x = blocks.axis("mean predicted probability", **unit)
+    y = blocks.axis("observed frequency", **unit)
+    axis, bins = blocks.axis("probability", **unit), np.linspace(0.0, 1.0, _CALIBRATION_BINS + 1)
     return [
-        note(f"Expected calibration error: {format_percent(gap, 2)}."),
-        side_by_side(
-            calibration_chart("Reliability", x, y, points, (0.0, 1.0)),
-            histogram_chart("Probabilities", axis("probability", **unit), p, "rows", bins),
+        blocks.note(f"Expected calibration error: {format_percent(gap, 2)}."),
+        blocks.side_by_side(
+            blocks.calibration_chart("Reliability", x, y, points, (0.0, 1.0)),
+            blocks.histogram_chart("Probabilities", axis, p, "rows", bins),
         ),
     ]
 
 
 def _cases(shared: BoostedSections, results: _ClassifierResults) -> tuple[str, list[Block]]:
     """Return the rows whose true class got the lowest probability, and why."""
-    p, rows = results.probabilities, np.arange(results.n_rows)
+    p, rows = results.probabilities, np.arange(len(results.codes))
     if results.multilabel:
         is_wrong = (results.predicted != results.codes).any(axis=1)
         truth = np.where(results.codes > 0, p, 1.0 - p).min(axis=1)  # of the worst label
@@ -375,13 +336,13 @@ def _cases(shared: BoostedSections, results: _ClassifierResults) -> tuple[str, l
     order = order[: min(_CASES, max(int(is_wrong.sum()), 3))]
     if len(order) == 0:
         return "", []
-    background = shared.rows.take(draw_sample(len(rows), BACKGROUND_ROWS))
+    background = shared.rows.take(draw_sample(len(rows), _BACKGROUND_ROWS))
     try:
         explanations = [
             shared.model.explain(shared.rows.take(row), background) for row in order[:, None]
         ]
     except ValueError as problem:
-        return str(problem), [note("Single predictions cannot be explained.")]
+        return str(problem), [blocks.note("Single predictions cannot be explained.")]
     lead = f"Rows where the true {results.noun} got the lowest probability, and why."
     if not is_wrong.any():
         lead = "Every row is correct; these are the closest calls."
@@ -394,12 +355,11 @@ def _cases(shared: BoostedSections, results: _ClassifierResults) -> tuple[str, l
     for i, explanation in zip(order.tolist(), explanations, strict=True):
         amounts, settings = make(results, i, explanation.amounts)
         title = f"Row {int(shared.indices[i]) + shared.first_row:,}"
-        parts = [*zip(explanation.names, explanation.details, amounts.tolist(), strict=True)]
-        # The bias is first.
-        parts[1:] = sorted((part for part in parts[1:] if part[2]), key=lambda part: -abs(part[2]))
-        items.append(case(title, shared.contributions(parts), **settings))
+        bias, *parts = zip(explanation.names, explanation.details, amounts.tolist(), strict=True)
+        parts = sorted((part for part in parts if part[2]), key=lambda part: -abs(part[2]))
+        items.append(blocks.case(title, shared.contributions([bias, *parts]), **settings))
     tag = "Label" if results.multilabel else "True class"
-    return lead, [cases(items, search="Find in these rows", tag=tag)]
+    return lead, [blocks.cases(items, search="Find in these rows", tag=tag)]
 
 
 def _label_case(

@@ -5,7 +5,7 @@ are escaped.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -111,35 +111,31 @@ def _rule(rule: Any, is_open: bool) -> str:
     )
 
 
-class _LossAxis:
-    """Heights on the vertical axis: linear, or logarithmic above a strip for 0."""
+def _scale_losses(curves: Sequence[LearningCurve]) -> tuple[Callable[[float], float], list[float]]:
+    """Return the height of a loss, and the ticks: linear, or logarithmic above a strip for 0."""
+    values = np.concatenate([curve.values for curve in curves])
+    high, smallest, floor = (
+        float(np.nanmax(values)) or 1.0,
+        float(np.nanmin(values)),
+        log_floor(curves),
+    )
+    if not floor:
+        # The axis begins at 0 unless all values are far from it.
+        low = smallest if smallest > high / 2 else 0.0
+        span = (high - low) or 1.0
+        return lambda loss: _BOTTOM - (_BOTTOM - _TOP) * ((loss - low) / span), [low, high]
+    low = 10.0 ** math.floor(math.log10(floor))
+    bottom = _BOTTOM - _STRIP
 
-    def __init__(self, curves: Sequence[LearningCurve]) -> None:
-        values = np.concatenate([curve.values for curve in curves])
-        self.high = float(np.nanmax(values)) or 1.0
-        floor, smallest = log_floor(curves), float(np.nanmin(values))
-        self.is_log = floor > 0
-        # A linear axis begins at 0 unless all values are far from it.
-        self.low = smallest if smallest > self.high / 2 else 0.0
-        if self.is_log:
-            self.low = 10.0 ** math.floor(math.log10(floor))
-
-    def height(self, value: float) -> float:
-        if not self.is_log:
-            share = (value - self.low) / ((self.high - self.low) or 1.0)
-            return _BOTTOM - (_BOTTOM - _TOP) * share
-        if value < self.low:
+    def height(loss: float) -> float:
+        if loss < low:
             return _BOTTOM
-        share = math.log(value / self.low) / math.log(self.high / self.low)
-        return _BOTTOM - _STRIP - (_BOTTOM - _STRIP - _TOP) * share
+        return bottom - (bottom - _TOP) * (math.log(loss / low) / math.log(high / low))
 
-    def ticks(self) -> list[float]:
-        if not self.is_log:
-            return [self.low, self.high]
-        first, last = round(math.log10(self.low)), math.floor(math.log10(self.high))
-        step = max(1, math.ceil((last - first) / 4))
-        decades = [10.0**power for power in range(last, first - 1, -step)]
-        return [0.0, *decades, *([self.high] if self.high > 2 * decades[0] else [])]
+    first, last = round(math.log10(low)), math.floor(math.log10(high))
+    step = max(1, math.ceil((last - first) / 4))
+    decades = [10.0**power for power in range(last, first - 1, -step)]
+    return height, [0.0, *decades, *([high] if high > 2 * decades[0] else [])]
 
 
 def _draw(curves: LearningCurves) -> str:
@@ -149,7 +145,7 @@ def _draw(curves: LearningCurves) -> str:
     first = min((int(curve.rounds[0]) for curve in lines), default=0)
     if last <= first:
         return ""
-    axis = _LossAxis(lines)
+    height, loss_ticks = _scale_losses(lines)
 
     def left(step: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * (step - first) / (last - first)
@@ -159,7 +155,7 @@ def _draw(curves: LearningCurves) -> str:
         curve = line.thin_out(_MAX_POINTS)
         color = _GRAY if curve.is_bound else _ORANGE if curve.rows else _BLUE
         points = " ".join(
-            f"{left(step):.1f},{axis.height(value):.1f}"
+            f"{left(step):.1f},{height(value):.1f}"
             for step, value in zip(curve.rounds.tolist(), curve.values.tolist(), strict=True)
             if math.isfinite(value)
         )
@@ -178,8 +174,8 @@ def _draw(curves: LearningCurves) -> str:
             'stroke-dasharray="2 3"/>'
         )
     ticks = "".join(
-        f'<text x="{_LEFT - 6}" y="{axis.height(tick) + 4:.1f}" text-anchor="end">{tick:.4g}</text>'
-        for tick in axis.ticks()
+        f'<text x="{_LEFT - 6}" y="{height(tick) + 4:.1f}" text-anchor="end">{tick:.4g}</text>'
+        for tick in loss_ticks
     )
     unit = escape(curves.unit)
     frame = (

@@ -15,46 +15,16 @@ from edgewise.metrics.lists import Lists
 from edgewise.metrics.pairs import disagreement
 from edgewise.metrics.registry import metric_title, ranking_metrics
 from edgewise.metrics.significance import mean_interval
-from edgewise.report.blocks import (
-    axis,
-    bar,
-    bars,
-    bin_means,
-    capitalize,
-    case,
-    cases,
-    chart,
-    cumulative_chart,
-    facts,
-    format_number,
-    format_settings,
-    frequency_bars,
-    histogram_chart,
-    histogram_shares,
-    note,
-    series,
-    shorten,
-    side_by_side,
-    table,
-    tiles,
-)
-from edgewise.report.boosted import (
-    MAX_ROWS,
-    BoostedSections,
-    Outputs,
-    describe_sample,
-    rounds_reason,
-)
+from edgewise.report import blocks
+from edgewise.report.blocks import capitalize, format_number, shorten
+from edgewise.report.boosted import MAX_ROWS, BoostedSections, describe_sample, rounds_reason
 from edgewise.report.curves import evenly_spaced
 from edgewise.report.page import Block, Report
 
 _METRICS = "map,ndcg@1,5,10,mrr,precision@1,5,10,auc"
 _HEADLINE_METRICS = ("map", "ndcg@10", "mrr", "auc")
-_MAX_RANK = 20
-_MAX_GRADES = 12
-_CASES = 10
-_SCORE_BINS = 10
-_TOP = 5
+_MAX_RANK, _MAX_GRADES, _SCORE_BINS = 20, 12, 10
+_CASES, _TOP = 10, 5
 
 
 def ranker_report(
@@ -77,8 +47,10 @@ def ranker_report(
             raise ValueError(f"y has {lists.n_rows} rows, X has {rows.n_rows}")
         if rows.n_rows > MAX_ROWS:
             indices = _draw_queries(lists)
-    outputs = Outputs(lambda rows: np.asarray(model.predict(rows))[:, None], ["score"])
-    shared = BoostedSections(model, rows, outputs, worded, indices)
+    shared = BoostedSections(
+        model, rows, lambda rows: np.asarray(model.predict(rows))[:, None], ["score"],
+        worded=worded, indices=indices,
+    )  # fmt: skip
     queries = "" if lists is None else f"{pluralize(lists.n_queries, 'queries')}, "
     subtitle = (
         f"{type(shared.worded).__name__}, {queries}{pluralize(rows.n_rows, 'documents')}, "
@@ -140,7 +112,7 @@ class _RankingResults:
 
 
 def _overview(model: Any, worded: Any, results: _RankingResults | None) -> list[Block]:
-    blocks = [note("No grades were given: metrics are left out.")]
+    content = [blocks.note("No grades were given: metrics are left out.")]
     if results is not None:
         items = []
         for name in _HEADLINE_METRICS:
@@ -148,116 +120,109 @@ def _overview(model: Any, worded: Any, results: _RankingResults | None) -> list[
                 value, low, high = results.metrics[name]
                 span = f"95% interval {low:.3f} to {high:.3f}" if low == low else "one query"
                 items.append((metric_title(name), f"{value:.4f}", span))
-        blocks = [tiles(items)]
+        content = [blocks.tiles(items)]
     rows = [("Model", type(worded).__name__)]
     if model.learner_ is not None:
         rows.append(("Learner", model.settings_.learner))
     rows.append(("Rounds", f"{model.n_rounds_:,}{rounds_reason(model)}"))
     keys = ("criterion", "learning_rate", "pair_weight", "query_weight", "monotonic_cst")
-    return [*blocks, facts([*rows, *format_settings(worded, keys)])]
+    return [*content, blocks.facts([*rows, *blocks.format_settings(worded, keys)])]
 
 
 def _data(lists: Lists) -> list[Block]:
-    """Return the shares of the grades, and the sizes of the queries."""
     grades, counts = np.unique(lists.grades, return_counts=True)
     names = [f"grade {format_number(grade)}" for grade in grades.tolist()]
-    x = axis("documents", integer=True)
+    x = blocks.axis("documents", integer=True)
     return [
-        side_by_side(
-            frequency_bars("Documents by grade", names, counts, "documents", _MAX_GRADES),
-            cumulative_chart("Documents per query", x, lists.sizes, "queries"),
+        blocks.side_by_side(
+            blocks.frequency_bars("Documents by grade", names, counts, "documents", _MAX_GRADES),
+            blocks.cumulative_chart("Documents per query", x, lists.sizes, "queries"),
         )
     ]
 
 
 def _metrics(results: _RankingResults) -> tuple[str, list[Block]]:
-    """Return all metrics with intervals over queries, and their distribution."""
     items = [
-        bar(capitalize(metric_title(name)), value, low=low, high=high, text=f"{value:.3f}")
+        blocks.bar(capitalize(metric_title(name)), value, low=low, high=high, text=f"{value:.3f}")
         for name, (value, low, high) in results.metrics.items()
     ]
     # Queries whose documents are all alike count in the means; here they would hide others.
     name, quality = results.quality
     values = quality[~np.isnan(quality)]
     n_alike = len(quality) - len(values)
-    distribution = histogram_chart(
-        f"{capitalize(name)} by query", axis(name, low=0, high=1), values, "queries",
+    distribution = blocks.histogram_chart(
+        f"{capitalize(name)} by query", blocks.axis(name, low=0, high=1), values, "queries",
         np.linspace(0.0, 1.0, 21),
         detail=f"Left out: {pluralize(n_alike, 'queries')} of equal grades." if n_alike else "",
     )  # fmt: skip
     n_queries = pluralize(len(quality), "queries")
     lead = f"Means over {n_queries}; thin lines are 95% intervals. 1 is best."
-    grades = _mean_grades(results)
-    return lead, [bars("Metrics", items, min=0, max=1), side_by_side(distribution, grades)]
+    beside = blocks.side_by_side(distribution, _mean_grades(results.lists, results.scores))
+    return lead, [blocks.bars("Metrics", items, min=0, max=1), beside]
 
 
-def _mean_grades(results: _RankingResults) -> Block:
+def _mean_grades(lists: Lists, scores: Reals) -> Block:
     """Return the mean grade at each rank, by the model, the best order and a random one."""
-    lists = results.lists
     max_rank = int(min(_MAX_RANK, lists.sizes.max()))
     ranks = np.arange(1, max_rank + 1)
     is_shown = lists.position <= max_rank
     counts = np.bincount(lists.position[is_shown], minlength=max_rank + 1)[1:]
-    lines: list[Block] = []
-    orders = ("the model", results.scores, "line"), ("the best order", lists.grades, "dash")
-    for name, scores, style in orders:
-        grades = lists.grades[lists.rank(scores).order]
+
+    def draw_order(name: str, order_by: Reals, style: str) -> Block:
+        grades = lists.grades[lists.rank(order_by).order]
         sums = np.bincount(lists.position[is_shown], grades[is_shown], max_rank + 1)[1:]
-        lines.append(series(name, ranks, sums / counts, style))
+        return blocks.series(name, ranks, sums / counts, style)
+
     means = np.bincount(lists.row_query, lists.grades) / lists.sizes
     random = [float(means[lists.sizes >= rank].mean()) for rank in ranks]
-    lines.append(series("a random order", ranks, random, "guide"))
-    return chart(
-        "Mean grade by rank", axis("rank", integer=True, low=1), axis("grade", low=0), lines,
-        detail="Dashed: the best order. Dotted: a random order.",
-    )  # fmt: skip
+    lines = [
+        draw_order("the model", scores, "line"),
+        draw_order("the best order", lists.grades, "dash"),
+        blocks.series("a random order", ranks, random, "guide"),
+    ]
+    x, y = blocks.axis("rank", integer=True, low=1), blocks.axis("grade", low=0)
+    detail = "Dashed: the best order. Dotted: a random order."
+    return blocks.chart("Mean grade by rank", x, y, lines, detail=detail)
 
 
 def _scores(results: _RankingResults) -> tuple[str, list[Block]]:
-    """Return the mean grade by score, and the scores of each grade."""
     grades, scores = results.lists.grades, results.scores
-    points = bin_means("mean grade", scores, grades, _SCORE_BINS)
+    points = blocks.bin_means("mean grade", scores, grades, _SCORE_BINS)
     if points is None:
         return "", []
     levels = np.unique(grades)
-    levels = levels[evenly_spaced(len(levels), 6)]
     edges = np.linspace(scores.min(), scores.max(), 25)
     lines = []
-    for grade in levels.tolist():
-        _, heights = histogram_shares(scores[grades == grade], edges)
-        lines.append(series(f"grade {format_number(grade)}", edges, heights, "steps"))
+    for grade in levels[evenly_spaced(len(levels), 6)].tolist():
+        _, heights = blocks.histogram_shares(scores[grades == grade], edges)
+        lines.append(blocks.series(f"grade {format_number(grade)}", edges, heights, "steps"))
     lead = (
         "Only the order within a query counts. Across queries too, higher grades should get higher "
         "scores."
     )
-    y = axis("share of the grade", percent=True, low=0)
-    return lead, [
-        side_by_side(
-            chart("Mean grade by score", axis("score"), axis("grade"), [points]),
-            chart("Scores by grade", axis("score"), y, lines),
-        )
-    ]
+    x, y = blocks.axis("score"), blocks.axis("share of the grade", percent=True, low=0)
+    means = blocks.chart("Mean grade by score", x, blocks.axis("grade"), [points])
+    return lead, [blocks.side_by_side(means, blocks.chart("Scores by grade", x, y, lines))]
 
 
 def _cases(
     shared: BoostedSections, results: _RankingResults, documents: Any
 ) -> tuple[str, list[Block]]:
-    """Return the queries that are ranked worst, and why."""
     name, quality = results.quality
     order = np.argsort(quality, kind="stable")[:_CASES]
     order = order[quality[order] < 1.0 - 1e-12]
     if len(order) == 0:
-        return "", [note("Every query is in the best order.")]
+        return "", [blocks.note("Every query is in the best order.")]
     ranked = results.lists.rank(results.scores).order
     try:
         items = [_case(shared, results, documents, int(q), ranked) for q in order]
     except ValueError as problem:
-        return str(problem), [note("The scores of documents cannot be explained.")]
+        return str(problem), [blocks.note("The scores of documents cannot be explained.")]
     lead = (
         f"The queries with the lowest {name}, and why a document ranks above a better one: the "
         "Shapley values of its score against the other's."
     )
-    return lead, [cases(items, search="Find in these queries")]
+    return lead, [blocks.cases(items, search="Find in these queries")]
 
 
 def _case(
@@ -280,12 +245,12 @@ def _case(
     ]
     pair = (shared.rows.take(rows[rank : rank + 1]) for rank in (above, best))
     contributions = shared.model.explain_pair(*pair).contributions
-    return case(
+    return blocks.case(
         f"Query {shorten(lists.queries[q], 60)}",
         shared.contributions([(c.name, c.detail, c.amount) for c in contributions]),
         f"Why {names[above]} ranks above {names[best]}",
         detail=f"{name} {quality[q]:.3f}, {pluralize(len(rows), 'documents')}",
-        blocks=[table("Ranked list", ["rank", "document", "grade", "score"], head)],
+        blocks=[blocks.table("Ranked list", ["rank", "document", "grade", "score"], head)],
         total="difference of the scores",
     )
 

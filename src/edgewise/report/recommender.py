@@ -11,45 +11,13 @@ from edgewise.common.text import pluralize
 from edgewise.metrics.registry import metric_title
 from edgewise.metrics.significance import mean_interval
 from edgewise.ratings import Ratings
-from edgewise.report.blocks import (
-    axis,
-    bar,
-    bars,
-    bin_means,
-    calibration_chart,
-    capitalize,
-    case,
-    cases,
-    chart,
-    choice,
-    confusion_matrix,
-    contribution_bars,
-    cumulative_chart,
-    facts,
-    format_number,
-    format_percent,
-    format_settings,
-    histogram_chart,
-    learning_charts,
-    note,
-    round_digits,
-    shorten,
-    side_by_side,
-    table,
-    tiles,
-)
+from edgewise.report import blocks
+from edgewise.report.blocks import capitalize, format_number, format_percent, round_digits, shorten
 from edgewise.report.curves import evenly_spaced, learning_curves
 from edgewise.report.page import Block, Report
 
-_USERS = 8
-_LIST = 10
-_LIKED = 6
-_CASES = 12
-_BINS = 10
-_MAX_LEVELS = 12
-_MAX_FACTS = 16
-_MAX_CONTRIBUTIONS = 6
-_HISTORY = 20
+_USERS, _LIST, _LIKED, _HISTORY, _CASES = 8, 10, 6, 20, 12
+_BINS, _MAX_LEVELS, _MAX_FACTS, _MAX_CONTRIBUTIONS = 10, 12, 16, 6
 # A session ends when the user rates nothing for an hour.
 _SESSION_S = 3600.0
 # Times from 1980 on are seconds since 1970; smaller ones may be anything.
@@ -112,7 +80,7 @@ class RecommenderResults(NamedTuple):
             (by_text.get(c.name, c.name), by_text.get(c.detail, c.detail), c.amount)
             for c in contributions
         ]
-        return contribution_bars(parts, _MAX_CONTRIBUTIONS)
+        return blocks.contribution_bars(parts, _MAX_CONTRIBUTIONS)
 
 
 def recommender_report(results: RecommenderResults, title: str | None = None) -> Report:
@@ -127,7 +95,7 @@ def recommender_report(results: RecommenderResults, title: str | None = None) ->
     page.add("overview", "Overview", "", _overview(results))
     page.add("data", "Data", "", _data(results))
     curves = learning_curves(model)
-    page.add("training", "Training", "", learning_charts(curves) if curves.losses else [])
+    page.add("training", "Training", "", blocks.learning_charts(curves) if curves.losses else [])
     if results.is_rating:
         page.add("errors", "Errors", *_errors(results))
         page.add("calibration", "Calibration", *_calibration(results))
@@ -161,7 +129,7 @@ def _overview(results: RecommenderResults) -> list[Block]:
         ("Model", type(model).__name__),
         ("Trained on", ", ".join(pluralize(*size) for size in sizes)),
     ]
-    rows += format_settings(
+    rows += blocks.format_settings(
         model,
         [
             name
@@ -169,11 +137,11 @@ def _overview(results: RecommenderResults) -> list[Block]:
             if not (value is None or name in ("verbose", "n_jobs") or hasattr(value, "get_params"))
         ],
     )
-    return [tiles(items), *map(note, _warnings(results)), facts(rows[:_MAX_FACTS])]
+    notes = map(blocks.note, _warnings(results))
+    return [blocks.tiles(items), *notes, blocks.facts(rows[:_MAX_FACTS])]
 
 
 def _warnings(results: RecommenderResults) -> list[str]:
-    """Return what to know before believing the metrics."""
     warnings, model, train = [], results.model, results.train
     users, items = results.train_indices("users"), results.train_indices("items")
     known = (users >= 0) & model.known_users_[users] & (items >= 0) & model.known_items_[items]
@@ -194,23 +162,22 @@ def _warnings(results: RecommenderResults) -> list[str]:
 
 
 def _data(results: RecommenderResults) -> list[Block]:
-    """Return the shares of the ratings, and the numbers of ratings of users and items."""
     train, test = results.train, results.test
     levels = np.union1d(train.levels, test.levels)
-    blocks: list[Block] = []
+    content: list[Block] = []
     if 1 < len(levels) <= 2 * _MAX_LEVELS:
         items = []
         for level in levels.tolist():
             here, there = (float((ratings.values == level).mean()) for ratings in (test, train))
             detail = f"{format_percent(there)} in training"
-            items.append(bar(format_number(level), here, detail=detail))
-        blocks.append(bars("Share of each rating", items, percent=True))
+            items.append(blocks.bar(format_number(level), here, detail=detail))
+        content.append(blocks.bars("Share of each rating", items, percent=True))
     charts = []
     for side, view in (("user", train.by_user), ("item", train.by_item)):
         sizes = view.sizes[view.sizes > 0]
         is_log = len(sizes) > 1 and sizes.max() > 50 * max(sizes.min(), 1)
-        x = axis(f"ratings per {side}", integer=True, log=bool(is_log))
-        charts.append(cumulative_chart(f"Training ratings per {side}", x, sizes, f"{side}s"))
+        x = blocks.axis(f"ratings per {side}", integer=True, log=bool(is_log))
+        charts.append(blocks.cumulative_chart(f"Training ratings per {side}", x, sizes, f"{side}s"))
     view = train.by_item
     rows = [
         [results.item_name(train.item_ids.values[i]), int(view.sizes[i]), f"{view.means[i]:.2f}"]
@@ -218,18 +185,17 @@ def _data(results: RecommenderResults) -> list[Block]:
         if view.sizes[i]
     ]
     columns, search = ["item", "ratings", "mean rating"], "Find an item"
-    most_rated = table("Most rated items", columns, rows, search=search, shown=8)
-    return [*blocks, side_by_side(*charts), most_rated]
+    most_rated = blocks.table("Most rated items", columns, rows, search=search, shown=8)
+    return [*content, blocks.side_by_side(*charts), most_rated]
 
 
 def _errors(results: RecommenderResults) -> tuple[str, list[Block]]:
-    """Return the errors by level, their distribution, and errors by number of ratings."""
     truth, guess = results.test.values, results.predictions
     errors = np.abs(guess - truth)
-    x = axis("predicted minus true rating")
-    distribution = histogram_chart("Errors", x, guess - truth, "ratings", marks=[(0.0, "0")])
+    x = blocks.axis("predicted minus true rating")
+    distribution = blocks.histogram_chart("Errors", x, guess - truth, "ratings", marks=[(0.0, "0")])
     levels = np.unique(truth)
-    blocks = [distribution]
+    content = [distribution]
     if 1 < len(levels) <= _MAX_LEVELS:
         names, k = [format_number(level) for level in levels.tolist()], len(levels)
         items = []
@@ -237,49 +203,45 @@ def _errors(results: RecommenderResults) -> tuple[str, list[Block]]:
             mean, low, high = mean_interval(errors[truth == level])
             detail = f"({int((truth == level).sum()):,})"
             span = {"low": low, "high": high, "text": f"{mean:.3f}"}
-            items.append(bar(f"rated {name}", mean, detail=detail, **span))
+            items.append(blocks.bar(f"rated {name}", mean, detail=detail, **span))
         nearest = np.abs(guess[:, None] - levels).argmin(axis=1)
         codes = np.searchsorted(levels, truth) * k + nearest
         counts = np.bincount(codes, minlength=k * k).reshape(k, k)
-        blocks = [
-            confusion_matrix("True ratings and rounded predictions", names, counts, plain=True),
-            side_by_side(bars("Mean absolute error", items), distribution),
+        title = "True ratings and rounded predictions"
+        content = [
+            blocks.confusion_matrix(title, names, counts, plain=True),
+            blocks.side_by_side(blocks.bars("Mean absolute error", items), distribution),
         ]
     charts = []
     for side, view in (("user", results.train.by_user), ("item", results.train.by_item)):
         indices = results.train_indices(f"{side}s")
         sizes = np.where(indices >= 0, view.sizes[indices], 0).astype(np.float64)
-        points = bin_means("mean absolute error", sizes, errors, _BINS)
+        points = blocks.bin_means("mean absolute error", sizes, errors, _BINS)
         if points is not None:
-            x = axis(f"training ratings of the {side}", log=min(points["x"]) > 0)
-            y = axis("mean absolute error", low=0)
-            charts.append(chart(f"Error by ratings of the {side}", x, y, [points]))
+            x = blocks.axis(f"training ratings of the {side}", log=min(points["x"]) > 0)
+            y = blocks.axis("mean absolute error", low=0)
+            charts.append(blocks.chart(f"Error by ratings of the {side}", x, y, [points]))
     if charts:
-        blocks.append(side_by_side(*charts))
-    return "The differences between predictions and ratings.", blocks
+        content.append(blocks.side_by_side(*charts))
+    return "The differences between predictions and ratings.", content
 
 
 def _calibration(results: RecommenderResults) -> tuple[str, list[Block]]:
-    """Return the mean rating of pairs with about the same prediction."""
-    points = bin_means("mean rating", results.predictions, results.test.values, 2 * _BINS)
+    points = blocks.bin_means("mean rating", results.predictions, results.test.values, 2 * _BINS)
     if points is None:
         return "", []
     both = [*points["x"], *points["y"]]
-    x, y = axis("predicted rating"), axis("mean rating")
+    x, y = blocks.axis("predicted rating"), blocks.axis("mean rating")
     lead = (
         "Ratings predicted as 4 should have a mean of 4: points on the diagonal are perfectly "
         "calibrated. Bars are 95% intervals."
     )
-    return lead, [
-        side_by_side(
-            calibration_chart("Calibration", x, y, points, (min(both), max(both))),
-            histogram_chart("Predictions", x, results.predictions, "ratings"),
-        )
-    ]
+    calibration = blocks.calibration_chart("Calibration", x, y, points, (min(both), max(both)))
+    histogram = blocks.histogram_chart("Predictions", x, results.predictions, "ratings")
+    return lead, [blocks.side_by_side(calibration, histogram)]
 
 
 def _item_map(results: RecommenderResults) -> tuple[str, list[Block]]:
-    """Return the most rated items along the two directions in which they differ most."""
     if results.item_map is None:
         return "", []
     chosen, positions, shares = results.item_map
@@ -304,7 +266,6 @@ def _item_map(results: RecommenderResults) -> tuple[str, list[Block]]:
 
 
 def _exposure(exposure: Any) -> tuple[str, list[Block]]:
-    """Return the share of the lists that popular, less popular and rare items have."""
     if exposure is None or not exposure.lists.any():
         return "", []
     lead = (
@@ -314,13 +275,12 @@ def _exposure(exposure: Any) -> tuple[str, list[Block]]:
     charts = []
     for unit, shares in (("items", exposure.items), ("lists", exposure.lists)):
         pairs = zip(exposure.groups, shares.tolist(), strict=True)
-        items = [bar(group, share, text=format_percent(share)) for group, share in pairs]
-        charts.append(bars(f"Share of the {unit}", items, percent=True))
-    return lead, [side_by_side(*charts)]
+        items = [blocks.bar(group, share, text=format_percent(share)) for group, share in pairs]
+        charts.append(blocks.bars(f"Share of the {unit}", items, percent=True))
+    return lead, [blocks.side_by_side(*charts)]
 
 
 def _lists(results: RecommenderResults) -> tuple[str, list[Block]]:
-    """Return the lists of a few users, with reasons."""
     train, test = results.train, results.test
     sizes = np.where(results.model.known_users_, train.by_user.sizes, 0)
     users = np.argsort(sizes, kind="stable")
@@ -337,39 +297,49 @@ def _lists(results: RecommenderResults) -> tuple[str, list[Block]]:
         f"The top {_LIST} items that a user has not rated, between the user's rating history and "
         "the test ratings; for users with many to few ratings."
     )
-    return lead, [choice("User", options)]
+    return lead, [blocks.choice("User", options)]
 
 
 def _user(results: RecommenderResults, u: int) -> list[Block]:
     """Return the history of a user, the recommended items, and the test ratings."""
-    model, train = results.model, results.train
-    user = _to_python(train.user_ids.values[u])
-    items, values, times = _user_ratings(train, u)
-    order = np.argsort(-values, kind="stable")[:_LIKED]
-    liked = "; ".join(
-        f"{results.item_name(items[i])}: {format_number(values[i])}" for i in order.tolist()
-    )
-    blocks = [facts([("Liked best", liked)])]
-    if times is not None:
-        order = np.argsort(times, kind="stable")[-_HISTORY:]
-        named = map(results.item_name, items[order])
-        cells = zip(
-            _session_starts(times[order]), named, map(format_number, values[order]), strict=True
-        )
-        n_omitted = len(values) - len(order)
-        title = "Rating history"
-        if n_omitted:
-            title += f" ({pluralize(n_omitted, 'earlier ratings')} omitted)"
-        blocks.append(table(title, ["session", "item", "rating"], cells, shown=_HISTORY))
-    ranked = model.recommend(user, n=train.n_items)
-    tested = int(results.test.user_ids.find("users", [user])[0])
+    user = _to_python(results.train.user_ids.values[u])
+    ranked = results.model.recommend(user, n=results.train.n_items)
+    items, scores = ranked.ids.tolist(), ranked.scores.tolist()
+    return [
+        *_history(results, u),
+        _recommended(results, user, items[:_LIST], scores[:_LIST]),
+        *_test_ratings(results, user, items),
+    ]
+
+
+def _history(results: RecommenderResults, u: int) -> list[Block]:
+    items, values, times = _user_ratings(results.train, u)
+    names, numbers = [*map(results.item_name, items)], [*map(format_number, values)]
+    best = np.argsort(-values, kind="stable")[:_LIKED].tolist()
+    liked = "; ".join(f"{names[i]}: {numbers[i]}" for i in best)
+    facts = blocks.facts([("Liked best", liked)])
+    if times is None:
+        return [facts]
+    order = np.argsort(times, kind="stable")[-_HISTORY:]
+    title = "Rating history"
+    if n_omitted := len(values) - len(order):
+        title += f" ({pluralize(n_omitted, 'earlier ratings')} omitted)"
+    cells = [[names[i], numbers[i]] for i in order.tolist()]
+    return [facts, _ratings_table(title, ["item", "rating"], cells, times[order])]
+
+
+def _recommended(
+    results: RecommenderResults, user: Any, items: list[Any], scores: list[float]
+) -> Block:
+    if not items:
+        return blocks.note("No items to recommend.")
+    model, tested = results.model, int(results.test.user_ids.find("users", [user])[0])
     ratings: dict[Any, float] = {}
     if tested >= 0:
-        test_items, test_values, _ = _user_ratings(results.test, tested)
-        ratings = dict(zip(test_items.tolist(), test_values.tolist(), strict=True))
+        test_items, values, _ = _user_ratings(results.test, tested)
+        ratings = dict(zip(test_items.tolist(), values.tolist(), strict=True))
     listed = []
-    top = zip(ranked.ids.tolist()[:_LIST], ranked.scores.tolist(), strict=False)
-    for rank, (item, score) in enumerate(top, 1):
+    for rank, (item, score) in enumerate(zip(items, scores, strict=True), 1):
         text = f"score {format_number(round(score, 3))}"
         if results.is_rating:
             text = f"predicted {min(max(score, model.low_), model.high_):.2f}"
@@ -378,46 +348,48 @@ def _user(results: RecommenderResults, u: int) -> list[Block]:
         reasons = results.contributions(user, item)
         question = "Contributions to the score" if reasons else ""
         title = f"{rank}. {results.item_name(item)}"
-        listed.append(case(title, reasons, question, detail=text, total="score"))
-    if not listed:
-        blocks.append(note("No items to recommend."))
-    else:
-        blocks.append(_explained(listed, "Recommended", ["item", "score"]))
-    return blocks + _test_ratings(results, tested, ranked.ids.tolist())
+        listed.append(blocks.case(title, reasons, question, detail=text, total="score"))
+    return _explained(listed, "Recommended", ["item", "score"])
 
 
 def _explained(items: list[Block], title: str, columns: list[str], **settings: Any) -> Block:
     """Return cases, or a table of them if the model cannot explain its scores."""
     if any(item["contributions"] for item in items):
-        return cases(items, **settings)
-    return table(title, columns, [[item["title"], item["detail"]] for item in items])
+        return blocks.cases(items, **settings)
+    return blocks.table(title, columns, [[item["title"], item["detail"]] for item in items])
 
 
-def _test_ratings(results: RecommenderResults, user: int, listed: list[Any]) -> list[Block]:
+def _test_ratings(results: RecommenderResults, user: Any, listed: list[Any]) -> list[Block]:
     """Return the test ratings of a user in their order, and the ranks of the items."""
     test, ranks = results.test, {item: rank for rank, item in enumerate(listed, 1)}
-    rows = np.flatnonzero(test.users == user)
+    rows = np.flatnonzero(test.users == test.user_ids.find("users", [user])[0])
     if len(rows) == 0:
         return []
-    starts = [""] * len(rows)
     if test.times is not None:
         rows = rows[np.argsort(test.times[rows], kind="stable")]
-        starts = _session_starts(test.times[rows])
+    rows = rows[:_HISTORY]
     cells = []
-    for start, row in zip(starts[:_HISTORY], rows.tolist(), strict=False):
+    for row in rows.tolist():
         item = _to_python(test.item_ids.values[test.items[row]])
         rank = f"{ranks[item]:,} of {len(listed):,}" if item in ranks else "unknown"
         rating, prediction = format_number(test.values[row]), f"{results.predictions[row]:.2f}"
-        cells.append([start, results.item_name(item), rating, prediction, rank])
-    predicted = "predicted" if results.is_rating else "score"
-    columns = ["session", "item", "rating", predicted, "rank"]
-    if test.times is None:
-        columns, cells = columns[1:], [row[1:] for row in cells]
-    return [table("Test ratings", columns, cells, shown=_HISTORY)]
+        cells.append([results.item_name(item), rating, prediction, rank])
+    columns = ["item", "rating", "predicted" if results.is_rating else "score", "rank"]
+    times = None if test.times is None else test.times[rows]
+    return [_ratings_table("Test ratings", columns, cells, times)]
+
+
+def _ratings_table(
+    title: str, columns: list[str], cells: list[list[str]], times: Reals | None
+) -> Block:
+    """Return a table of ratings; with ascending times, each session is marked where it begins."""
+    if times is not None:
+        columns = ["session", *columns]
+        cells = [[start, *row] for start, row in zip(_session_starts(times), cells, strict=True)]
+    return blocks.table(title, columns, cells, shown=_HISTORY)
 
 
 def _cases(results: RecommenderResults) -> tuple[str, list[Block]]:
-    """Return the ratings with the largest errors, and the contributions to the predictions."""
     test, predictions = results.test, results.predictions
     items = []
     for row in np.argsort(-np.abs(predictions - test.values), kind="stable")[:_CASES].tolist():
@@ -427,10 +399,10 @@ def _cases(results: RecommenderResults) -> tuple[str, list[Block]]:
         text = f"rated {test.values[row]:g}, predicted {predictions[row]:.2f}"
         reasons = results.contributions(user, item)
         question = "Contributions to the prediction"
-        items.append(case(title, reasons, question, detail=text, total="prediction"))
-    search = "Find in these ratings"
-    block = _explained(items, "Ratings", ["pair", "rating"], search=search)
-    return "The ratings with the largest errors.", [block]
+        items.append(blocks.case(title, reasons, question, detail=text, total="prediction"))
+    columns, search = ["pair", "rating"], "Find in these ratings"
+    content = [_explained(items, "Ratings", columns, search=search)]
+    return "The ratings with the largest errors.", content
 
 
 def _user_ratings(ratings: Ratings, user: int) -> tuple[NDArray[Any], Reals, Reals | None]:
