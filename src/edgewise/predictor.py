@@ -72,25 +72,25 @@ class SavedModel(Generic[S]):
 
     def _scores(self, X: Any) -> Reals:
         """Return the scores of rows, of shape (n, K)."""
-        table = self._table(X)
-        if table.n_columns != self._scorer.n_features:
+        table, n_features = self._table(X), self._scorer.n_features
+        if table.n_columns != n_features:
             raise ValueError(
-                f"X has {table.n_columns} columns, but the model was trained on "
-                f"{self._scorer.n_features}"
+                f"X has {table.n_columns} columns, but the model was trained on {n_features}"
             )
         return self._scorer.scores(table.with_categorical(self._scorer.categorical))
 
     def _table(self, X: Any) -> Table:
-        """Return rows as a table."""
         if is_frame(X):
-            return self._of_frame(X)
+            return self._read_frame(X)
         if isinstance(X, Table):
-            return self._in_order(as_table(X, self._infinite))
+            return self._order_columns(as_table(X, self._infinite))
         if isinstance(X, Mapping):
-            return self._of_columns({name: [v] if np.ndim(v) == 0 else v for name, v in X.items()})
+            return self._read_columns(
+                {name: [v] if np.ndim(v) == 0 else v for name, v in X.items()}
+            )
         if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
             shared = [name for name in X[0] if all(name in row for row in X)]
-            return self._of_columns({name: [row[name] for row in X] for name in shared})
+            return self._read_columns({name: [row[name] for row in X] for name in shared})
         if hasattr(X, "tocsc"):
             return SparseTable(X, None, self._infinite)
         try:
@@ -102,59 +102,52 @@ class SavedModel(Generic[S]):
         if values.dtype.kind in "fiub":
             return array_table(values, self._infinite)
         # A list of rows with numbers and strings would become strings only.
-        objects = np.array(X, dtype=object)
-        names = [f"x{j}" for j in range(objects.shape[1])]
-        columns = [
-            column_from_objects(objects[:, j].tolist(), name) for j, name in enumerate(names)
-        ]
+        objects = np.array(X, dtype=object).T
+        columns = [column_from_objects(cells.tolist(), f"x{j}") for j, cells in enumerate(objects)]
         return ColumnTable(columns, None, self._infinite)
 
-    def _of_frame(self, X: Any) -> Table:
+    def _read_frame(self, X: Any) -> Table:
         try:
             names = [str(name) for name in getattr(X, "column_names", X.columns)]
-            if self._schema is not None and self._has_raw(names):
+            if self._schema is not None and self._are_raw(names):
                 return as_table(self._schema.transform(X), self._infinite)
-            return self._in_order(as_table(X, self._infinite))
+            return self._order_columns(as_table(X, self._infinite))
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "X is a data frame, which needs the package narwhals: install it, or give "
                 "rows as dicts, or a dict of columns"
             ) from error
 
-    def _of_columns(self, X: Mapping[str, Any]) -> Table:
+    def _read_columns(self, X: Mapping[str, Any]) -> Table:
         """Return columns by their names as a table."""
-        if self._schema is not None and self._has_raw(X):
+        if self._schema is not None and self._are_raw(X):
             from edgewise.io.tables import RawTable
 
-            wanted = [column.name for column in self._schema.columns if column.features]
-            raw = {name: _raw_column(X[name], name) for name in wanted if name in X}
+            used = [column.name for column in self._schema.columns if column.features]
+            raw = {name: _raw_column(X[name], name) for name in used if name in X}
             _check_lengths(raw.values())
             rows = RawTable(raw, len(next(iter(raw.values()), ())))
             return as_table(self._schema.transform(rows), self._infinite)
-        for name in self._names:
-            if name not in X:
-                raise ValueError(f"X has no column {name!r}")
+        _check_names(self._names, X)
         columns = [_column(X[name], name) for name in self._names]
         _check_lengths(columns)
         return ColumnTable(columns, self._names, self._infinite)
 
-    def _has_raw(self, given: Collection[str]) -> bool:
-        """Return whether columns are the raw ones, and not what the schema makes of them."""
+    def _are_raw(self, names: Collection[str]) -> bool:
+        """Return whether columns are of a table that the schema transforms first."""
         assert self._schema is not None
         raw = [column.name for column in self._schema.columns if column.features]
-        made = all(name in given for name in self._names)
-        return not made or all(name in given for name in raw)
+        are_features = all(name in names for name in self._names)
+        return not are_features or all(name in names for name in raw)
 
-    def _in_order(self, table: Table) -> Table:
+    def _order_columns(self, table: Table) -> Table:
         """Return a table with the columns of training, by their names if they have some."""
-        wanted, given = self._scorer.feature_names, table.names
-        if wanted is None or given is None or given == list(wanted):
+        expected, names = self._scorer.feature_names, table.names
+        if expected is None or names is None or names == list(expected):
             return table
-        absent = [name for name in wanted if name not in given]
-        if absent:
-            raise ValueError(f"X has no column {absent[0]!r}")
-        columns = [table.column(given.index(name)) for name in wanted]
-        return ColumnTable(columns, wanted, self._infinite)
+        _check_names(expected, names)
+        columns = [table.column(names.index(name)) for name in expected]
+        return ColumnTable(columns, expected, self._infinite)
 
 
 class SavedClassifier(SavedModel[ClassScorer]):
@@ -271,21 +264,27 @@ def _schema(header: Header) -> "Schema | None":
 def _column(values: Any, name: str) -> Column:
     array = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
     if array.ndim != 1:
-        raise ValueError(f"X must have one value a row in column {name!r}, got {array.ndim}-D")
+        raise ValueError(f"column {name!r} of X must be 1-D, got {array.ndim}-D")
     if array.dtype.kind in "fiub":
         return NumericColumn(array_table(array[:, None]).values[:, 0])
     return column_from_objects(array.tolist(), name)
 
 
 def _raw_column(values: Any, name: str) -> Any:
-    """Return a column as a table has it: of numbers, words or dates."""
+    """Return a column of numbers, strings or dates, as a text table would have it."""
     from edgewise.io.tables import date_column
     from edgewise.io.text import NA_VALUES
 
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return _column(values, name)
-    given = [None if isinstance(one, str) and one in NA_VALUES else one for one in list(values)]
-    return date_column(given) or _column(given, name)
+    cells = [None if isinstance(cell, str) and cell in NA_VALUES else cell for cell in values]
+    return date_column(cells) or _column(cells, name)
+
+
+def _check_names(expected: Iterable[str], names: Collection[str]) -> None:
+    for name in expected:
+        if name not in names:
+            raise ValueError(f"X has no column {name!r}")
 
 
 def _check_lengths(columns: Iterable[Any]) -> None:

@@ -5,6 +5,7 @@ it: steps along a number, a vote for each category, or a straight line. Products
 they are, equal ones added up.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ _MOST_COLUMNS = 1_000_000
 _N_RULES = 10
 
 
-class Steps(NamedTuple):
+class StepFunction(NamedTuple):
     """What a numeric column adds, for each score column."""
 
     column: int
@@ -43,14 +44,14 @@ class Steps(NamedTuple):
     missing: Reals  # (K,)
 
 
-class Levels(NamedTuple):
+class CategoryVotes(NamedTuple):
     """What the categories of a column add; the last row is for missing and unseen values."""
 
     column: int
     values: Reals  # (C + 1, K)
 
 
-class Line(NamedTuple):
+class LinearTerm(NamedTuple):
     """What a numeric column adds for each unit of it."""
 
     column: int
@@ -97,9 +98,9 @@ class Formula:
     multilabel: bool
     link: Link | None  # None for a ranker
     bias: Reals  # (K,)
-    steps: list[Steps]
-    levels: list[Levels]
-    lines: list[Line]
+    steps: list[StepFunction]
+    levels: list[CategoryVotes]
+    lines: list[LinearTerm]
     products: list[SignedTest]
     trees: list[VotingTree]
     wording: Wording
@@ -119,9 +120,9 @@ class Formula:
     @property
     def used(self) -> list[int]:
         """The columns in use, ascending."""
-        single = [term.column for terms in (self.steps, self.levels, self.lines) for term in terms]
         tests = [term.test for term in self.products]
         tests += [node.test for term in self.trees for node in term.tree.nodes]
+        single = [term.column for terms in (self.steps, self.levels, self.lines) for term in terms]
         return sorted({*single, *(j for test in tests for j in test.columns)})
 
     @property
@@ -140,10 +141,10 @@ class Formula:
         """Return whether a column holds categories that are strings."""
         return any(isinstance(value, str) for value in self.categories.get(j, ()))
 
-    def words(self, part: SignedTest | VotingTree) -> str:
+    def words(self, term: SignedTest | VotingTree) -> str:
         """Return a product or a tree in words, a tree on several lines."""
-        rule = part.test if isinstance(part, SignedTest) else part.tree
-        return rule.sentence(self.wording, part.moves)[1]
+        rule = term.test if isinstance(term, SignedTest) else term.tree
+        return rule.sentence(self.wording, term.moves)[1]
 
 
 def formula_of(model: Any) -> Formula:
@@ -181,48 +182,46 @@ def formula_of(model: Any) -> Formula:
 
 def _parts(terms: Terms, n_categories: dict[int, int], offset: float) -> dict[str, Any]:
     """Return the terms as parts of a sum."""
-    width, moves = terms.n_scores, terms.coefficients
+    nothing = np.zeros(terms.n_scores)
     cuts: list[tuple[Cut, Reals]] = []
     levels: dict[int, Reals] = {}
-    lines: dict[int, Line] = {}
+    lines: dict[int, LinearTerm] = {}
     products: dict[object, SignedTest] = {}
     trees: list[VotingTree] = []
-    for t, move in enumerate(moves):
-        rule = terms.rule(t)
+    for rule, move in zip(terms.rules, terms.coefficients, strict=True):
         if isinstance(rule, Cut):
             cuts.append((rule, move))
         elif isinstance(rule, PerScore):
             cuts += zip(rule.cuts, np.diag(move), strict=True)
         elif isinstance(rule, (Subset, Scores)):
             j = rule.column
-            votes = levels.setdefault(j, np.zeros((n_categories[j] + 1, width)))
+            votes = levels.setdefault(j, np.zeros((n_categories[j] + 1, terms.n_scores)))
             votes += rule.values[:, None] * move
         elif isinstance(rule, Linear):
-            j, nothing = rule.column, np.zeros(width)
-            line = lines.get(j, Line(j, nothing, nothing))
-            lines[j] = Line(j, line.slope + move, line.missing + move * rule.fill)
+            line = lines.get(rule.column, LinearTerm(rule.column, nothing, nothing))
+            slope, missing = line.slope + move, line.missing + move * rule.fill
+            lines[rule.column] = LinearTerm(rule.column, slope, missing)
         elif isinstance(rule, Test):
-            known = products.get(rule.key, SignedTest(rule, np.zeros(width)))
+            known = products.get(rule.key, SignedTest(rule, nothing))
             products[rule.key] = SignedTest(rule, known.moves + move)
         elif isinstance(rule, TreeRule):
-            leaves, root = rule.leaves * move, rule.passed(0)
+            leaves, root = rule.leaves * move, rule.skip_constant_nodes(0)
             if root >= 0:
                 trees.append(VotingTree(rule, move, leaves))
             else:
                 cuts.append((EVERYWHERE, leaves[-1 - root]))
         else:
             raise TypeError(f"a model of {type(rule).__name__} rules cannot be exported")
-    coefficients = np.array([move for _, move in cuts]).reshape(-1, width)
-    packed = Terms.pack([cut for cut, _ in cuts], np.ones(len(cuts)), coefficients, 1)
-    tables = collapse(packed.stumps)
+    votes = np.array([move for _, move in cuts]).reshape(-1, terms.n_scores)
+    tables = collapse(Terms.pack([cut for cut, _ in cuts], np.ones(len(cuts)), votes, 1).stumps)
     steps = []
     for f, j in enumerate(tables.columns.tolist()):
         thresholds, values = tables.of_column(f)
-        steps.append(Steps(j, thresholds, values[:-1], values[-1]))
+        steps.append(StepFunction(j, thresholds, values[:-1], values[-1]))
     return {
         "bias": tables.bias + offset,
         "steps": steps,
-        "levels": [Levels(j, levels[j]) for j in sorted(levels)],
+        "levels": [CategoryVotes(j, levels[j]) for j in sorted(levels)],
         "lines": [lines[j] for j in sorted(lines)],
         "products": list(products.values()),
         "trees": trees,
@@ -267,3 +266,27 @@ _DATES = {
     "hour": "the hour, 0 to 23,",
     "days": "the days from 1 January 1970 on, with fractions,",
 }
+
+
+# Text
+
+
+def commented(sign: str, heading: str, texts: Sequence[str]) -> list[str]:
+    """Return texts as lines of comments, whatever they hold; none for no texts."""
+    if not texts:
+        return []
+    lines = [line for text in texts for line in (text.splitlines() or [""])]
+    if heading:
+        lines = [heading, "", *(f"  {line}" for line in lines)]
+    clean = ("".join(c if c.isprintable() else "?" for c in line) for line in lines)
+    return [f"{sign} {line}".rstrip() for line in clean] + ([""] if heading else [])
+
+
+def within_limit(text: str, max_size: int, what: str, formula: Formula) -> str:
+    """Return the text, or raise if it is longer than `max_size` characters."""
+    if len(text) > max_size:
+        raise ValueError(
+            f"{what} would have {len(text):,} characters, more than max_size={max_size:,}: export "
+            f"{formula.title} to .onnx instead, train fewer rounds, or raise max_size"
+        )
+    return text

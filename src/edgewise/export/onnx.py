@@ -7,22 +7,20 @@ leaves hold exactly and a small remainder, and the graph adds both sums in doubl
 
 import json
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, checker, helper, numpy_helper
 
 from edgewise.common.dtypes import Reals
-from edgewise.export.formula import Formula, Steps, VotingTree
+from edgewise.export.formula import Formula, StepFunction, VotingTree
 from edgewise.model.rules import Cut, Subset, Test
 
 # Versions of the format and its operators from 2022, which today's runtimes all read.
 _IR_VERSION, _OPERATORS, _TREE_OPERATORS = 8, 17, 3
-
-# Nothing leads to the root of a tree.
-_NOWHERE = -1
 
 # The bits of a number in single precision.
 _SINGLE_BITS = 24
@@ -70,7 +68,7 @@ class _Graph:
         self._names: set[str] = set()
         self._double_of: dict[int, str] = {}
         self._codes_of: dict[int, str] = {}
-        self._known: dict[tuple[object, ...], str] = {}
+        self._known: dict[object, str] = {}
         self._read_columns()
 
     # Names and nodes
@@ -93,12 +91,12 @@ class _Graph:
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
         """Return the name of an array; equal small ones are kept once."""
         array = np.asarray(values, dtype=dtype, order="C")
-        key = (array.dtype.str, array.shape, array.tobytes())
-        if dtype is not object and key in self._known:
+        key = (array.dtype.str, array.shape, array.tobytes()) if dtype is not object else None
+        if key in self._known:
             return self._known[key]
         name = self.free(f"constant {len(self.constants)}")
         self.constants.append(numpy_helper.from_array(array, name))
-        if dtype is not object:
+        if key is not None:
             self._known[key] = name
         return name
 
@@ -160,11 +158,11 @@ class _Graph:
             if list(columns) == list(range(len(self.formula.columns))):
                 return self.whole
             return self.add("Gather", self.whole, self.constant(columns, np.int64), axis=1)
-        if len(set(columns)) == len(columns):
+        distinct, index = np.unique(columns, return_inverse=True)
+        if len(distinct) == len(columns):
             return self._side_by_side([self._double_of[j] for j in columns])
-        distinct = sorted(set(columns))
-        indices = self.constant([distinct.index(j) for j in columns], np.int64)
-        return self.add("Gather", self._gathered(distinct), indices, axis=1)
+        distinct_columns = self._side_by_side([self._double_of[j] for j in distinct.tolist()])
+        return self.add("Gather", distinct_columns, self.constant(index, np.int64), axis=1)
 
     def _side_by_side(self, parts: list[str]) -> str:
         return self.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
@@ -173,32 +171,25 @@ class _Graph:
 
     def signs(self, tests: Sequence[Test]) -> str:
         """Return the signs of products of tests, in single precision, of shape (N, tests)."""
-        factors: dict[tuple[object, ...], Cut | Subset] = {}
+        factors: dict[object, Cut | Subset] = {}
         for test in tests:
             factors.update((factor.factor_key, factor) for factor in test.factors)
-        blocks: list[str] = []
-        positions: dict[tuple[object, ...], int] = {}
-        cuts = [(key, one) for key, one in factors.items() if isinstance(one, Cut)]
-        if cuts:
-            positions = {key: at for at, (key, _) in enumerate(cuts)}
-            blocks.append(self._cut_signs([cut for _, cut in cuts]))
-        by_column: dict[int, list[tuple[tuple[object, ...], Subset]]] = {}
-        for key, one in factors.items():
-            if isinstance(one, Subset):
-                by_column.setdefault(one.column, []).append((key, one))
-        for j, subsets in by_column.items():
-            first = len(positions)
-            positions.update((key, first + at) for at, (key, _) in enumerate(subsets))
-            table = np.stack([subset.values for _, subset in subsets], axis=1)
+        cuts = [factor for factor in factors.values() if isinstance(factor, Cut)]
+        subsets: dict[int, list[Subset]] = {}
+        for factor in factors.values():
+            if isinstance(factor, Subset):
+                subsets.setdefault(factor.column, []).append(factor)
+        blocks = [self._cut_signs(cuts)] if cuts else []
+        for j, group in subsets.items():
+            table = np.stack([subset.values for subset in group], axis=1)
             blocks.append(self._looked_up(j, table, np.float32))
         each = self._side_by_side(blocks)
+        ordered = [*cuts, *(subset for group in subsets.values() for subset in group)]
+        positions = {factor.factor_key: index for index, factor in enumerate(ordered)}
         max_factors = max(len(test.factors) for test in tests)
         numbers = [[positions[factor.factor_key] for factor in test.factors] for test in tests]
-        if max_factors == 1:
-            flat = [index for (index,) in numbers]
-            if flat == list(range(len(positions))):
-                return each
-            return self.add("Gather", each, self.constant(flat, np.int64), axis=1)
+        if numbers == [[index] for index in range(len(positions))]:
+            return each
         # A column of ones fills up the shorter products.
         padded = self.add("Concat", each, self._filled(np.float32(1.0)), axis=1)
         filled = [indices + [len(positions)] * (max_factors - len(indices)) for indices in numbers]
@@ -365,6 +356,20 @@ def _class_type(classes: list[Any]) -> tuple[int, Any]:
     raise ValueError(f"ONNX cannot hold classes of several types, such as {classes[:3]!r}")
 
 
+_Item = Any
+"""A node of a model that a node of the operator stands for."""
+
+
+class _Branch(NamedTuple):
+    """A node of the operator: the true branch has values from the threshold on."""
+
+    column: int
+    threshold: float
+    has_missing: bool  # whether the true branch has missing values too
+    true: _Item
+    false: _Item
+
+
 class _Trees:
     """All steps and trees of a model as the lists of the operator.
 
@@ -372,122 +377,94 @@ class _Trees:
     """
 
     def __init__(self, formula: Formula) -> None:
-        trees = [voting.tree for voting in formula.trees]
-        nodes = [node for tree in trees for node in tree.nodes]
+        nodes = [node for voting in formula.trees for node in voting.tree.nodes]
         cuts = [node.test.column for node in nodes if isinstance(node.test, Cut)]
         self.numeric = sorted({*(steps.column for steps in formula.steps), *cuts} - {-1})
-        self._place = {j: at for at, j in enumerate(self.numeric)}
         others = {node.test.key: node.test for node in nodes if not isinstance(node.test, Cut)}
         self.tests: list[Test] = list(others.values())
-        self._place_of_test = {key: len(self.numeric) + at for at, key in enumerate(others)}
-        self._n_scores = formula.n_scores
-        self.values: list[float] = []
-        self._modes: list[str] = []
-        self._columns: list[int] = []
-        self._true: list[int] = []
-        self._false: list[int] = []
-        self._missing: list[int] = []
-        self._sizes: list[int] = []
-        self._leaf_places: list[int] = []
-        self._leaf_trees: list[int] = []
-        self._leaves: list[Reals] = []
-        for steps in formula.steps:
-            self._plant(self._add_steps, steps)
-        for voting in formula.trees:
-            self._plant(self._add_tree, voting)
+        self._index = {key: index for index, key in enumerate([*self.numeric, *others])}
+        # By node: its tree, its index there, mode, column, threshold, branches and missing values.
+        self._nodes: list[list[Any]] = []
+        self._leaves: list[tuple[int, int, Reals]] = []  # tree, index there, and votes
+        for tree, steps in enumerate(formula.steps):
+            self._add(tree, None, partial(self._split_steps, steps))
+        for tree, voting in enumerate(formula.trees, len(formula.steps)):
+            self._add(tree, (0, False), partial(self._split_tree, voting))
 
-    def _plant(self, add: Any, part: Any) -> None:
-        self._first = len(self.values)
-        add(part)
-        self._sizes.append(len(self.values) - self._first)
+    @property
+    def values(self) -> list[float]:
+        """The thresholds of all nodes."""
+        return [node[4] for node in self._nodes]
 
-    def _node(self, column: int, threshold: float, missing: bool) -> int:
-        """Add a node whose true branch has values from a threshold on; return its place."""
-        self._modes.append("BRANCH_GTE")
-        self._columns.append(column)
-        self.values.append(threshold)
-        self._missing.append(int(missing))
-        self._true.append(0)
-        self._false.append(0)
-        return len(self.values) - 1
-
-    def _leaf(self, votes: Reals) -> int:
-        node = self._node(0, 0.0, False)
-        self._modes[-1] = "LEAF"
-        self._leaf_places.append(node - self._first)
-        self._leaf_trees.append(len(self._sizes))
-        self._leaves.append(votes)
-        return node
-
-    def _lead(self, place: int, branch: str, child: int) -> None:
-        """Let a branch of a node lead to another; nothing leads to a root."""
-        if place != _NOWHERE:
-            (self._true if branch == "true" else self._false)[place] = child - self._first
-
-    def _add_steps(self, steps: Steps) -> None:
-        """Add a balanced tree of the steps of a column."""
-        column = self._place[steps.column]
-        root = self._node(column, -math.inf, False)
-        self._lead(root, "false", self._leaf(steps.missing))
-        # Spans of steps that a branch leads to.
-        open_spans = [(root, "true", 0, len(steps.thresholds))]
-        while open_spans:
-            parent, branch, low, high = open_spans.pop()
-            if low == high:
-                child = self._leaf(steps.values[low])
+    def _add(self, tree: int, root: _Item, split: Callable[[_Item], _Branch | Reals]) -> None:
+        """Add a tree, whose items are split into branches until they are the votes of a leaf."""
+        first = len(self._nodes)
+        # The node and branch that lead to an item.
+        items: list[tuple[list[Any], int, _Item]] = [([0] * 8, 0, root)]
+        while items:
+            parent, branch, item = items.pop()
+            index = len(self._nodes) - first
+            parent[branch] = index
+            children = split(item)
+            if isinstance(children, _Branch):
+                column, threshold, has_missing, true, false = children
+                node = [tree, index, "BRANCH_GTE", column, threshold, 0, 0, int(has_missing)]
+                items += [(node, 5, true), (node, 6, false)]
             else:
-                middle = (low + high) // 2
-                child = self._node(column, float(steps.thresholds[middle]), False)
-                open_spans.append((child, "true", middle + 1, high))
-                open_spans.append((child, "false", low, middle))
-            self._lead(parent, branch, child)
+                node = [tree, index, "LEAF", 0, 0.0, 0, 0, 0]
+                self._leaves.append((tree, index, children))
+            self._nodes.append(node)
 
-    def _add_tree(self, part: VotingTree) -> None:
-        open_ends: list[tuple[int, str, int]] = [(_NOWHERE, "", 0)]
-        while open_ends:
-            parent, branch, end = open_ends.pop()
-            end = part.tree.passed(end)
-            if end < 0:
-                self._lead(parent, branch, self._leaf(part.leaves[-1 - end]))
-                continue
-            node = part.tree.nodes[end]
-            column, threshold, missing = self._tested(node.test)
-            if missing == 0:
-                # What abstains leaves the tree before the test.
-                present = self._node(column, -math.inf, False)
-                self._lead(parent, branch, present)
-                open_ends.append((present, "false", node.rest))
-                parent, branch = present, "true"
-            node_index = self._node(column, threshold, missing > 0)
-            self._lead(parent, branch, node_index)
-            open_ends += [(node_index, "true", node.high), (node_index, "false", node.low)]
+    def _split_steps(self, steps: StepFunction, item: tuple[int, int] | None) -> _Branch | Reals:
+        """Split the steps from one to another in the middle, after missing values (item None)."""
+        column = self._index[steps.column]
+        if item is None:
+            return _Branch(column, -math.inf, False, (0, len(steps.thresholds)), (-1, -1))
+        low, high = item
+        if low == high:
+            return steps.missing if low < 0 else steps.values[low]
+        middle = (low + high) // 2
+        threshold = float(steps.thresholds[middle])
+        return _Branch(column, threshold, False, (middle + 1, high), (low, middle))
+
+    def _split_tree(self, voting: VotingTree, item: tuple[int, bool]) -> _Branch | Reals:
+        """Split at a node; where its test can abstain, first into rows that do and that do not."""
+        end, is_present = item
+        end = voting.tree.skip_constant_nodes(end)
+        if end < 0:
+            return voting.leaves[-1 - end]
+        node = voting.tree.nodes[end]
+        column, threshold, missing = self._tested(node.test)
+        if missing == 0 and not is_present:
+            return _Branch(column, -math.inf, False, (end, True), (node.rest, False))
+        return _Branch(column, threshold, missing > 0, (node.high, False), (node.low, False))
 
     def _tested(self, test: Test) -> tuple[int, float, int]:
         """Return the column of a test, its threshold, and the sign of a missing value."""
         if isinstance(test, Cut):
-            return self._place[test.column], test.threshold, test.missing
+            return self._index[test.column], test.threshold, test.missing
         can_abstain = any(
             factor.missing == 0 if isinstance(factor, Cut) else not factor.values.all()
             for factor in test.factors
         )
-        return self._place_of_test[test.key], 0.5, 0 if can_abstain else -1
+        return self._index[test.key], 0.5, 0 if can_abstain else -1
 
     def attributes(self) -> dict[str, Any]:
-        """Return the attributes of the operator, but for the thresholds."""
-        sizes = np.array(self._sizes)
-        starts = np.cumsum(sizes) - sizes
-        width = 2 * self._n_scores
-        weights = np.hstack(_halves(np.array(self._leaves), self._leaf_trees))
+        """Return the attributes of the operator, except the thresholds."""
+        trees, indices, modes, columns, _, true, false, missing = zip(*self._nodes, strict=True)
+        leaf_trees, leaf_indices, votes = zip(*self._leaves, strict=True)
+        weights = np.hstack(_halves(np.array(votes), list(leaf_trees)))
+        width = weights.shape[1]
         return {
-            "nodes_treeids": np.repeat(np.arange(len(sizes)), sizes).tolist(),
-            "nodes_nodeids": (np.arange(sizes.sum()) - np.repeat(starts, sizes)).tolist(),
-            "nodes_featureids": self._columns,
-            "nodes_modes": self._modes,
-            "nodes_truenodeids": self._true,
-            "nodes_falsenodeids": self._false,
-            "nodes_missing_value_tracks_true": self._missing,
-            "target_treeids": np.repeat(self._leaf_trees, width).tolist(),
-            "target_nodeids": np.repeat(self._leaf_places, width).tolist(),
+            "nodes_treeids": trees,
+            "nodes_nodeids": indices,
+            "nodes_featureids": columns,
+            "nodes_modes": modes,
+            "nodes_truenodeids": true,
+            "nodes_falsenodeids": false,
+            "nodes_missing_value_tracks_true": missing,
+            "target_treeids": np.repeat(leaf_trees, width).tolist(),
+            "target_nodeids": np.repeat(leaf_indices, width).tolist(),
             "target_ids": np.tile(np.arange(width), len(weights)).tolist(),
             "target_weights_as_tensor": helper.make_tensor(
                 "votes", TensorProto.DOUBLE, [weights.size], weights.ravel()

@@ -1,15 +1,12 @@
 """A model as a Python module that needs the standard library alone."""
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pkgutil import get_data
 from typing import Any
 
 import numpy as np
 
-from edgewise.common.dtypes import Reals
-from edgewise.export.formula import Formula
-from edgewise.export.text import commented, within_limit
+from edgewise.export.formula import Formula, commented, within_limit
 from edgewise.model.rules import Cut, Test
 
 _DOC = '''"""{title}, as plain Python.
@@ -42,9 +39,8 @@ def python_module(formula: Formula, max_size: int) -> str:
 
     A classifier's has ``predict_proba`` too.
     """
-    source = get_data(__package__, "standalone.py")
-    assert source is not None
-    head, functions = source.decode().split("# functions\n\n\n")
+    source = (get_data(__package__, "standalone.py") or b"").decode()
+    head, functions = source.split("# functions\n\n\n")
     imports = head[head.index("import math") : head.index("# model")].rstrip()
     functions, classifier = functions.split("# classifier\n\n\n")
     calls = _CALLS_OF_RANKS if formula.classes is None else _CALLS_OF_CLASSES
@@ -56,7 +52,7 @@ def python_module(formula: Formula, max_size: int) -> str:
         *commented("#", "How the columns are made:", formula.derivation),
         imports,
         "",
-        *_values(formula),
+        *_constants(formula),
         "",
         "",
         functions.rstrip(),
@@ -68,38 +64,32 @@ def python_module(formula: Formula, max_size: int) -> str:
     return within_limit("\n".join(lines), max_size, "the Python module", formula)
 
 
-def _values(formula: Formula) -> Iterator[str]:
-    """Yield the lines of the model's own values."""
-    yield "COLUMNS = ("
-    for name in formula.columns:
-        yield f"    {name!r},"
-    yield ")"
+def _constants(formula: Formula) -> Iterator[str]:
+    """Yield the lines that assign the model's own values."""
+    yield f"COLUMNS = {_literal(formula.columns, indent='    ', end='')}"
     categorical = [j for j in formula.used if j in formula.categories]
+    yield f"USED = {tuple(formula.used)!r}"
     kinds = {j: "text" if formula.is_text(j) else "number" for j in categorical}
-    yield f"USED = {_row(formula.used)}"
     yield f"CATEGORICAL = {kinds!r}"
     yield f"INFINITE = {formula.infinite!r}"
     yield f"MULTILABEL = {formula.multilabel!r}"
     if formula.classes is not None and formula.link is not None:
-        yield f"CLASSES = {_row(formula.classes)}"
+        yield f"CLASSES = {tuple(formula.classes)!r}"
         kind, scale, shifts = formula.link
         yield "# Probabilities are this function of scale * scores + shifts."
-        yield f"LINK = ({kind!r}, {_literal(float(scale))}, {_votes(shifts)})"
-    yield f"BIAS = {_votes(formula.bias)}"
-    for name, about, lines in (
+        yield f"LINK = {(kind, float(scale), _tuple(shifts))!r}"
+    yield f"BIAS = {_tuple(formula.bias)!r}"
+    for name, about, entries in (
         ("STEPS", _ABOUT_STEPS, _steps(formula)),
         ("LEVELS", _ABOUT_LEVELS, _levels(formula)),
         ("LINES", _ABOUT_LINES, _lines(formula)),
         ("PRODUCTS", _ABOUT_PRODUCTS, _products(formula)),
         ("TREES", _ABOUT_TREES, _trees(formula)),
     ):
-        written = list(lines)
+        lines = [line for comment, parts in entries for line in _write_entry(comment, parts)]
         yield ""
-        if written:
-            yield from commented("#", "", about)
-            yield f"{name} = ("
-            yield from written
-            yield ")"
+        if lines:
+            yield from [*commented("#", "", about), f"{name} = (", *lines, ")"]
         else:
             yield f"{name} = ()"
 
@@ -116,84 +106,71 @@ _ABOUT_TREES = [
     "Then what each leaf adds.",
 ]
 
-
-def _steps(formula: Formula) -> Iterator[str]:
-    for steps in formula.steps:
-        yield from _comment(formula.columns[steps.column])
-        yield f"    ({steps.column}, {_votes(steps.missing)}, ("
-        starts = [-np.inf, *steps.thresholds.tolist()]
-        for start, votes in zip(starts, steps.values, strict=True):
-            yield f"        ({_literal(start)}, {_votes(votes)}),"
-        yield "    )),"
+_Entries = Iterator[tuple[str, tuple[Any, ...]]]
+"""Comments and values; lists and dicts among the values are written item by item."""
 
 
-def _levels(formula: Formula) -> Iterator[str]:
-    for levels in formula.levels:
-        yield from _comment(formula.columns[levels.column])
-        yield f"    ({levels.column}, {_votes(levels.values[-1])}, {{"
-        categories = formula.categories[levels.column]
-        for value, votes in zip(categories, levels.values, strict=False):
-            yield f"        {_literal(value)}: {_votes(votes)},"
-        yield "    }),"
+def _steps(formula: Formula) -> _Entries:
+    for column, thresholds, values, missing in formula.steps:
+        rows = zip([-np.inf, *thresholds.tolist()], map(_tuple, values), strict=True)
+        yield formula.columns[column], (column, _tuple(missing), [*rows])
 
 
-def _lines(formula: Formula) -> Iterator[str]:
-    for line in formula.lines:
-        yield from _comment(formula.columns[line.column])
-        yield f"    ({line.column}, {_votes(line.missing)}, {_votes(line.slope)}),"
+def _levels(formula: Formula) -> _Entries:
+    for column, values in formula.levels:
+        *votes, missing = map(_tuple, values)
+        by_category = dict(zip(formula.categories[column], votes, strict=True))
+        yield formula.columns[column], (column, missing, by_category)
 
 
-def _products(formula: Formula) -> Iterator[str]:
+def _lines(formula: Formula) -> _Entries:
+    for column, slope, missing in formula.lines:
+        yield formula.columns[column], (column, _tuple(missing), _tuple(slope))
+
+
+def _products(formula: Formula) -> _Entries:
     for product in formula.products:
-        yield from _comment(formula.words(product))
-        yield f"    ({_tests(formula, product.test)}, {_votes(product.moves)}),"
+        yield formula.words(product), (_tests(formula, product.test), _tuple(product.moves))
 
 
-def _trees(formula: Formula) -> Iterator[str]:
+def _trees(formula: Formula) -> _Entries:
     for voting in formula.trees:
-        yield from _comment(formula.words(voting))
-        yield "    (("
-        for node in voting.tree.nodes:
-            ends = f"{node.high}, {node.low}, {node.rest}"
-            yield f"        ({_tests(formula, node.test)}, {ends}),"
-        yield "    ), ("
-        for leaf in voting.leaves:
-            yield f"        {_votes(leaf)},"
-        yield "    )),"
+        nodes = [
+            (_tests(formula, node.test), node.high, node.low, node.rest)
+            for node in voting.tree.nodes
+        ]
+        yield formula.words(voting), (nodes, [*map(_tuple, voting.leaves)])
 
 
-def _tests(formula: Formula, test: Test) -> str:
-    """Return the factors of a test as a tuple."""
-    factors = []
+def _tests(formula: Formula, test: Test) -> tuple[Any, ...]:
+    """Return the factors of a test: column, threshold or signs of categories, sign if missing."""
+    factors: list[tuple[Any, ...]] = []
     for factor in test.factors:
         if isinstance(factor, Cut):
-            inner = f"{_literal(float(factor.threshold))}, {factor.missing}"
+            factors.append((factor.column, float(factor.threshold), factor.missing))
         else:
-            signs = factor.values.tolist()
-            pairs = zip(formula.categories[factor.column], signs, strict=False)
-            listed = ", ".join(f"{_literal(value)}: {sign}" for value, sign in pairs)
-            inner = f"{{{listed}}}, {signs[-1]}"
-        factors.append(f"({factor.column}, {inner})")
-    return _joined(factors)
+            *signs, missing = factor.values.tolist()
+            by_category = dict(zip(formula.categories[factor.column], signs, strict=True))
+            factors.append((factor.column, by_category, missing))
+    return tuple(factors)
 
 
-def _comment(text: str) -> Iterable[str]:
-    return [f"    {line}" for line in commented("#", "", [text]) if line]
+def _write_entry(comment: str, parts: Sequence[Any]) -> Iterator[str]:
+    for line in commented("#", "", [comment]):
+        yield f"    {line}"
+    yield f"    ({', '.join(map(_literal, parts))}),"
 
 
-def _votes(votes: Reals) -> str:
-    return _row(votes.tolist())
-
-
-def _row(values: Iterable[Any]) -> str:
-    return _joined([_literal(value) for value in values])
-
-
-def _joined(parts: list[str]) -> str:
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, float) and math.isinf(value):
-        return "math.inf" if value > 0 else "-math.inf"
+def _literal(value: Any, indent: str = "        ", end: str = "    ") -> str:
+    """Return a value as Python, lists and dicts with a line for each item."""
+    if isinstance(value, dict):
+        lines = [f"{indent}{key!r}: {item!r},\n" for key, item in value.items()]
+        return f"{{\n{''.join(lines)}{end}}}"
+    if isinstance(value, list):
+        lines = [f"{indent}{item!r},\n" for item in value]
+        return f"(\n{''.join(lines)}{end})"
     return repr(value)
+
+
+def _tuple(votes: np.ndarray) -> tuple[float, ...]:
+    return tuple(votes.tolist())

@@ -6,8 +6,7 @@ from itertools import chain
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.export.formula import Formula, Steps, VotingTree
-from edgewise.export.text import commented, within_limit
+from edgewise.export.formula import Formula, StepFunction, VotingTree, commented, within_limit
 from edgewise.model.rules import Cut, Subset, Test
 
 # A sum is a tree of additions, and databases limit its depth: sums of this many are in brackets.
@@ -112,7 +111,7 @@ class _Writer:
             if voting.leaves[:, k].any():
                 yield self._tree(voting, voting.leaves[:, k])
 
-    def _steps(self, steps: Steps, k: int) -> str:
+    def _steps(self, steps: StepFunction, k: int) -> str:
         x, values = self._column(steps.column), steps.values[:, k].tolist()
         cases = [f"WHEN {x} IS NULL THEN {_number(steps.missing[k])}"]
         for threshold, value in zip(steps.thresholds.tolist(), values, strict=False):
@@ -173,7 +172,7 @@ class _Writer:
         open_ends: list[tuple[int, tuple[str, ...]]] = [(0, ())]
         while open_ends:
             node_index, conditions = open_ends.pop()
-            node_index = part.tree.passed(node_index)
+            node_index = part.tree.skip_constant_nodes(node_index)
             if node_index < 0:
                 cases.append((conditions, float(leaves[-1 - node_index])))
                 continue

@@ -5,6 +5,7 @@
 
 import math
 from bisect import bisect_right
+from math import inf
 from typing import Any
 
 # model
@@ -104,7 +105,7 @@ def _value(name: str, value: Any, kind: str | None) -> Any:
     number = float(value)
     if number != number:
         return None
-    if math.isinf(number) and INFINITE != "value":
+    if abs(number) == inf and INFINITE != "value":
         if INFINITE == "raise":
             raise ValueError(f"row has an infinite value in column {name!r}")
         return None

@@ -63,17 +63,17 @@ class Explanation(ABC):
 
     def __str__(self) -> str:
         shown, others = self.contributions[: self.shown], self.contributions[self.shown :]
-        amounts = [format(part.amount, self.amount_format) for part in shown]
+        amounts = [format(c.amount, self.amount_format) for c in shown]
         width = max(map(len, amounts), default=0)
-        lines = [f"  {a:>{width}}  {part}" for a, part in zip(amounts, shown, strict=True)]
+        lines = [f"  {amount:>{width}}  {c}" for amount, c in zip(amounts, shown, strict=True)]
         if others:
-            total = format(math.fsum(part.amount for part in others), self.amount_format)
+            total = format(math.fsum(c.amount for c in others), self.amount_format)
             lines.append(f"  {total:>{width}}  {pluralize(len(others), 'others')}")
         return "\n".join([self.title, *lines])
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the contributions as a pandas DataFrame, one row each."""
-        rows = [asdict(part) for part in self.contributions]
+        rows = [asdict(c) for c in self.contributions]
         frame = import_module("pandas").DataFrame(rows, columns=["name", "amount", "detail"])
         return frame.rename(columns={"amount": self.unit})
 
@@ -100,10 +100,9 @@ class PairExplanation(Explanation):
 
 @dataclass(frozen=True, eq=False)
 class RowExplanation(Explanation):
-    """The scores of a row, as contributions of columns and of pairs that add up to each score.
+    """The scores of a row, as contributions of columns and pairs of columns that add up to them.
 
-    Printing, plotting and listing show the contributions to one class, by default the predicted
-    one.
+    `contributions`, ``str`` and ``plot`` show one class, by default the predicted one.
 
     Examples
     --------
@@ -149,14 +148,13 @@ class RowExplanation(Explanation):
         """The contributions to the score other than 0, and the bias; the largest first."""
         k, sign = self._score_column
         amounts = (sign * self.amounts[:, k] + 0.0).tolist()
-        parts = list(map(Contribution, self.names, amounts, self.details))
-        nonzero = [part for part in parts[1:] if part.amount]
-        return sorted([*nonzero, parts[0]], key=lambda part: -abs(part.amount))
+        bias, *others = map(Contribution, self.names, amounts, self.details)
+        return _sort_by_size([*(c for c in others if c.amount), bias])
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return all contributions as a pandas DataFrame: a row for each, a column for each score.
+        """Return all contributions as a pandas DataFrame with a column for each score.
 
-        For two classes, it is the score of the second one.
+        Two classes share the score of the second one.
         """
         frame = import_module("pandas").DataFrame({"name": self.names, "value": self.details})
         scored = self.classes[-self.amounts.shape[1] :]
@@ -177,7 +175,7 @@ class RowExplanation(Explanation):
 
 @dataclass(frozen=True)
 class OrderExplanation(Explanation):
-    """The difference in score of two documents, as contributions that add up to it.
+    """The difference between the scores of two documents, as contributions that add up to it.
 
     Examples
     --------
@@ -293,31 +291,27 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     def title(self) -> str:
         """The number of columns in use, and of classes."""
         used = len({curve.name for curve in self} | {n for g in self.groups for n in g.names})
-        classes = "" if self._ranks else f", {len(self.classes)} classes"
+        classes = "" if len(self.classes) == 1 else f", {len(self.classes)} classes"
         return f"Explanation: {pluralize(used, 'columns')} in use{classes}"
 
     @property
     def contributions(self) -> list[Contribution]:  # type: ignore[override]
         """The curves and groups, the most important first."""
-        parts = [
+        listed = [
             Contribution(curve.name, curve.importance, self._describe(curve)) for curve in self
         ]
         for group in self.groups:
             rules = pluralize(group.n_rules, "rules")
             if group.slope:
                 rules += f", slope {group.slope:+.4g}"
-            parts.append(Contribution(" * ".join(group.names), group.importance, rules))
-        return sorted(parts, key=lambda part: -part.amount)
+            listed.append(Contribution(" * ".join(group.names), group.importance, rules))
+        return _sort_by_size(listed)
 
     def __repr__(self) -> str:
         return str(self)
 
-    @property
-    def _ranks(self) -> bool:
-        return len(self.classes) == 1
-
     def _describe(self, curve: Curve) -> str:
-        if self._ranks:
+        if len(self.classes) == 1:
             steps = np.diff(curve.scores[:, 0])
             falls = "falls" if (steps <= 0).all() else "up and down"
             course = "rises" if (steps >= 0).all() else falls
@@ -331,6 +325,10 @@ class ModelExplanation(Explanation, Sequence[Curve]):
         if len(scores) == 1 and len(self.classes) == 2:
             return int(scores[0] > 0)
         return int(scores.argmax())
+
+
+def _sort_by_size(contributions: Sequence[Contribution]) -> list[Contribution]:
+    return sorted(contributions, key=lambda c: -abs(c.amount))
 
 
 def explain_model(
@@ -361,8 +359,7 @@ def _curves_and_groups(scorer: Scorer, decreases: Reals) -> tuple[Reals, list[Gr
     factors = (terms.term_of_factor.tolist(), terms.columns.tolist(), terms.shares(decreases))
     for t, j, share in zip(*factors, strict=True):
         shares_of_term[t][j] = shares_of_term[t].get(j, 0.0) + float(share)
-    tested = zip(decreases, shares_of_term, strict=True)
-    total = math.fsum(decrease for decrease, columns in tested if columns) or 1.0
+    total = math.fsum(decreases[[*map(bool, shares_of_term)]]) or 1.0
     curves = np.zeros(scorer.n_features)
     groups: dict[tuple[int, ...], list[float]] = {}
     slopes = scorer.slopes.sum(axis=1) if terms.n_scores == 1 else curves
@@ -392,9 +389,8 @@ def explain_row(
 ) -> RowExplanation:
     """Return the contributions to the scores of a row, in comparison with background rows.
 
-    None stands for a row of missing values. If there are very many background rows, a sample is
-    used, unless the model is additive, which costs next to nothing. Predictions add an offset to
-    the scores of the model.
+    None is a row of missing values. Unless the model is additive, a sample replaces very many
+    background rows. Predictions add an offset to the scores of the model.
     """
     scores = scorer.scores(row)[0] + offset
     tests, linear = scorer.split_linear()
@@ -423,10 +419,7 @@ def explain_row(
         shares = forest_shares(forest, values[tested], others[tested])
     shares = add_linear_rules(shares.extend_to(columns), linear, values, others)
     names = [scorer.feature_name(j) for j in columns.tolist()]
-    details = [
-        _format_value(value, categories.get(j))
-        for j, value in zip(columns, values[:, 0], strict=True)
-    ]
+    details = [_format_value(values[u, 0], categories.get(j)) for u, j in enumerate(columns)]
     for i, j in shares.pairs.tolist():
         names.append(f"{names[i]} * {names[j]}")
         details.append(f"{details[i]}, {details[j]}")
@@ -442,28 +435,22 @@ def explain_row(
 
 
 def explain_order(above: RowExplanation, below: float, others: Sequence[str]) -> OrderExplanation:
-    """Return the contributions to the difference of a row's score and that of another row.
+    """Return the contributions to the difference between the scores of two rows.
 
-    The other row, whose score is `below`, is the background of the explanation `above`; `others`
-    has its values.
+    The second row, with the score `below` and the values `others`, is the background of `above`.
     """
     scores = float(above.scores[0]), below
     amounts = above.amounts[1:, 0].copy()
     _add_rounding_error(amounts, scores[0] - scores[1])
-    parts = [
-        Contribution(name, amount, f"{value} against {other}")
-        for name, value, other, amount in zip(
-            above.names[1:], above.details[1:], others, amounts.tolist(), strict=True
-        )
-        if amount
-    ]
-    return OrderExplanation(scores, tuple(sorted(parts, key=lambda part: -abs(part.amount))))
+    compared = [f"{a} against {b}" for a, b in zip(above.details[1:], others, strict=True)]
+    contributions = map(Contribution, above.names[1:], amounts.tolist(), compared)
+    return OrderExplanation(scores, tuple(_sort_by_size([c for c in contributions if c.amount])))
 
 
 def _add_rounding_error(amounts: Reals, total: float) -> None:
-    """Add what rounding lost to the largest amounts, so that all sum to the total.
+    """Correct the largest amounts, so that all sum to the total.
 
-    They do to the last bit, unless all amounts are larger than the total.
+    The sum is exact, unless all amounts are larger than the total.
     """
     for i in np.argsort(-np.abs(amounts)).tolist():
         if math.fsum(amounts) == total:

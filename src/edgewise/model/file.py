@@ -51,8 +51,7 @@ class Storable(BaseEstimator):
     """Whether files also hold attributes that end in an underscore and are not declared."""
 
     schema_: "Schema | None" = None
-    """What the columns of the training table are, where `edgewise train` or the user kept it: files
-    hold it beside the model."""
+    """The schema of the training table, if `edgewise train` or the user set it; files hold it."""
 
     _unsaved: list[str]
 
@@ -64,7 +63,7 @@ class Storable(BaseEstimator):
         return value
 
     def _restored(self) -> None:
-        """Check the fitted attributes that a file held against each other, and make ready."""
+        """Check that the fitted attributes from a file match each other, and prepare for use."""
 
     def save(self, path: PathLike) -> None:
         """Write the model to a file that :func:`edgewise.load` reads: arrays and names, no code.
@@ -141,7 +140,7 @@ def load(path: PathLike) -> Any:
 
 
 def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[str] = ()) -> Header:
-    """Return the header of a model, and put its arrays into `arrays`, their names after `prefix`.
+    """Return the header of a model, and add its arrays to `arrays`, with a prefix to their names.
 
     Fitted attributes in `leave_out` are left out.
     """
@@ -161,7 +160,7 @@ def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[s
     if model.stores_undeclared:
         names |= {key for key in vars(model) if key.endswith("_")} - {*fields, "schema_"}
     state = {
-        key: (fields.get(key) or _FOUND).pack(getattr(model, key), f"{prefix}{key}", arrays)
+        key: (fields.get(key) or _UNDECLARED).pack(getattr(model, key), f"{prefix}{key}", arrays)
         for key in sorted(names - {*leave_out})
     }
     return {"estimator": name, "parameters": parameters, "unsaved": unsaved, "state": state}
@@ -170,9 +169,9 @@ def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[s
 def unpacked(
     header: Header, prefix: str, arrays: Arrays, sizes: Sizes, leave_out: Collection[str] = ()
 ) -> Any:
-    """Return the model of a header and arrays; its :meth:`Storable._restored` is yet to be called.
+    """Return the model of a header and arrays, before :meth:`Storable._restored` is called.
 
-    `prefix` and `leave_out` are those of :func:`packed`; `sizes` holds lengths known already.
+    `prefix` and `leave_out` are as in :func:`packed`; `sizes` holds the lengths that are known.
     """
     kind = _class_named(header["estimator"])
     if kind is None or not issubclass(kind, Storable):
@@ -194,7 +193,7 @@ def unpacked(
         fitted = key.isidentifier() and key.endswith("_") and not key.startswith("_")
         if not kind.stores_undeclared or not fitted:
             raise ValueError(f"{key!r} is not a fitted attribute")
-        setattr(model, key, _FOUND.unpack(state[key], f"{prefix}{key}", arrays, sizes))
+        setattr(model, key, _UNDECLARED.unpack(state[key], f"{prefix}{key}", arrays, sizes))
     return model
 
 
@@ -208,32 +207,16 @@ def stored_fields(kind: type[Storable]) -> dict[str, Field | None]:
 
 
 def _class_named(name: Any) -> Any:
-    """Return the public class of a name, if it is one with parameters: files name no others."""
+    """Return the public class with parameters of this name, or None: files name no others."""
     library = import_module("edgewise")
     if not isinstance(name, str) or name not in library.__all__:
         return None
     candidate = getattr(library, name)
-    return (
-        candidate if isinstance(candidate, type) and issubclass(candidate, BaseEstimator) else None
-    )
+    is_estimator = isinstance(candidate, type) and issubclass(candidate, BaseEstimator)
+    return candidate if is_estimator else None
 
 
-class Noted(Field):
-    """A value of another field, in the form of an attribute that is not declared."""
-
-    def __init__(self, field: Field) -> None:
-        self.field = field
-
-    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Return the value as JSON."""
-        return {"value": self.field.pack(value, name, arrays)}
-
-    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        """Return the value, or raise."""
-        return self.field.unpack(saved["value"], name, arrays, sizes)
-
-
-class _Found(Field):
+class _Undeclared(Field):
     """A fitted attribute that is not declared: an array, a sparse matrix, or a plain value."""
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
@@ -267,9 +250,9 @@ class _Setting(Field):
         if value is None or isinstance(value, (str, int, float, bool)):
             return value
         if isinstance(value, BaseEstimator) and _class_named(type(value).__name__) is type(value):
-            chosen = sorted(value.get_params(deep=False).items())
             parameters = {
-                key: self.pack(element, f"{name}.{key}", arrays) for key, element in chosen
+                key: self.pack(element, f"{name}.{key}", arrays)
+                for key, element in sorted(value.get_params(deep=False).items())
             }
             return {"class": type(value).__name__, "parameters": parameters}
         if isinstance(value, dict):
@@ -277,27 +260,22 @@ class _Setting(Field):
         if isinstance(value, (set, frozenset, range)):
             value = sorted(value, key=str)
         if isinstance(value, (list, tuple)):
-            elements = [
-                self.pack(element, f"{name}.{i}", arrays) for i, element in enumerate(value)
-            ]
+            elements = [self.pack(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]
             return elements if isinstance(value, list) else {"tuple": elements}
         raise _UnstorableError(f"a model file cannot hold {name}")
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         if isinstance(saved, list):
-            return [
-                self.unpack(element, f"{name}.{i}", arrays, sizes)
-                for i, element in enumerate(saved)
-            ]
+            return [self.unpack(v, f"{name}.{i}", arrays, sizes) for i, v in enumerate(saved)]
         if not isinstance(saved, dict):
             return saved
         if "class" in saved:
             kind = _class_named(saved["class"])
             if kind is None:
                 raise ValueError(f"unknown class {saved['class']!r}")
-            chosen = saved["parameters"].items()
             parameters = {
-                key: self.unpack(element, f"{name}.{key}", arrays, sizes) for key, element in chosen
+                key: self.unpack(element, f"{name}.{key}", arrays, sizes)
+                for key, element in saved["parameters"].items()
             }
             return kind(**parameters)
         ((kind_of, inner),) = saved.items()
@@ -318,5 +296,5 @@ class SettingOrNone(_Setting):
             return None
 
 
-_FOUND = _Found()
+_UNDECLARED = _Undeclared()
 _SETTING = _Setting()

@@ -1,8 +1,8 @@
 """Base functions: what one round of boosting adds, before its coefficient and votes.
 
-A rule gives the same outputs on rows as they came and on their codes. It packs itself into the
-arrays of `Terms` and comes back from them, and says in words what it tests. A new kind of rule is
-one class here and one line in `KINDS`.
+A rule has the same outputs on raw rows and on their codes. It packs itself into the arrays of
+`Terms`, unpacks itself, and puts itself into words. A new kind of rule is one class here and one
+entry of `KINDS`.
 """
 
 from abc import ABC, abstractmethod
@@ -78,7 +78,7 @@ class Rule(ABC):
 
 
 class Test(Rule):
-    """A rule that says -1, 0 or +1, the same for every score column: a product of factors."""
+    """A rule whose output is -1, 0 or +1, the same for every score column: a product of factors."""
 
     @abstractmethod
     def signs(self, source: Source) -> Signs:
@@ -141,16 +141,13 @@ class Cut(Test):
 
     @property
     def factor_key(self) -> tuple[object, ...]:
-        """Column, threshold and missing."""
         return (self.column, self.threshold, self.missing)
 
     @property
     def packed(self) -> Packed:
-        """The cut as a factor."""
         return (self.column, self.threshold, self.missing, _NO_VALUES)
 
     def factor_words(self, wording: "Wording") -> str:
-        """Return the cut in brackets."""
         return wording.cut(self.column, self.threshold, self.missing)
 
 
@@ -178,16 +175,13 @@ class Subset(Test):
 
     @property
     def factor_key(self) -> tuple[object, ...]:
-        """Column and values."""
         return (self.column, bytes(self.values))
 
     @property
     def packed(self) -> Packed:
-        """The subset as a factor."""
         return (self.column, np.nan, 0, self.values)
 
     def factor_words(self, wording: "Wording") -> str:
-        """Return the subset in brackets: the values inside, or the fewer outside."""
         return wording.subset(self.column, self.values)
 
 
@@ -210,9 +204,9 @@ class ProductRule(Test):
 
 @dataclass(frozen=True)
 class Node:
-    """An inner node of a tree: a test, and what follows on -1, +1 and 0.
+    """An inner node of a tree: a test, and its children for -1, +1 and 0.
 
-    What follows is the number of a node, or -1 - the number of a leaf.
+    A child is the index of a node, or -1 - the index of a leaf.
     """
 
     test: Test
@@ -238,18 +232,18 @@ class TreeRule(Rule):
 
     def leaf_of(self, source: Source) -> NDArray[np.intp]:
         """Return the leaf that each row falls into."""
-        at = np.zeros(source.n_rows, dtype=np.intp)
-        for number, node in enumerate(self.nodes):
-            here = np.flatnonzero(at == number)
-            signs = node.test.signs(source)[here]
-            at[here] = np.where(signs > 0, node.high, np.where(signs < 0, node.low, node.rest))
-        return -1 - at
+        target = np.zeros(source.n_rows, dtype=np.intp)
+        for index, node in enumerate(self.nodes):
+            rows = np.flatnonzero(target == index)
+            signs = node.test.signs(source)[rows]
+            target[rows] = np.where(signs > 0, node.high, np.where(signs < 0, node.low, node.rest))
+        return -1 - target
 
-    def passed(self, place: int) -> int:
-        """Return what follows, a node or -1 - a leaf, once nodes that test nothing are passed."""
-        while place >= 0 and not self.nodes[place].test.factors:
-            place = self.nodes[place].high
-        return place
+    def skip_constant_nodes(self, child: int) -> int:
+        """Return the first descendant that is a leaf or tests something, `child` itself if so."""
+        while child >= 0 and not self.nodes[child].test.factors:
+            child = self.nodes[child].high
+        return child
 
     @property
     def is_real(self) -> bool:
@@ -258,22 +252,24 @@ class TreeRule(Rule):
     def pack(self, packer: "Packer") -> None:
         node_base, leaf_base = packer.n_nodes, packer.n_leaves
         for node in self.nodes:
-            ends = (node.low, node.high, node.rest)
             packer.node(
                 [factor.packed for factor in node.test.factors],
-                tuple(end + node_base if end >= 0 else end - leaf_base for end in ends),
+                tuple(
+                    child + node_base if child >= 0 else child - leaf_base
+                    for child in (node.low, node.high, node.rest)
+                ),
             )
         packer.add_leaves(self.leaves)
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "TreeRule":
-        numbers = terms.nodes(t)
-        children = terms.children[:, numbers.start : numbers.stop]
-        ends = -1 - children[children < 0]
-        first, base = numbers.start, ends.min()
-        local = np.where(children >= 0, children - first, children + base).T.tolist()
-        nodes = [Node(terms.test(p), *group) for p, group in zip(numbers, local, strict=True)]
-        leaves = terms.leaves[base : ends.max() + 1]
+        indices = terms.nodes(t)
+        children = terms.children[:, indices.start : indices.stop]
+        leaf_indices = -1 - children[children < 0]
+        base = leaf_indices.min()
+        local = np.where(children >= 0, children - indices.start, children + base).T.tolist()
+        nodes = [Node(terms.test(p), *group) for p, group in zip(indices, local, strict=True)]
+        leaves = terms.leaves[base : leaf_indices.max() + 1]
         return cls(tuple(nodes), leaves if terms.real[t] else leaves.astype(np.int8))
 
     @classmethod
@@ -284,26 +280,21 @@ class TreeRule(Rule):
         size, head = wording.tree_head(self.leaves, moves)
         return size, f"{head}\n{self._branches(wording, moves, 0, 1)}"
 
-    def _branches(self, wording: "Wording", moves: Reals, place: int, depth: int) -> str:
-        """Return the branches under a node, one a line, the deeper the further in."""
-        node, pad = self.nodes[place], "  " * depth
+    def _branches(self, wording: "Wording", moves: Reals, index: int, depth: int) -> str:
+        """Return the branches of a node, one per line, indented by their depth."""
+        node, lines = self.nodes[index], []
         branches = [(node.test.words(wording), node.high), ("else", node.low)]
-        if not node.test.factors:
-            del branches[1]
-        lines = []
-        for test_words, end in branches:
-            if end >= 0:
-                lines.append(
-                    f"{pad}{test_words}:\n{self._branches(wording, moves, end, depth + 1)}"
-                )
+        for test, child in branches if node.test.factors else branches[:1]:
+            if child >= 0:
+                words = f"\n{self._branches(wording, moves, child, depth + 1)}"
             else:
-                leaf = moves * self.leaves[-1 - end]
-                lines.append(f"{pad}{test_words}: {wording.leaf(leaf, self.is_real)}")
+                words = " " + wording.leaf(moves * self.leaves[-1 - child], self.is_real)
+            lines.append(f"{'  ' * depth}{test}:{words}")
         return "\n".join(lines)
 
 
 class LazyTree(TreeRule):
-    """A tree in training: nodes are made when they are needed, in most rounds of folds never.
+    """A tree in training, whose nodes are made on first use: most rounds of folds never need them.
 
     The backend that has `grown` the tree knows the leaf of each of its rows.
     """
@@ -321,7 +312,7 @@ class LazyTree(TreeRule):
         return self._make()
 
     def release(self) -> TreeRule:
-        """Return the tree without what it was made from."""
+        """Return the tree without references to the backend."""
         return TreeRule(self.nodes, self.leaves)
 
 
@@ -351,8 +342,8 @@ class PerScore(Rule):
         _check_nodes(terms, which, terms.n_scores, real=False)
         nodes = np.isin(terms.term_of_node, which)
         first, last = terms.starts[:-1][nodes], terms.starts[1:][nodes]
-        if (last - first > 1).any() or (terms.value_starts[first] < terms.value_starts[last]).any():
-            raise ValueError("a term does not have one cut for each score column")
+        are_cuts = (last - first <= 1) & (terms.value_starts[first] == terms.value_starts[last])
+        require(are_cuts.all(), "a term does not have one cut for each score column")
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
         names = wording.classes[-len(moves) :]
@@ -388,12 +379,10 @@ class Scores(Rule):
 
     @classmethod
     def check(cls, terms: "Terms", which: Columns) -> None:
-        factors = _only_factors(terms, which)
-        if (terms.value_starts[factors] == terms.value_starts[factors + 1]).any():
-            raise ValueError("a term takes a numeric column as categories")
+        is_numeric = np.diff(terms.value_starts)[_only_factors(terms, which)] == 0
+        require(not is_numeric.any(), "a term takes a numeric column as categories")
 
     def words(self, wording: "Wording") -> str:
-        """Return the column and its numbers, in brackets."""
         return wording.scores(self.column, self.values)
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
@@ -431,10 +420,9 @@ class Linear(Rule):
     @classmethod
     def check(cls, terms: "Terms", which: Columns) -> None:
         factors = _only_factors(terms, which)
-        if (terms.value_starts[factors] < terms.value_starts[factors + 1]).any():
-            raise ValueError("a term takes a categorical column as numbers")
-        if not np.isfinite(terms.thresholds[factors]).all():
-            raise ValueError("the fill of a term must be finite")
+        is_numeric = np.diff(terms.value_starts)[factors] == 0
+        require(is_numeric.all(), "a term takes a categorical column as numbers")
+        require(np.isfinite(terms.thresholds[factors]).all(), "the fill of a term must be finite")
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
         test = f"({wording.name(self.column)}, {self.fill:.6g} where missing)"
@@ -442,20 +430,24 @@ class Linear(Rule):
 
 
 KINDS: tuple[type[Rule], ...] = (Test, TreeRule, PerScore, Scores, Linear)
-"""The kinds of rules that `Terms` holds; files know them by their place here."""
+"""The kinds of rules that `Terms` holds; files store their indices."""
+
+
+def require(condition: object, message: str) -> None:
+    """Raise ValueError unless a condition on the contents of a file holds."""
+    if not condition:
+        raise ValueError(message)
 
 
 def _check_nodes(terms: "Terms", which: Columns, n_nodes: int, real: bool) -> None:
-    if (np.diff(terms.firsts)[which] != n_nodes).any():
-        raise ValueError("a term has the wrong number of tests")
-    if (terms.real[which] != real).any():
-        raise ValueError("a term with real values is damaged")
+    require((np.diff(terms.firsts)[which] == n_nodes).all(), "a term has the wrong number of tests")
+    require((terms.real[which] == real).all(), "a term with real values is damaged")
 
 
 def _only_factors(terms: "Terms", which: Columns) -> Columns:
     """Return the single factor of each of these terms, or raise."""
     _check_nodes(terms, which, 1, real=True)
     nodes = terms.firsts[which]
-    if (terms.starts[nodes + 1] - terms.starts[nodes] != 1).any():
-        raise ValueError("a term with real values does not have a single factor")
+    n_factors = terms.starts[nodes + 1] - terms.starts[nodes]
+    require((n_factors == 1).all(), "a term with real values does not have a single factor")
     return terms.starts[nodes]

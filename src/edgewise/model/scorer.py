@@ -1,7 +1,6 @@
-"""A trained model as prediction needs it: terms, columns, scores and probabilities.
+"""A trained model ready to predict, which files hold: terms, columns, scores and probabilities.
 
-It is also how a file holds a model. All of it is NumPy alone, so that a model has the same
-probabilities wherever it predicts.
+NumPy is all that it needs, so a model has the same probabilities wherever it predicts.
 """
 
 from collections import deque
@@ -13,29 +12,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common import fields
 from edgewise.common.checks import one_of
 from edgewise.common.choices import LOSSES
 from edgewise.common.dtypes import Reals
-from edgewise.common.fields import (
-    Array,
-    Arrays,
-    Converted,
-    Count,
-    DictOf,
-    Field,
-    Json,
-    ListOf,
-    OrNone,
-    Plain,
-    Sizes,
-    Value,
-)
 from edgewise.common.ids import text_array
 from edgewise.data import RawRows, Table
 from edgewise.data.filters import Filters
 from edgewise.metrics.classification import predict_targets
 from edgewise.model.forest import Forest
-from edgewise.model.rules import Categories, Cut, Linear, Rule
+from edgewise.model.rules import Categories, Cut, Linear, Rule, require
 from edgewise.model.tables import ScoreTables, collapse
 from edgewise.model.terms import TERMS, Terms
 
@@ -103,9 +89,9 @@ class Scorer:
         return isinstance(rule, Cut) and rule.column < self.n_features
 
     def split_linear(self) -> tuple["Scorer", dict[Linear, Reals]]:
-        """Return the model without the rules that are columns themselves, and those rules.
+        """Return the model without its `Linear` rules, and these with their coefficients.
 
-        The latter come with their coefficients, shape (K,), those of equal rules added up.
+        The coefficients of equal rules, of shape (K,), are added up.
         """
         rules = self.terms.rules
         linear: dict[Linear, Reals] = {}
@@ -148,21 +134,18 @@ class Scorer:
         total = importances.sum()
         return importances / total if total > 0 else importances
 
-    # Checks of what a file held
-
     def check(self) -> None:
-        """Raise unless the parts go together; a file may hold anything."""
-        n_features, filters = self.n_features, self.filters
+        """Raise unless the attributes match each other; a file may hold anything."""
+        n_features, names, filters = self.n_features, self.feature_names, self.filters
         check_n_features(n_features)
-        if self.feature_names is not None and len(self.feature_names) != n_features:
-            raise ValueError("feature names do not match the number of features")
-        if any(column >= n_features for column in self.categories):
-            raise ValueError("the categories name a column that does not exist")
-        if filters is not None and filters.shape[0] * filters.shape[1] != n_features:
-            raise ValueError("the image filters do not match the number of features")
+        is_named = names is None or len(names) == n_features
+        require(is_named, "feature names do not match the number of features")
+        are_columns = all(column < n_features for column in self.categories)
+        require(are_columns, "the categories name a column that does not exist")
+        fits = filters is None or filters.shape[0] * filters.shape[1] == n_features
+        require(fits, "the image filters do not match the number of features")
         self.terms.check(n_features, 0 if filters is None else len(filters), self.categories)
-        if not np.isfinite(self.terms.total_vote):
-            raise ValueError("the coefficients are larger than any model's")
+        require(np.isfinite(self.terms.total_vote), "the coefficients are too large")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -193,10 +176,10 @@ class ClassScorer(Scorer):
         return probabilities(scores, self.offsets, self.multilabel, self.loss, self.temperature)
 
     def check(self) -> None:
-        """Raise unless the parts go together."""
+        """Raise unless the attributes match each other."""
         super().check()
-        if self.terms.n_scores != n_scores(len(self.classes), self.multilabel):
-            raise ValueError("the votes do not match the classes")
+        expected = n_scores(len(self.classes), self.multilabel)
+        require(self.terms.n_scores == expected, "the votes do not match the classes")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -210,10 +193,9 @@ class RankScorer(Scorer):
         return np.concatenate(([0.0], np.cumsum(np.where(self.terms.real, 0.0, moves))))
 
     def check(self) -> None:
-        """Raise unless the parts go together."""
+        """Raise unless the attributes match each other."""
         super().check()
-        if self.terms.n_scores != 1:
-            raise ValueError("a ranker has one score")
+        require(self.terms.n_scores == 1, "a ranker has one score")
 
 
 def check_n_features(n_features: int) -> None:
@@ -231,11 +213,10 @@ def n_scores(n_classes: int, multilabel: bool) -> int:
 
 
 def log_odds(scores: Reals, offsets: Reals, multilabel: bool, loss: str) -> Reals:
-    """Return the log-odds that a temperature divides and whose softmax are probabilities.
+    """Return the log-odds whose softmax, or logistic function, are probabilities.
 
-    For labels and for two classes, the logistic function of each column takes the place of the
-    softmax. Columns of two classes would have log-odds z and -z, which are 2z apart: hence the
-    factor (K - 1) / K if each class has its own column.
+    Labels and two classes have the logistic function of each column. Two classes with a column each
+    would have log-odds z and -z, which are 2z apart: hence the factor (K - 1) / K of several.
     """
     n_scores = scores.shape[1]
     several = n_scores > 1 and not multilabel
@@ -255,10 +236,9 @@ def probabilities(
     """Return probabilities for scores of shape (n, K).
 
     `offsets` are the log-odds that the initial weights add to each column; the log-odds without
-    them are divided by the temperature. Classes sum to 1; labels of a multi-label problem do not.
-    With the softmax loss, several classes have the softmax of their scores. With other losses, the
-    probabilities of the classes are normalized at a temperature of 1 (Iyer 1999, eq. 3.6); at any
-    other they are the softmax of the log-odds, which is better calibrated.
+    them are divided by the temperature. Classes sum to 1, labels do not. Several classes have the
+    softmax of the log-odds, but with a loss other than softmax and a temperature of 1 the logistic
+    functions of the columns, normalized (Iyer 1999, eq. 3.6).
 
     Examples
     --------
@@ -294,27 +274,28 @@ def _softmax(z: Reals) -> Reals:
 # Fields of files
 
 
-class _ClassLabels(Field):
+class _ClassLabels(fields.Field):
     """Class labels of any type that JSON can hold."""
 
-    def pack(self, value: NDArray, name: str, arrays: Arrays) -> Json:
+    def pack(self, value: NDArray, name: str, arrays: fields.Arrays) -> fields.Json:
         return {"dtype": value.dtype.str, "values": value.tolist()}
 
-    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
+    def unpack(
+        self, saved: fields.Json, name: str, arrays: fields.Arrays, sizes: fields.Sizes
+    ) -> NDArray:
         dtype, values = np.dtype(str(saved["dtype"])), saved["values"]
-        if dtype.kind not in CLASS_KINDS or (dtype.kind in "iuf" and dtype.itemsize > 8):
-            raise ValueError(f"classes of type {dtype} are not allowed")
-        if not isinstance(values, list) or len(values) < 2:
-            raise ValueError("a classifier needs at least two classes")
-        if not all(isinstance(value, (str, int, float, bool)) for value in values):
-            raise ValueError("classes must be numbers or strings")
-        if len({*values}) < len(values):
-            raise ValueError("classes must all be different")
+        is_small = dtype.kind not in "iuf" or dtype.itemsize <= 8
+        is_known = dtype.kind in CLASS_KINDS and is_small
+        require(is_known, f"classes of type {dtype} are not allowed")
+        are_several = isinstance(values, list) and len(values) >= 2
+        require(are_several, "a classifier needs at least two classes")
+        are_plain = all(isinstance(value, (str, int, float, bool)) for value in values)
+        require(are_plain, "classes must be numbers or strings")
+        require(len({*values}) == len(values), "classes must all be different")
         if dtype.kind == "U":
             return text_array("classes", [str(value) for value in values])
         classes = np.array(values, dtype=dtype)
-        if classes.tolist() != values:
-            raise ValueError(f"classes do not fit their type, {dtype}")
+        require(classes.tolist() == values, f"classes do not fit their type, {dtype}")
         return classes
 
 
@@ -329,21 +310,27 @@ def _filters_from(saved: list[int]) -> Filters:
     return Filters((rows, columns), smallest)
 
 
-SCORING: Final[dict[str, Field]] = {
+SCORING: Final[dict[str, fields.Field]] = {
     "terms": TERMS,
-    "n_features": Count(),
-    "feature_names": OrNone(Converted(ListOf(Value(str)), list, tuple)),
-    "categorical": Converted(ListOf(Count()), list, tuple),
-    "categories": DictOf(Converted(ListOf(Plain(_category)), list, tuple), int),
-    "filters": OrNone(Converted(ListOf(Count()), lambda f: [*f.shape, f.smallest], _filters_from)),
+    "n_features": fields.Count(),
+    "feature_names": fields.OrNone(fields.Converted(fields.ListOf(fields.Value(str)), list, tuple)),
+    "categorical": fields.Converted(fields.ListOf(fields.Count()), list, tuple),
+    "categories": fields.DictOf(
+        fields.Converted(fields.ListOf(fields.Plain(_category)), list, tuple), int
+    ),
+    "filters": fields.OrNone(
+        fields.Converted(
+            fields.ListOf(fields.Count()), lambda f: [*f.shape, f.smallest], _filters_from
+        )
+    ),
 }
 """The fields of a scorer."""
 
-SCORING_CLASSES: Final[dict[str, Field]] = {
+SCORING_CLASSES: Final[dict[str, fields.Field]] = {
     **SCORING,
     "classes": _ClassLabels(),
-    "multilabel": Value(bool),
-    "offsets": Array("scores", np.float64),
-    "loss": Value(str, lambda loss: one_of("loss", loss, LOSSES)),
+    "multilabel": fields.Value(bool),
+    "offsets": fields.Array("scores", np.float64),
+    "loss": fields.Value(str, lambda loss: one_of("loss", loss, LOSSES)),
 }
 """The fields of a scorer of classes."""

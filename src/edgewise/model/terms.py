@@ -24,19 +24,17 @@ from edgewise.model.rules import (
     Subset,
     Test,
     TreeRule,
+    require,
 )
 
-# The first leaves of every model, where the node of a term that is not a tree leads.
+# The first leaves of every model, which the nodes of terms that are not trees lead to.
 SIDES = np.array([[-1.0], [1.0], [0.0]])
 _TO_SIDES = (-1, -2, -3)
 _TREE, _PER_SCORE, _SCORES = map(KINDS.index, (TreeRule, PerScore, Scores))
 
-_OF_TERMS = ("alphas", "votes", "kinds", "real")
-_OF_FACTORS = ("columns", "thresholds", "missing")
-
 # Where every score column has its own cut, tables hold K numbers for each of T K thresholds: far
-# more than the terms themselves. Tables that would be larger are not made.
-_MOST_TABLE_BYTES = 1 << 28
+# more than the terms themselves.
+_MAX_TABLE_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -137,19 +135,29 @@ class Terms:
         if len(other) == 0:
             return self
         width = max(self.leaves.shape[1], other.leaves.shape[1])
-        joined: dict[str, Any] = {
-            "leaves": [
-                np.broadcast_to(self.leaves, (len(self.leaves), width)),
-                np.broadcast_to(other.leaves, (len(other.leaves), width))[len(SIDES) :],
-            ]
-        }
-        moved = _moved(other.children, self.n_nodes, len(self.leaves) - len(SIDES))
+        leaves, more = (
+            np.broadcast_to(terms.leaves, (len(terms.leaves), width)) for terms in (self, other)
+        )
+        # The shared leaves keep their indices.
+        inner, shared = other.children >= 0, other.children >= -len(SIDES)
+        moved = other.children - np.where(shared, 0, len(leaves) - len(SIDES))
+        moved = np.where(inner, other.children + self.n_nodes, moved).astype(np.int32)
+        arrays: dict[str, Any] = {}
         for name in ("firsts", "starts", "value_starts"):
-            ends = getattr(self, name)
-            joined[name] = [ends, getattr(other, name)[1:] + ends[-1]]
-        for name in (*_OF_TERMS, *_OF_FACTORS, "values"):
-            joined[name] = [getattr(self, name), getattr(other, name)]
-        arrays: dict[str, Any] = {name: np.concatenate(pair) for name, pair in joined.items()}
+            bounds = getattr(self, name)
+            arrays[name] = np.append(bounds, getattr(other, name)[1:] + bounds[-1])
+        for name in (
+            "alphas",
+            "votes",
+            "kinds",
+            "real",
+            "columns",
+            "thresholds",
+            "missing",
+            "values",
+        ):
+            arrays[name] = np.concatenate([getattr(self, name), getattr(other, name)])
+        arrays["leaves"] = np.concatenate([leaves, more[len(SIDES) :]])
         return replace(self, **arrays, children=np.hstack([self.children, moved]))
 
     # Rules
@@ -209,10 +217,10 @@ class Terms:
     def has_tables(self) -> bool:
         """Whether a model of stumps has tables to score rows by, and not term by term."""
         row_bytes = 8 * self.n_scores
-        if self.n_cuts < 2 or len(self.columns) * row_bytes <= _MOST_TABLE_BYTES:
+        if self.n_cuts < 2 or len(self.columns) * row_bytes <= _MAX_TABLE_BYTES:
             return self.is_additive
         cuts = np.stack([self.columns.astype(np.float64), self.thresholds])
-        return int(np.unique(cuts, axis=1).shape[1]) * row_bytes <= _MOST_TABLE_BYTES
+        return int(np.unique(cuts, axis=1).shape[1]) * row_bytes <= _MAX_TABLE_BYTES
 
     @property
     def coefficients(self) -> Reals:
@@ -224,7 +232,7 @@ class Terms:
         """The largest score that any row could reach: what margins are normalized by."""
         if len(self) == 0:
             return 0.0
-        # Where a child is a node and no leaf, the side 0 stands in.
+        # A child that is a node counts as the leaf 0.
         ends = np.where(self.children < 0, -1 - self.children, -1 - _TO_SIDES[2])
         sizes = np.abs(self.leaves).max(axis=1)[ends]
         outputs = np.maximum.reduceat(sizes.max(axis=0), self.firsts[:-1])
@@ -251,12 +259,12 @@ class Terms:
         """Divide the decrease of the loss by each term among its factors, shape (F,).
 
         The tests of a tree share it by how much they vary its output, the factors of a test
-        equally, the cuts of score columns by their votes.
+        equally, and the cuts of score columns by their votes.
         """
         node, term = self.node_of_factor, self.term_of_factor
         each = self._variations()[node] / np.diff(self.starts)[node]
         totals = np.bincount(term, each, minlength=len(self))
-        # A tree whose leaves all say the same.
+        # A tree whose leaves are all equal.
         each[totals[term] == 0.0] = 1.0
         shares: Reals = decreases[term] * each / np.bincount(term, each, minlength=len(self))[term]
         by_votes = self.kinds[term] == _PER_SCORE
@@ -271,27 +279,28 @@ class Terms:
     def _variations(self) -> Reals:
         """Return how much each node varies the output of its term, shape (N,).
 
-        If each test came out either way by the toss of a coin, the variance of the output would be
-        a quarter of the sum of these numbers over the nodes: a node's is the chance to come there
-        times the squared distance of what follows on its two sides.
+        If the result of each test were the toss of a coin, the variance of the output would be a
+        quarter of the sum of these numbers over the nodes: the probability to reach a node times
+        the squared distance of the mean outputs on its two sides.
         """
         is_test = np.diff(self.starts) > 0
-        chances, levels = np.ones(self.n_nodes), [self.firsts[:-1].astype(np.intp)]
-        while len(at := levels[-1]):
-            children, sides = self.children[:2, at], np.where(is_test[at], 0.5, 1.0) * chances[at]
+        reach, levels = np.ones(self.n_nodes), [self.firsts[:-1].astype(np.intp)]
+        while len(level := levels[-1]):
+            children = self.children[:2, level]
+            sides = np.where(is_test[level], 0.5, 1.0) * reach[level]
             inner = children >= 0
             levels.append(children[inner].astype(np.intp))
-            chances[children[inner]] = np.broadcast_to(sides, inner.shape)[inner]
+            reach[children[inner]] = np.broadcast_to(sides, inner.shape)[inner]
         variations = np.zeros(self.n_nodes)
-        # What follows on each node, on average, and then on each leaf.
+        # The mean output below each node, and then that of each leaf.
         means = np.concatenate([np.zeros((self.n_nodes, self.leaves.shape[1])), self.leaves])
         indices = np.where(self.children < 0, self.n_nodes - 1 - self.children, self.children)
-        for at in reversed(levels):
-            below, above = means[indices[0, at]], means[indices[1, at]]
-            # A node that tests nothing goes on to its upper side.
-            means[at] = np.where(is_test[at, None], (below + above) / 2, above)
-            moves = (above - below) * self.votes[self.term_of_node[at]]
-            variations[at] = chances[at] * np.square(moves).sum(axis=1)
+        for level in reversed(levels):
+            below, above = means[indices[0, level]], means[indices[1, level]]
+            # A node that tests nothing leads to its upper side.
+            means[level] = np.where(is_test[level, None], (below + above) / 2, above)
+            moves = (above - below) * self.votes[self.term_of_node[level]]
+            variations[level] = reach[level] * np.square(moves).sum(axis=1)
         return variations
 
     @cached_property
@@ -321,21 +330,21 @@ class Terms:
     # Checks of what a file held
 
     def check(self, n_columns: int, n_filters: int, categories: Categories) -> None:
-        """Raise unless every reference leads somewhere and every rule fits its columns.
+        """Raise unless all references are valid and every rule fits its columns.
 
         Image filters are numbered after the columns.
         """
         _check_bounds(self.firsts, self.n_nodes)
         _check_bounds(self.starts, len(self.columns))
         _check_bounds(self.value_starts, len(self.values))
-        if self.leaves.shape[1] not in (1, self.n_scores) or len(self.leaves) < len(SIDES):
-            raise ValueError("the leaves have the wrong shape")
-        if not (self.leaves[: len(SIDES)] == SIDES).all() or (np.diff(self.firsts) < 1).any():
-            raise ValueError("a term is damaged")
+        is_shaped = self.leaves.shape[1] in (1, self.n_scores) and len(self.leaves) >= len(SIDES)
+        require(is_shaped, "the leaves have the wrong shape")
+        require((self.leaves[: len(SIDES)] == SIDES).all(), "the first leaves are damaged")
+        require((np.diff(self.firsts) >= 1).all(), "a term has no nodes")
         self._check_children()
         self._check_factors(n_columns + n_filters, categories)
-        for number, kind in enumerate(KINDS):
-            which = np.flatnonzero(self.kinds == number)
+        for index, kind in enumerate(KINDS):
+            which = np.flatnonzero(self.kinds == index)
             if len(which):
                 kind.check(self, which)
         if self.is_additive:
@@ -343,80 +352,62 @@ class Terms:
 
     def _check_factors(self, n_columns: int, categories: Categories) -> None:
         """Raise unless cuts are of numeric columns, and subsets fit their categorical ones."""
-        if ((self.columns < 0) | (self.columns >= n_columns)).any():
-            raise ValueError("a term names a column that does not exist")
+        is_known = (self.columns >= 0) & (self.columns < n_columns)
+        require(is_known.all(), "a term names a column that does not exist")
         used, index = np.unique(self.columns, return_inverse=True)
         expected = [len(categories[j]) + 1 if j in categories else 0 for j in used.tolist()]
         fitting, sizes = np.array(expected, dtype=np.int64)[index], np.diff(self.value_starts)
-        cuts = sizes == 0
-        if (cuts != (fitting == 0)).any():
-            raise ValueError("a term tests a column of another kind")
-        if (sizes != fitting).any():
-            raise ValueError("a subset does not match the values of its column")
-        if np.isnan(self.thresholds[cuts]).any():
-            raise ValueError("a threshold is not a number")
-        if not _are_signs(self.missing[cuts]):
-            raise ValueError("a term has an output other than -1, 0 and +1 for missing values")
-        signs = self.kinds[self.term_of_factor] != _SCORES
-        if not _are_signs(self.values[np.repeat(signs, sizes)]):
-            raise ValueError("a subset has an output other than -1, 0 and +1")
+        is_cut = sizes == 0
+        require((is_cut == (fitting == 0)).all(), "a term tests a column of another kind")
+        require((sizes == fitting).all(), "a subset does not match the values of its column")
+        require(not np.isnan(self.thresholds[is_cut]).any(), "a threshold is not a number")
+        signs = self.values[np.repeat(self.kinds[self.term_of_factor] != _SCORES, sizes)]
+        are_signs = _are_signs(self.missing[is_cut]) and _are_signs(signs)
+        require(are_signs, "a test has an output other than -1, 0 and +1")
 
     def _check_children(self) -> None:
-        """Raise unless every way through a tree goes down, stays in its term and ends in a leaf."""
+        """Raise unless paths through trees go down, stay in their term and end in a leaf."""
         owner = self.term_of_node
-        tree, real = self.kinds[owner] == _TREE, self.real[owner]
-        numbers = np.arange(self.n_nodes)
-        last = self.firsts[1:][owner]
+        is_tree, is_real = self.kinds[owner] == _TREE, self.real[owner]
+        after, end = np.arange(self.n_nodes) + 1, self.firsts[1:][owner]
         for children, side in zip(self.children, _TO_SIDES, strict=True):
             inner = children >= 0
-            if (~tree & (children != side)).any():
-                raise ValueError("a product of the model is damaged")
-            if (inner & ((children <= numbers) | (children >= last))).any():
-                raise ValueError("a tree of the model leads astray")
-            if (children < -len(self.leaves)).any():
-                raise ValueError("a tree of the model has no such leaf")
-            if (tree & ~inner & (children >= -len(SIDES))).any():
-                raise ValueError("a tree of the model ends in a leaf of another rule")
-            ends = -1 - children[~inner & ~real]
-            if not _are_signs(self.leaves[ends]):
-                raise ValueError("a leaf of the model is neither -1, 0 nor +1")
+            require((is_tree | (children == side)).all(), "a node of a test is damaged")
+            is_below = (children >= after) & (children < end)
+            require((~inner | is_below).all(), "a tree has a node outside of its term")
+            require((children >= -len(self.leaves)).all(), "a tree has no such leaf")
+            is_own = inner | (children < -len(SIDES))
+            require((~is_tree | is_own).all(), "a tree ends in a leaf of another rule")
+            leaves = self.leaves[-1 - children[~inner & ~is_real]]
+            require(_are_signs(leaves), "a leaf is neither -1, 0 nor +1")
 
     def _check_additive(self, n_columns: int) -> None:
         """Raise unless all terms are stumps."""
-        many = (np.diff(self.starts) > 1).any() or (self.kinds == _TREE).any()
-        if many or len(self.values) or self.real.any():
-            raise ValueError("a term of a model of stumps is not a cut")
-        sizes = np.diff(self.firsts)
-        if self.n_cuts not in (1, self.n_scores) or (sizes != self.n_cuts).any():
-            raise ValueError("the terms of a model of stumps have the wrong number of cuts")
-        if self.columns.max(initial=-1) >= n_columns:
-            raise ValueError("a term names a column that does not exist")
-
-
-def _moved(children: Rows, nodes: int, leaves: int) -> Rows:
-    """Shift the numbers of nodes and of leaves."""
-    moved = np.where(children < -len(SIDES), children - leaves, children)
-    return np.where(children >= 0, children + nodes, moved).astype(np.int32)
+        are_cuts = (np.diff(self.starts) <= 1).all() and not (self.kinds == _TREE).any()
+        are_cuts = are_cuts and len(self.values) == 0 and not self.real.any()
+        require(are_cuts, "a term of a model of stumps is not a cut")
+        fits = self.n_cuts in (1, self.n_scores) and (np.diff(self.firsts) == self.n_cuts).all()
+        require(fits, "the terms of a model of stumps have the wrong number of cuts")
+        fits = self.columns.max(initial=-1) < n_columns
+        require(fits, "a term names a column that does not exist")
 
 
 def _are_signs(outputs: NDArray[Any]) -> bool:
-    return bool(((outputs == 0) | (np.abs(outputs) == 1)).all())
+    return bool(np.isin(outputs, (-1, 0, 1)).all())
 
 
 def _check_bounds(bounds: Exacts, total: int) -> None:
-    """Raise unless bounds of parts ascend from 0 to their total."""
-    if bounds[0] != 0 or bounds[-1] != total or (np.diff(bounds) < 0).any():
-        raise ValueError("the parts of a term are damaged")
+    """Raise unless bounds ascend from 0 to their total."""
+    ascend = bounds[0] == 0 and bounds[-1] == total and (np.diff(bounds) >= 0).all()
+    require(ascend, "the bounds of terms are damaged")
 
 
 def _terms(**arrays: Any) -> Terms:
     terms = Terms(**arrays)
     sizes = {"firsts": len(terms), "starts": terms.n_nodes, "value_starts": len(terms.columns)}
     for name, size in sizes.items():
-        if len(arrays[name]) != size + 1:
-            raise ValueError(f"the array of {name} has the wrong shape")
-    if len(terms) and not (terms.kinds.min() >= 0 and terms.kinds.max() < len(KINDS)):
-        raise ValueError("a term is of an unknown kind")
+        require(len(arrays[name]) == size + 1, f"the array of {name} has the wrong shape")
+    require(np.isin(terms.kinds, range(len(KINDS))).all(), "a term is of an unknown kind")
     return terms
 
 
@@ -443,7 +434,7 @@ TERMS = Record(
 
 
 class Packer:
-    """Rules written one after the other into lists."""
+    """Rules appended to lists."""
 
     def __init__(self) -> None:
         self._firsts, self._starts, self._value_starts = [0], [0], [0]
@@ -462,14 +453,14 @@ class Packer:
         return len(self._children)
 
     def add(self, rule: Rule) -> None:
-        """Write a rule."""
+        """Append a rule."""
         rule.pack(self)
         self._firsts.append(self.n_nodes)
         self._kinds.append(KINDS.index(rule.kind))
         self._real.append(rule.is_real)
 
     def node(self, factors: Sequence[Packed], children: tuple[int, ...] = _TO_SIDES) -> None:
-        """Write a node: its factors, and what follows on -1, +1 and 0."""
+        """Append a node: its factors, and its children for -1, +1 and 0."""
         for column, threshold, missing, values in factors:
             self._factors.append((column, threshold, missing))
             self._value_starts.append(self._value_starts[-1] + len(values))
@@ -478,7 +469,7 @@ class Packer:
         self._starts.append(len(self._factors))
 
     def add_leaves(self, leaves: NDArray[Any]) -> None:
-        """Write the leaves of a tree."""
+        """Append the leaves of a tree."""
         self._leaves.append(np.asarray(leaves, dtype=np.float64))
         self.n_leaves += len(leaves)
 

@@ -12,7 +12,7 @@ from edgewise.common.dtypes import Reals, Signs
 from edgewise.model.rules import Categories, Rule, TreeRule
 
 # Longer lists of values and classes are cut short.
-_MOST_NAMES = 8
+_MAX_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ReadableRule:
 
 
 class Wording:
-    """The names of a classifier's columns, values and classes, and its sentences.
+    """A classifier's rules as sentences, with the names of columns, values and classes.
 
     `classes` names each score column; with one score column for two classes, both.
     """
@@ -39,16 +39,16 @@ class Wording:
     def __init__(
         self, name: Callable[[int], str], categories: Categories, classes: list[object]
     ) -> None:
-        self._given_name = name
+        self._column_name = name
         self._categories = categories
-        self.classes = [str(one) for one in classes]
+        self.classes = [*map(str, classes)]
 
     def rule(self, number: int, rule: Rule, moves: Reals) -> ReadableRule:
         """Return a term in words; `moves` are its coefficients alpha * v."""
         return ReadableRule(number, *rule.sentence(self, moves))
 
     def size(self, rule: Rule, moves: Reals) -> float:
-        """Return the strength of a term, as `rule` does, without the time that words take."""
+        """Return the strength of a term, as `rule` does, without making its words."""
         if isinstance(rule, TreeRule):
             return self.tree_head(rule.leaves, moves)[0]
         return self.term("", moves, rule.is_real)[0]
@@ -83,7 +83,7 @@ class Wording:
         likes = [named[k] for k in order if moves[k] > 0]
         dislikes = [named[k] for k in order if moves[k] < 0]
         sides = [
-            f"{direction} {_listed(names[:_MOST_NAMES], len(names))}"
+            f"{direction} {_listed(names[:_MAX_NAMES], len(names))}"
             for direction, names in (("for", likes), ("against", dislikes))
             if names
         ]
@@ -93,7 +93,7 @@ class Wording:
 
     def name(self, j: int) -> str:
         """Return the name of a column on one line."""
-        return " ".join(self._given_name(j).split())
+        return " ".join(self._column_name(j).split())
 
     def cut(self, column: int, threshold: float, missing: int) -> str:
         """Return a cut of a numeric column."""
@@ -105,31 +105,26 @@ class Wording:
 
     def subset(self, column: int, values: Signs) -> str:
         """Return a subset of the values of a categorical column, or its shorter complement."""
-        inside = np.flatnonzero(values[:-1] > 0).tolist()
-        outside = np.flatnonzero(values[:-1] < 0).tolist()
-        if len(inside) <= len(outside):
-            among = self._among(column, inside, values[-1] > 0, "")
-        else:
-            among = self._among(column, outside, values[-1] < 0, "not ")
-        return f"({self.name(column)} {among})"
+        is_inside, is_outside = values > 0, values < 0
+        negation, chosen = "", is_inside
+        if is_inside[:-1].sum() > is_outside[:-1].sum():
+            negation, chosen = "not ", is_outside
+        codes = np.flatnonzero(chosen[:-1]).tolist()
+        names = [self._value(column, code) for code in codes[:_MAX_NAMES]]
+        names += ["missing"] * bool(chosen[-1])
+        total = len(codes) + bool(chosen[-1])
+        if total == 1:
+            return f"({self.name(column)} is {negation}{names[0]})"
+        return f"({self.name(column)} {negation}in {{{_listed(names, total)}}})"
 
     def scores(self, column: int, values: Reals) -> str:
         """Return the largest numbers for values of a categorical column."""
-        order = np.argsort(-np.abs(values[:-1]), kind="stable")[:_MOST_NAMES].tolist()
+        order = np.argsort(-np.abs(values[:-1]), kind="stable")[:_MAX_NAMES].tolist()
         named = [f"{self._value(column, c)}: {values[c]:+.2f}" for c in order]
         listed = _listed(named, len(values) - 1)
         if values[-1] != 0:
             listed += f", missing: {values[-1]:+.2f}"
         return f"({self.name(column)} by value {{{listed}}})"
-
-    def _among(self, column: int, codes: list[int], missing: bool, negation: str) -> str:
-        names = [self._value(column, code) for code in codes[:_MOST_NAMES]]
-        total = len(codes) + bool(missing)
-        if missing:
-            names.append("missing")
-        if total == 1:
-            return f"is {negation}{names[0]}"
-        return f"{negation}in {{{_listed(names, total)}}}"
 
     def _value(self, column: int, code: int) -> str:
         return category_name(self._categories[column][code])
@@ -141,18 +136,18 @@ def category_name(value: object) -> str:
 
 
 class RankWording(Wording):
-    """The names of a ranker's columns and values, and its sentences: rules add to one score."""
+    """A ranker's rules as sentences: they add to one score."""
 
     def term(self, test: str, moves: Reals, is_real: bool) -> tuple[float, str]:
-        """Return what a term adds to the score, and for which documents."""
+        """Return the size of a term, and what it adds to the score of which documents."""
         move = float(moves[0])
         if is_real:
             return abs(move), f"{move:+.4g} * {test}"
-        # The rule says -1 or +1; the difference is what counts.
+        # The difference between -1 and +1 is what counts.
         return abs(2 * move), f"{2 * move:+.2f} where {test}"
 
     def tree_head(self, leaves: NDArray[Any], moves: Reals) -> tuple[float, str]:
-        """Return the difference between the largest and the smallest leaf."""
+        """Return the difference between the largest and the smallest leaf, and the first line."""
         span = abs(float(moves[0])) * float(np.ptp(leaves))
         return span, f"{span:.2f} * tree"
 
@@ -162,7 +157,7 @@ class RankWording(Wording):
 
 
 class FusionWording(RankWording):
-    """The names of ranked lists, whose columns hold minus the position, or scores from 0."""
+    """Rules on ranked lists, whose columns hold minus the rank, or scores from 0."""
 
     def cut(self, column: int, threshold: float, missing: int) -> str:
         """Return a cut of a list at a position."""

@@ -27,7 +27,7 @@ from edgewise.common.fields import (
 )
 from edgewise.common.progress import mute_logging
 from edgewise.metrics import nearest_level
-from edgewise.model.file import Noted, packed, unpacked
+from edgewise.model.file import packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import mask_held_out, mask_n_per_user
@@ -134,10 +134,10 @@ class Blend(Recommender, _BaseComposition):
     stored: ClassVar = {
         "weights_": "models",
         "losses_": OrNone(Array("models", np.float64)),
-        "loss_": Noted(Plain(_number_or_none)),
-        "bound_": Noted(Plain(_number_or_none)),
-        "n_validation_": Noted(Count()),
-        "names_": Noted(ListOf(Value(str))),
+        "loss_": Plain(_number_or_none),
+        "bound_": Plain(_number_or_none),
+        "n_validation_": Count(),
+        "names_": ListOf(Value(str)),
         "models_": ListOf(_PartField()),
     }
 
