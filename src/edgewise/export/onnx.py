@@ -184,7 +184,10 @@ class _Graph:
             table = np.stack([subset.values for subset in group], axis=1)
             blocks.append(self._looked_up(j, table, np.float32))
         each = self._side_by_side(blocks)
-        ordered = [*cuts, *(subset for group in subsets.values() for subset in group)]
+        ordered: list[Cut | Subset] = [
+            *cuts,
+            *(subset for group in subsets.values() for subset in group),
+        ]
         positions = {factor.factor_key: index for index, factor in enumerate(ordered)}
         max_factors = max(len(test.factors) for test in tests)
         numbers = [[positions[factor.factor_key] for factor in test.factors] for test in tests]
