@@ -219,7 +219,7 @@ class TestFuse:
             (f"{TRAIN} --qrels train/qrels.txt --model f.txt", "'--model': must end in .edgewise"),
             (
                 f"{TRAIN} --qrels test/qrels.txt --output o.run",
-                "has none of the judged queries",
+                "has no query of test/qrels.txt",
             ),
             (f"{TRAIN} --qrels flat.txt --model f.edgewise", "there are no pairs to learn from"),
             (f"ranker.edgewise {TRAIN} -o o.run", "holds RankBoost, which does not fuse runs"),

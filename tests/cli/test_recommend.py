@@ -11,7 +11,7 @@ import pytest
 import edgewise
 from edgewise import AdaBoostMH, Ratings, recommend
 from edgewise.cli import main
-from edgewise.common.choices import SPLITS
+from edgewise.cli import recommend as command
 from edgewise.recommend.algorithms import ALGORITHMS, build
 from edgewise.recommend.evaluation import evaluate
 
@@ -307,8 +307,8 @@ class TestSettings:
         ("words", "message"),
         [
             ("kk=7", "--set: item-knn has no parameter 'kk'; it has bias_damping, damping, "),
-            ("k", "--set must have the form name=value, got 'k'"),
-            ("=7", "--set must have the form name=value, got '=7'"),
+            ("k", "--set must have the form key=value, got 'k'"),
+            ("=7", "--set must have the form key=value, got '=7'"),
             ("n_neighbors=0", "--set: n_neighbors must be an integer of at least 1, got 0"),
             (
                 "n_neighbors=many",
@@ -369,7 +369,7 @@ class TestTests:
         again = success([*argv, "--relevant", 3], capsys)
         assert again.splitlines()[-2:] == out.splitlines()[-2:]
 
-    @pytest.mark.parametrize("by", SPLITS)
+    @pytest.mark.parametrize("by", command.SPLITS)
     def test_on_a_part_held_out(self, by, folder, success, capsys):
         ratings = Ratings.from_frame(frame(), time="time")
         train, test = ratings.split(0.3, by, random_state=4)
@@ -377,7 +377,7 @@ class TestTests:
         argv = ["recommend", "r.csv", *BIAS, "--hold-out", 0.3, "--by", by, "--seed", 4]
         argv += ["--time-column", "time", "--metrics", "rmse,map"]
         out = success(argv, capsys)
-        assert f"test             {len(test)} ratings, held out by {by}\n" in out
+        assert f"test             {len(test)} ratings, {command.SPLITS[by]}\n" in out
         assert out.splitlines()[-1].split() == [f"{value:.4f}" for value in values.values()]
         assert out.count("training") == 1
 
@@ -507,7 +507,7 @@ class TestErrors:
             ("r.csv --user 101 --by user", "--by needs --hold-out"),
             ("r.csv --user 101 --metrics rmse", "--metrics needs --test or --hold-out"),
             ("r.csv --user 101 --relevant 4", "--relevant needs --test or --hold-out"),
-            ("r.csv --test words.csv --hold-out 0.2", "--test cannot be combined with --hold-out"),
+            ("r.csv --test words.csv --hold-out 0.2", "--hold-out cannot be combined with --test"),
             ("r.csv --hold-out 0.2 --metrics rmsd", "--metrics: unknown metrics: 'rmsd'"),
             ("r.csv --hold-out 0.2 --by time", "--by time needs the times of ratings"),
             ("r.csv --hold-out 0.0001", "--hold-out: test=0.0001 leaves none"),
@@ -528,12 +528,12 @@ class TestErrors:
             ("m.edgewise --user 7", "--user: '7' is not among the users of m.edgewise"),
             (
                 "m.edgewise --user 101 --algorithm bias",
-                "--algorithm: m.edgewise",
+                "--algorithm is for training",
             ),
-            ("m.edgewise --user 101 --set k=3", "--set: m.edgewise is already trained"),
-            ("m.edgewise --user 101 --seed 0", "--seed: m.edgewise is already trained"),
-            ("m.edgewise --hold-out 0.2", "--hold-out: m.edgewise is already trained"),
-            ("m.edgewise --model n.edgewise", "--model: m.edgewise is already trained"),
+            ("m.edgewise --user 101 --set k=3", "--set is for training"),
+            ("m.edgewise --user 101 --seed 0", "--seed is for training"),
+            ("m.edgewise --hold-out 0.2", "--hold-out is for training"),
+            ("m.edgewise --model n.edgewise", "--model is for training"),
             ("r.csv --user 101 --add words.csv", "--add needs a saved model"),
             ("m.edgewise --user 101 --add words.csv", "--add words.csv: users must be integers"),
             ("m.edgewise --user 101 --columns user,item", "--columns describes a ratings file"),

@@ -102,8 +102,12 @@ class TestBoosting:
         model = AdaBoostMH(n_rounds=60, early_stopping_rounds=3)
         model.fit(X[:60], y[:60], eval_set=(X[60:], y[60:]))
         assert model.n_rounds_ < model.history_.n_rounds
-        bound = model.history_["bound"][model.n_rounds_ - 1]
-        assert f"(bound {bound:.1%})" in facts(model)["training"]
+        loss = model.history_["hamming_loss"][model.n_rounds_ - 1]
+        shown = facts(model)["training"]
+        assert f"Hamming loss {loss:.1%}" in shown
+        # Above one half it says less than a guess.
+        assert model.history_["bound"][model.n_rounds_ - 1] > 0.5
+        assert "bound" not in shown
 
     def test_metrics_of_two_classes(self, facts):
         X = np.random.default_rng(0).normal(size=(60, 3))
@@ -125,7 +129,7 @@ class TestBoosting:
         values |= {"energy": [0.9, 0.9], "columns": [40, 20], "saved": [0.5, 1.0]}
         rows = np.column_stack([values[name] for name in CLASSIFYING])
         model.fitted_ = replace(model.fitted_, history=History.from_array(rows))
-        assert facts(model)["columns searched"] == "30.0 per round, 75.0% of the work saved"
+        assert facts(model)["columns searched"] == "30.0 per round"
 
     def test_effects_on_rows(self, path, tmp_path, success, capsys):
         frame = pd.DataFrame({"size": np.arange(20.0), "kind": ["a", "b"] * 10})

@@ -16,8 +16,7 @@ import pytest
 
 import edgewise
 from edgewise import AdaBoostMH, RankBoost, io
-from edgewise.cli import common as cli_common
-from edgewise.cli import fitting, main
+from edgewise.cli import fitting, main, params
 from edgewise.cli.tables import Rows
 
 JOBS = ("clerk", "nurse", "engineer", "farmer")
@@ -453,10 +452,14 @@ class TestTasks:
         assert found["test"]["rows"] == 60
         assert {one["name"]: one["kind"] for one in found["columns"]}["joined"] == "date"
 
-    def test_tune_says_what_it_tried(self, home, folder, success, capsys):
-        argv = ["train", home / "people.csv", "--target", "income", "--tune", "--time-limit", 2]
+    def test_tune_says_what_it_tried(self, home, folder, success, capsys, monkeypatch):
+        candidates = fitting._candidates("classes")
+        assert candidates["default"] == {}
+        quick = {name: {**settings, "n_rounds": 2} for name, settings in candidates.items()}
+        monkeypatch.setattr(fitting, "_candidates", lambda _: quick)
+        argv = ["train", home / "people.csv", "--target", "income", "--tune"]
         found = json.loads(success([*argv, "--json"], capsys))
-        assert len(found["tuning"]) == 4
+        assert [result["settings"] for result in found["tuning"]] == [*candidates]
         best = min(found["tuning"], key=lambda one: one["log_loss"])
         assert [one["chosen"] for one in found["tuning"]].count(True) == 1
         assert best["chosen"]
@@ -557,7 +560,7 @@ def test_options_may_stand_before_the_file(home, monkeypatch, tmp_path, argv):
 
 
 def test_options_before_two_arguments():
-    returned = cli_common.command("command")(
+    returned = params.command("command")(
         click.argument("model", type=click.Path())(
             click.argument("data", type=click.Path())(
                 click.option("--user", multiple=True)(lambda **values: values)

@@ -175,15 +175,15 @@ def test_tuning_compares_the_default(letor, success, capsys, data, monkeypatch):
     built = []
     build = fitting._build
 
-    def quick(args, task, limit, settings, **kwargs):
+    def quick(args, task, settings, *validation):
         built.append(settings)
-        return build(args, task, limit, {**settings, "n_rounds": 2}, **kwargs)
+        return build(args, task, {**settings, "n_rounds": 2}, *validation)
 
     monkeypatch.setattr(fitting, "_build", quick)
     part = data(0, n_queries=20)
     io.write_letor("train.txt", part.X, part.y, part.qid)
     found = json.loads(success([*TRAIN, "--tune", "--json"], capsys))["tuning"]
-    assert built[0] == {}
+    assert built[0] == {"time_limit": None}
     assert found[0]["settings"] == "default"
     assert sum(candidate["chosen"] for candidate in found) == 1
     best = max(found, key=lambda candidate: candidate["map"])
@@ -251,8 +251,8 @@ class TestErrors:
             ("train.txt --set criterion=energy --learner tree", "criterion"),
             ("train.txt --set depth=3", "unknown parameter 'depth'"),
             ("train.txt --set n_rounds=3 --rounds 4", "--rounds and --set n_rounds"),
-            ("train.txt --tune --validate test.txt", "remove --validate"),
-            ("train.txt --tune --set max_bins=9", "remove --set"),
+            ("train.txt --tune --validate test.txt", "--validate"),
+            ("train.txt --tune --set max_bins=9", "--set"),
             ("train.txt --target grade", "--target"),
             ("train.txt --test table.csv", "--test table.csv"),
             ("table.csv", "--target"),

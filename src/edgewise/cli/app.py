@@ -14,7 +14,8 @@ import click
 from click.exceptions import Exit
 
 from edgewise import __version__
-from edgewise.cli.common import SETTINGS, Option, PlainHelp, discard_output, write_section
+from edgewise.cli.common import discard_output
+from edgewise.cli.params import SETTINGS, Option, PlainHelp, write_section
 from edgewise.common.text import one_line
 
 _SECTIONS = {
@@ -135,14 +136,14 @@ def run(argv: Sequence[str] | None) -> int:
 
 
 def _invoke(args: list[str]) -> int:
-    code = 0
     try:
         with edgewise.make_context("edgewise", args) as context:
             edgewise.invoke(context)
     except Exit as exit_:
-        code = exit_.exit_code
-    sys.stdout.flush()
-    return code
+        return exit_.exit_code
+    finally:
+        sys.stdout.flush()
+    return 0
 
 
 def _open_null() -> TextIO:
@@ -153,9 +154,9 @@ def _message(error: click.ClickException | OSError | UnicodeEncodeError) -> str:
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, UnicodeEncodeError):
-        sign = error.object[error.start : error.start + 1]
+        character = error.object[error.start : error.start + 1]
         return (
-            f"standard output is {error.encoding}, which cannot encode {sign!a}: "
+            f"standard output is {error.encoding}, which cannot encode {character!a}: "
             "set PYTHONUTF8=1, or write a file"
         )
     if error.strerror:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from edgewise.cli.common import command, json_option, option_group, print_json
+from edgewise.cli import common, params
 from edgewise.common.text import text_table
 
 # Headings of the sizes of each kind, and where `DatasetInfo` has them.
@@ -21,8 +21,8 @@ _SIZES = {
 }  # fmt: skip
 
 
-@command("datasets")
-@json_option(option_group("Options"))
+@params.command("datasets")
+@params.json
 def datasets(as_json: bool) -> None:
     """List the standard data sets, their sizes and licenses, and which are cached."""
     from edgewise import datasets as sets
@@ -31,22 +31,20 @@ def datasets(as_json: bool) -> None:
     for kind, sizes in _SIZES.items():
         rows = [[kind, *sizes, "cached", "license"]]
         for name in sets.names(kind):
-            dataset = sets.info(name)
-            cached = sets.available(name)
+            dataset, cached = sets.info(name), sets.available(name)
+            # Ranking sets count the rows and queries of each part.
+            counts = [getattr(dataset, size) for size in sizes.values()]
+            counts = [sum(count) if isinstance(count, tuple) else count for count in counts]
+            by_name = dict(zip(sizes, counts, strict=True))
+            listed.append({"name": name, "kind": kind, **by_name, "cached": cached})
             # After the name of a license comes its source.
             license = dataset.license.replace(";", ",").split(",")[0]
-            counts = [getattr(dataset, size) for size in sizes.values()]
-            # Ranking sets count the rows and queries of each part.
-            counts = [sum(count) if isinstance(count, tuple) else count for count in counts]
-            named = dict(zip(sizes, counts, strict=True))
-            listed.append({"name": name, "kind": kind, **named, "cached": cached})
-            rows.append(
-                [name, *(f"{count:,}" for count in counts), "yes" if cached else "no", license]
-            )
+            cells = [f"{count:,}" for count in counts]
+            rows.append([name, *cells, "yes" if cached else "no", license])
         if not as_json:
             click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
     if as_json:
-        print_json({"datasets": listed})
+        common.print_json({"datasets": listed})
         return
     click.echo(
         "edgewise.datasets.load(name) downloads a data set; for ranking sets it shows where to\n"

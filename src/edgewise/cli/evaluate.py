@@ -1,12 +1,13 @@
 """``edgewise evaluate``: the metrics of a model, or of TREC runs."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from edgewise.cli import common, tables
-from edgewise.cli.common import FILE, print_table
+from edgewise.cli import common, params, tables
+from edgewise.cli.common import print_table
 from edgewise.cli.tables import Rows
 from edgewise.common.choices import DEFAULT_RANKING_METRICS, DEFAULT_RUN_METRICS, GAINS, TIES
 from edgewise.common.text import pluralize
@@ -16,44 +17,44 @@ if TYPE_CHECKING:
 
 # Larger confusion matrices would not fit on a terminal.
 _MAX_CLASSES_SHOWN = 8
+_MAX_LABELS_SHOWN = 20
 
-option = common.option_group("Options")
-runs_only = common.option_group("Runs")
+run_option = partial(params.option, group="Runs")
 
 
-@common.command("evaluate")
-@common.argument(
+@params.command("evaluate")
+@params.argument(
     "qrels",
     "Saved model, or judgments, lines of `query 0 document grade`.",
-    type=FILE,
+    type=params.FILE,
     metavar="MODEL|QRELS",
 )
-@common.argument(
+@params.argument(
     "run",
     "Rows to evaluate the model on, or runs, lines of `query Q0 document rank score tag`.",
     nargs=-1,
     required=True,
-    type=FILE,
+    type=params.FILE,
     metavar="DATA|RUN...",
 )
 @tables.target_option("Target column, if the model does not know it.")
 @tables.query_option
 @tables.weight_option
-@runs_only(
+@run_option(
     "--metrics",
     metavar="LIST",
     default=",".join(DEFAULT_RUN_METRICS),
     help="Comma-separated names.",
 )
-@runs_only(
+@run_option(
     "--gain",
     choices=GAINS,
     default=None,
     help="Gain of grade g in ndcg: 2^g - 1, or g.  [default: by the name of the metric]",
 )
-@runs_only("--ties", choices=TIES, help="Order of equal scores: the mean over all, or trec_eval's.")
-@common.seed(runs_only)
-@common.json_option(option)
+@run_option("--ties", choices=TIES, help="Average over all orders of equal scores, or sort by id.")
+@params.seed
+@params.json
 def evaluate(qrels: str, run: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Evaluate a saved model on a table, or TREC runs against qrels.
 
@@ -74,32 +75,21 @@ def evaluate(qrels: str, run: tuple[str, ...], as_json: bool, **options: Any) ->
 
     There are two differences from trec_eval. Metrics average over all orders of
     documents with equal scores; --ties trec_eval sorts these by id. The gain of
-    grade g in ndcg is 2^g - 1; nDCG, written so, and ndcg_cut have that of
-    trec_eval and ir_measures, g, and so has every ndcg with --gain linear.
+    grade g in ndcg is 2^g - 1. It is g, as in trec_eval and ir_measures, in nDCG
+    (case matters here only) and ndcg_cut, and everywhere with --gain linear.
 
     With several runs, a paired randomization test over the queries compares each
     run with the first: the difference of the means, and its p-value in brackets.
     """
-    if qrels.endswith(common.MODEL):
+    if qrels.endswith(params.MODEL):
+        params.refuse_options(("metrics", "gain", "ties", "random_state"), "is for runs")
         if len(run) > 1:
             raise click.UsageError("a model is evaluated on one file of rows")
-        if extra := common.explicit_options("metrics", "gain", "ties", "random_state"):
-            raise click.UsageError(f"{extra[0]} is for runs")
         _evaluate_model(qrels, run[0], options, as_json)
-        return
-    if extra := common.explicit_options("target", "query", "weight"):
-        raise click.UsageError(f"{extra[0]} is for a model, whose name ends in {common.MODEL}")
-    from edgewise.cli.runs import RunEvaluator, file_stems, read_runs
-
-    evaluator = RunEvaluator(qrels, options["metrics"], options["gain"], options["ties"])
-    stems = file_stems(run)
-    names = stems if len(set(stems)) == len(stems) else list(run)
-    for name, lists in zip(names, read_runs(run), strict=True):
-        evaluator.add(name, lists)
-    if as_json:
-        common.print_json({name: values.means for name, values in evaluator.runs.items()})
-        return
-    click.echo(evaluator.evaluation(options["random_state"]))
+    else:
+        reason = f"is for a model, whose name ends in {params.MODEL}"
+        params.refuse_options(("target", "query", "weight"), reason)
+        _evaluate_runs(qrels, run, options, as_json)
 
 
 def _evaluate_model(path: str, data: str, options: Mapping[str, Any], as_json: bool) -> None:
@@ -113,6 +103,25 @@ def _evaluate_model(path: str, data: str, options: Mapping[str, Any], as_json: b
     queries = f", {pluralize(metrics['queries'], 'queries')}" if "queries" in metrics else ""
     size = f"{pluralize(metrics['rows'], 'rows')}{queries}"
     print_evaluation(metrics, f"{path} on {size} of {data}")
+
+
+def _evaluate_runs(
+    path: str, paths: tuple[str, ...], options: Mapping[str, Any], as_json: bool
+) -> None:
+    from edgewise.cli.runs import evaluate_runs, file_stems, read_judgments, read_runs
+    from edgewise.metrics.registry import RUN_METRICS, get_metrics
+
+    with common.one_line_errors("--metrics"):
+        metrics = [metric.name for metric in get_metrics(options["metrics"], RUN_METRICS)]
+    qrels, stems = read_judgments(path), file_stems(paths)
+    names = stems if len(set(stems)) == len(stems) else paths
+    settings = {name: options[name] for name in ("gain", "ties", "random_state")}
+    runs = dict(zip(names, read_runs(paths), strict=True))
+    evaluation = evaluate_runs(path, qrels, runs, metrics, **settings)
+    if as_json:
+        common.print_json(evaluation.means)
+    else:
+        click.echo(evaluation)
 
 
 # Metrics of models
@@ -249,7 +258,7 @@ def _print_labels(metrics: Mapping[str, Any]) -> None:
     print_table(rows, left=(0, 2), heading=False)
     click.echo()
     rows = [["label", "share", "error", "ROC AUC"]]
-    for name, label in list(metrics["labels"].items())[:20]:
+    for name, label in list(metrics["labels"].items())[:_MAX_LABELS_SHOWN]:
         auc = "-" if label["roc_auc"] != label["roc_auc"] else f"{label['roc_auc']:.3f}"
         rows.append([name, f"{label['share']:.1%}", f"{label['error']:.1%}", auc])
     print_table(rows)

@@ -2,21 +2,13 @@
 
 import click
 
-from edgewise.cli import common
-
-FORMATS = (".onnx", ".py", ".sql")
-
-files = common.option_group("Files")
+from edgewise.cli import common, params
 
 
-@common.command("export")
-@common.argument("model", "Saved classifier or ranker.", type=common.FILE)
-@files(
-    "--output",
-    "-o",
-    type=common.OutputFile(*FORMATS),
-    required=True,
-    help="Write it here: .onnx, .py or .sql.",
+@params.command("export")
+@params.argument("model", "Saved classifier or ranker.", type=params.FILE)
+@params.output(
+    "Write it here: .onnx, .py or .sql.", params.OutputFile(".onnx", ".py", ".sql"), required=True
 )
 def export(model: str, output: str) -> None:
     """Write a model as ONNX, as a Python module, or as an SQL query.

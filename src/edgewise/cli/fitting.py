@@ -1,14 +1,14 @@
-"""The settings that ``edgewise train`` trains with, and its hold-out set."""
+"""How ``edgewise train`` trains: hold-out set, settings, the candidates of --tune, and folds."""
 
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from edgewise.cli import common
+from edgewise.cli import common, params
 from edgewise.cli.evaluate import evaluate_rows
 from edgewise.cli.tables import Rows
 from edgewise.common.choices import DEFAULT_RANKING_METRICS
@@ -26,6 +26,8 @@ _MIN_ROWS = 50  # fewer rows are not split
 _TUNING_FRACTION = 0.25
 _VALIDATION_FRACTION = 0.2
 _METRICS = {"classes": "log_loss", "labels": "hamming_loss", "grades": "map"}
+
+Settings = dict[str, Any]
 
 
 def hold_out(rows: Rows, task: str, fraction: float, seed: int) -> tuple[Rows, Rows | None]:
@@ -48,8 +50,8 @@ def hold_out(rows: Rows, task: str, fraction: float, seed: int) -> tuple[Rows, R
         if task == "classes":
             counts = np.bincount(rows.y)
             candidates = np.flatnonzero(counts[rows.y] > 1)
-            n_classes, smaller_part = (counts > 1).sum(), min(fraction, 1 - fraction)
-            strata = rows.y[candidates] if smaller_part * len(candidates) >= n_classes else None
+            n_classes, smaller_side = (counts > 1).sum(), min(fraction, 1 - fraction)
+            strata = rows.y[candidates] if smaller_side * len(candidates) >= n_classes else None
         if round(fraction * len(candidates)) < 1:
             return rows, None
         _, test = train_test_split(
@@ -60,28 +62,27 @@ def hold_out(rows: Rows, task: str, fraction: float, seed: int) -> tuple[Rows, R
     return rows.take(np.flatnonzero(~is_test)), rows.take(np.flatnonzero(is_test))
 
 
-@dataclass
-class Fit:
+class Fit(NamedTuple):
     """A trained model, the candidates of --tune, and whether Ctrl-C ended the training."""
 
     model: Any
-    candidates: list[dict[str, Any]] = field(default_factory=list)
-    interrupted: bool = False
+    candidates: list[dict[str, Any]]
+    interrupted: bool
 
 
 def fit(args: SimpleNamespace, task: str, rows: Rows, validation: Rows | None = None) -> Fit:
     """Train with the settings of the options, or with the best that --tune finds."""
     if args.tune:
         return _tune(args, task, rows)
-    settings = _settings(args)
+    settings = _read_settings(args)
     if validation is not None and {"learner", "n_rounds"} & settings.keys():
         # The default stops early by itself.
-        settings.setdefault("early_stopping_rounds", common.PATIENCE)
-    model = _train(args, task, rows, args.time_limit, settings, validation)
-    return Fit(model, interrupted=model.stop_reason_ == "interrupted")
+        settings.setdefault("early_stopping_rounds", params.PATIENCE)
+    model = _train(args, task, rows, settings, validation)
+    return Fit(model, [], _is_interrupted(model))
 
 
-def cross_validate(args: SimpleNamespace, rows: Rows, n_folds: int) -> "CrossValidation":
+def cross_validate(args: SimpleNamespace, rows: Rows) -> "CrossValidation":
     """Return how well rankers of these settings rank the queries of other folds."""
     import numpy as np
 
@@ -89,24 +90,24 @@ def cross_validate(args: SimpleNamespace, rows: Rows, n_folds: int) -> "CrossVal
     from edgewise.metrics.registry import first_metric
 
     n_queries = 0 if rows.qid is None else len(np.unique(rows.qid))
-    if n_folds > n_queries:
+    if args.folds > n_queries:
         raise click.UsageError(f"--folds must be at most {n_queries}, the number of queries")
-    ranker = _build(args, "grades", args.time_limit, _settings(args))
-    metrics = dict.fromkeys((*DEFAULT_RANKING_METRICS, first_metric(ranker.eval_metric)))
+    ranker = _build(args, "grades", _read_settings(args))
+    metrics = list(dict.fromkeys((*DEFAULT_RANKING_METRICS, first_metric(ranker.eval_metric))))
     with common.one_line_errors(rows.path):
         return edgewise.cross_validate(
-            ranker, rows.X, rows.y, rows.qid, cv=n_folds, metrics=list(metrics)
+            ranker, rows.X, rows.y, rows.qid, cv=args.folds, metrics=metrics
         )
 
 
-def _settings(args: SimpleNamespace) -> dict[str, Any]:
+def _read_settings(args: SimpleNamespace) -> Settings:
     """Return the parameters of --learner, --rounds and --set."""
-    settings = common.parse_settings(args.settings)
-    for option, name in (("learner", "learner"), ("rounds", "n_rounds")):
-        value = getattr(args, option)
+    settings = params.parse_settings(args.settings)
+    for option, name in (("--learner", "learner"), ("--rounds", "n_rounds")):
+        value = getattr(args, name)
         if value is not None:
             if name in settings:
-                raise click.UsageError(f"--{option} and --set {name} set the same parameter")
+                raise click.UsageError(f"{option} and --set {name} set the same parameter")
             settings[name] = value
     return settings
 
@@ -125,107 +126,43 @@ def _tune(args: SimpleNamespace, task: str, rows: Rows) -> Fit:
     results: list[dict[str, Any]] = []
     models: list[Any] = []
     for name, settings in candidates.items():
-        watched = held_out if "early_stopping_rounds" in settings else None
-        models.append(_train(args, task, training, limit, settings, watched))
-        value = evaluate_rows(models[-1], held_out)[metric]
-        results.append({"settings": name, metric: value, "rounds": models[-1].n_rounds_})
-        if models[-1].stop_reason_ == "interrupted":
+        validation = held_out if "early_stopping_rounds" in settings else None
+        model = _train(args, task, training, {"time_limit": limit, **settings}, validation)
+        value = evaluate_rows(model, held_out)[metric]
+        models.append(model)
+        results.append({"settings": name, metric: value, "rounds": model.n_rounds_})
+        if _is_interrupted(model):
             break
     values = [result[metric] for result in results]
     best = values.index(max(values) if task == "grades" else min(values))
     for i, result in enumerate(results):
         result["chosen"] = i == best
-    if models[-1].stop_reason_ == "interrupted":
-        return Fit(models[best], results, interrupted=True)
-    settings = dict(list(candidates.values())[best])
+    if _is_interrupted(models[-1]):
+        return Fit(models[best], results, True)
+    settings = dict(candidates[results[best]["settings"]])
     if settings.pop("early_stopping_rounds", None):
         settings["n_rounds"] = max(1, models[best].n_rounds_)
-    left = args.time_limit and max(1.0, args.time_limit - (time.perf_counter() - began))
-    model = _train(args, task, rows, left, settings)
-    return Fit(model, results, model.stop_reason_ == "interrupted")
+    if args.time_limit:
+        settings["time_limit"] = max(1.0, args.time_limit - (time.perf_counter() - began))
+    model = _train(args, task, rows, settings)
+    return Fit(model, results, _is_interrupted(model))
 
 
-def _train(
-    args: SimpleNamespace,
-    task: str,
-    rows: Rows,
-    time_limit: float | None,
-    settings: dict[str, Any],
-    validation: Rows | None = None,
-) -> Any:
-    from edgewise.boosting import ProgressBar
-
-    options = {"sample_weight": "--weight", "n_rounds": "--rounds", "learner": "--learner"}
-    model = _build(args, task, time_limit, settings, validates=validation is not None)
-    with common.one_line_errors(rows.path, options):
-        if sys.stderr.isatty():
-            model.set_params(callbacks=[ProgressBar()])
-        eval_set = None if validation is None else _examples(args, validation)
-        model.fit(*_examples(args, rows), sample_weight=rows.weight, eval_set=eval_set)
-    return model.set_params(callbacks=None)
-
-
-def _build(
-    args: SimpleNamespace,
-    task: str,
-    time_limit: float | None,
-    settings: dict[str, Any],
-    validates: bool = False,
-) -> Any:
-    """Return the estimator to train."""
-    from edgewise import AdaBoostMH, RankBoost
-
-    if "early_stopping_rounds" in settings and not validates:
-        settings = {"validation_fraction": _VALIDATION_FRACTION, **settings}
-    return common.build_estimator(
-        RankBoost if task == "grades" else AdaBoostMH,
-        settings,
-        random_state=args.random_state,
-        n_jobs=args.n_jobs,
-        device=args.device,
-        time_limit=time_limit,
-        handle_infinite="missing",
-    )
-
-
-def _examples(args: SimpleNamespace, rows: Rows) -> tuple[Any, ...]:
-    """Return the features and targets of rows, to rank also the query ids, as `fit` takes them."""
-    if rows.classes is not None:
-        return rows.X, rows.labels
-    if rows.y.ndim == 2:
-        return rows.X, _NamedLabels(list(args.target), rows.y)
-    # A warning that the rows are one list has been given.
-    return rows.X, rows.y, [0] * len(rows) if rows.qid is None else rows.qid
-
-
-@dataclass
-class _NamedLabels:
-    """A 0/1 matrix with names of its columns, as a data frame has them."""
-
-    columns: list[str]
-    values: "NDArray[Any]"
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> "NDArray[Any]":
-        return self.values if dtype is None else self.values.astype(dtype)
-
-
-def _candidates(task: str) -> dict[str, dict[str, Any]]:
+def _candidates(task: str) -> dict[str, Settings]:
     """Return the settings that --tune compares."""
     from edgewise import Indicator, Stump, Tree
 
     if task == "grades":
-        stop_early = {"early_stopping_rounds": common.PATIENCE, "n_rounds": 1000}
+        stop_early: Settings = {"early_stopping_rounds": params.PATIENCE, "n_rounds": 1000}
+        learner = Tree(Stump(constant=True), 16, "free", "gain")
         return {
             "default": {},
             "stumps": {"learner": "stump", **stop_early},
             "stumps in small steps": {"learner": "stump", "learning_rate": 0.1, **stop_early},
             "trees of 8 leaves": {"learner": "tree", **stop_early},
-            "trees of 16 leaves, free votes": {
-                "learner": Tree(Stump(constant=True), 16, "free", "gain"),
-                **stop_early,
-            },
+            "trees of 16 leaves, free votes": {"learner": learner, **stop_early},
         }
-    shared: dict[str, Any] = {
+    shared: Settings = {
         "votes": "real",
         "loss": "softmax",
         "n_rounds": "auto",
@@ -239,3 +176,61 @@ def _candidates(task: str) -> dict[str, dict[str, Any]]:
         "trees of 6 leaves": {"learner": Tree([Stump(), Indicator()], 6, "free", "gain"), **shared},
         "stumps": {"learner": "stump", **shared},
     }
+
+
+def _train(
+    args: SimpleNamespace,
+    task: str,
+    rows: Rows,
+    settings: Settings,
+    validation: Rows | None = None,
+) -> Any:
+    from edgewise.boosting import ProgressBar
+
+    model = _build(args, task, settings, validation)
+    with common.one_line_errors(rows.path):
+        if sys.stderr.isatty():
+            model.set_params(callbacks=[ProgressBar()])
+        eval_set = None if validation is None else _training_data(args, validation)
+        model.fit(*_training_data(args, rows), sample_weight=rows.weight, eval_set=eval_set)
+    return model.set_params(callbacks=None)
+
+
+def _build(
+    args: SimpleNamespace, task: str, settings: Settings, validation: Rows | None = None
+) -> Any:
+    """Return the estimator to train."""
+    from edgewise import AdaBoostMH, RankBoost
+
+    if "early_stopping_rounds" in settings and validation is None:
+        settings = {"validation_fraction": _VALIDATION_FRACTION, **settings}
+
+    shared = {name: getattr(args, name) for name in ("random_state", "n_jobs", "device")}
+    kind = RankBoost if task == "grades" else AdaBoostMH
+    settings = {"time_limit": args.time_limit, "handle_infinite": "missing", **settings}
+    return params.build_estimator(kind, settings, **shared)
+
+
+def _training_data(args: SimpleNamespace, rows: Rows) -> tuple[Any, ...]:
+    """Return the features and targets of rows, to rank also the query ids, as `fit` takes them."""
+    if rows.classes is not None:
+        return rows.X, rows.labels
+    if rows.y.ndim == 2:
+        return rows.X, _NamedLabels(list(args.target), rows.y)
+    # A warning that the rows are one list has been given.
+    return rows.X, rows.y, [0] * len(rows) if rows.qid is None else rows.qid
+
+
+def _is_interrupted(model: Any) -> bool:
+    return bool(model.stop_reason_ == "interrupted")
+
+
+@dataclass
+class _NamedLabels:
+    """A 0/1 matrix with names of its columns, as a data frame has them."""
+
+    columns: list[str]
+    values: "NDArray[Any]"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> "NDArray[Any]":
+        return self.values if dtype is None else self.values.astype(dtype)

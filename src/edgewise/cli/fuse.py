@@ -2,15 +2,16 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from edgewise.cli import common
-from edgewise.cli.common import FILE, one_line_errors, option_group
-from edgewise.cli.runs import RunEvaluator, file_stems, read_runs
+from edgewise.cli import common, params
+from edgewise.cli.common import one_line_errors
+from edgewise.cli.runs import evaluate_runs, file_stems, read_judgments, read_runs
 from edgewise.common.choices import DEFAULT_RANKING_METRICS, FUSIONS, RANK_LEARNERS
 from edgewise.common.text import pluralize
 
@@ -18,59 +19,60 @@ if TYPE_CHECKING:
     from edgewise import RankFusion
     from edgewise.fusion import RankedLists
     from edgewise.io import Qrels, Run
+    from edgewise.metrics import Evaluation
 
 RANKBOOST = "rankboost"
 METHODS = (RANKBOOST, *FUSIONS)
 WEIGHTED = ("borda", "comb_mnz", "comb_sum", "rrf")
 
 _TOP_RULES = 5
+# The options that name judgments, and the queries that they judge.
+_JUDGED = {"qrels": "training", "validate": "validation", "test": "test"}
 
 logger = logging.getLogger("edgewise")
 
-files, fusing, training = map(option_group, ("Files", "Fusion", "Training"))
+file_option, fusion_option, training_option = (
+    partial(params.option, group=group) for group in ("Files", "Fusion", "Training")
+)
 
 
-@common.command("fuse")
-@common.argument(
+@params.command("fuse")
+@params.argument(
     "run",
     "Two or more runs, lines of `query Q0 document rank score tag`; a saved model may come first.",
     nargs=-1,
     required=True,
-    type=FILE,
+    type=params.FILE,
     metavar="[MODEL] RUN RUN...",
 )
-@files("--qrels", type=FILE, help="Judgments, lines of `query 0 document grade`, to train on.")
-@files("--validate", type=FILE, help="Judgments of other queries, to choose the rounds on.")
-@files("--test", type=FILE, help="Judgments of queries to test on.")
-@files("--output", "-o", type=common.OutputFile(), help="Write the fused run here.")
-@common.model_file(files)
-@fusing("--method", choices=METHODS, metavar="NAME", help=f"One of {', '.join(METHODS)}.")
-@fusing(
+@file_option(
+    "--qrels", type=params.FILE, help="Judgments, lines of `query 0 document grade`, to train on."
+)
+@file_option(
+    "--validate", type=params.FILE, help="Judgments of other queries, to choose the rounds on."
+)
+@file_option("--test", type=params.FILE, help="Judgments of queries to test on.")
+@params.output("Write the fused run here.", params.OutputFile())
+@params.model()
+@fusion_option("--method", choices=METHODS, metavar="NAME", help=f"One of {', '.join(METHODS)}.")
+@fusion_option(
     "--weights",
-    type=common.Real(),
+    type=params.Real(),
     metavar="X",
     multiple=True,
     help=f"Weight of each run, in their order, for {', '.join(WEIGHTED)}.",
 )
-@training(
+@training_option(
     "--learner",
     choices=RANK_LEARNERS,
     help="Rules to boost; auto takes thresholds or values, whichever validates better.",
 )
-@training("--rounds", "n_rounds", type=common.COUNT, help="Number of boosting rounds.")
-@common.set_option(training, "Parameters of RankFusion, such as values=rank,score.")
-@common.seed(training)
-@common.threads(training)
-@common.json_option(option_group("Options"))
-def fuse(
-    run: tuple[str, ...],
-    output: str | None,
-    model: str | None,
-    method: str,
-    weights: tuple[float, ...],
-    as_json: bool,
-    **options: Any,
-) -> None:
+@training_option("--rounds", "n_rounds", type=params.COUNT, help="Number of boosting rounds.")
+@params.settings("Parameters of RankFusion, such as values=rank,score.")
+@params.seed
+@params.threads
+@params.json
+def fuse(**options: Any) -> None:
     """Fuse TREC runs into one.
 
       edgewise fuse bm25.run lm.run --method rrf -o fused.run
@@ -96,58 +98,46 @@ def fuse(
     import numpy as np
 
     from edgewise.fusion import RankedLists
-    from edgewise.fusion import fuse as fuse_lists
     from edgewise.io import Run, check_run, write_run
 
-    saved, paths = (run[0], run[1:]) if run[0].endswith(common.MODEL) else (None, run)
-    _check(saved, paths, SimpleNamespace(**click.get_current_context().params))
-    runs = read_runs(paths)
-    fusion: RankFusion | None = None
-    if saved is None:
-        systems = _name_runs(paths, runs)
-    else:
-        fusion = common.load_model(saved, ["RankFusion"], "fuse runs")
-        systems = _match_runs(fusion, saved, paths, runs)
-    qrels = {part: options[part] for part in ("qrels", "validate", "test")}
-    evaluators = {
-        part: RunEvaluator(path, DEFAULT_RANKING_METRICS) for part, path in qrels.items() if path
-    }
-    _check_disjoint(evaluators)
-    _evaluate(systems, evaluators)
+    args = SimpleNamespace(**options)
+    saved, paths = (
+        (args.run[0], args.run[1:]) if args.run[0].endswith(params.MODEL) else (None, args.run)
+    )
+    _check(args, saved, paths)
+    fusion, runs = _read_runs(saved, paths)
+    judgments = _read_judgments(args, runs)
     with one_line_errors():
-        lists = RankedLists.from_runs(systems)
+        lists = RankedLists.from_runs(runs)
         docs: Any = lists.docs
-        if output is not None:
+        if args.output is not None:
             check_run(lists.qid, docs)
-    is_trained = method == RANKBOOST and fusion is None
-    if method != RANKBOOST:
-        with one_line_errors(names={"weights": "--weights"}):
-            scores = fuse_lists(lists, method, **({"weights": weights} if weights else {}))
-    else:
-        if fusion is None:
-            fusion = _train(lists, evaluators, options)
-        scores = fusion.predict(lists)
-    if model is not None and fusion is not None:
-        fusion.save(model)
-    if output is not None:
-        write_run(output, lists.qid, docs, scores, f"edgewise-{method}")
+    is_trained = args.method == RANKBOOST and fusion is None
+    if is_trained:
+        fusion = _train(args, lists, judgments)
+    scores = _score(args, lists, fusion)
     # An evaluation sorts by score.
-    unranked = np.zeros(len(lists), dtype=np.int64)
-    fused = Run(lists.qid.astype(str), docs, unranked, scores, lists.qid)
-    _evaluate({f"fused by {method}": fused}, evaluators)
-    if as_json:
-        common.print_json(_to_json(lists, method, evaluators, is_trained))
+    ranks = np.zeros(len(lists), dtype=np.int64)
+    fused = Run(lists.qid.astype(str), docs, ranks, scores, lists.qid)
+    evaluations = _evaluate(args, judgments, {**runs, f"fused by {args.method}": fused})
+    if fusion is not None and args.model is not None:
+        fusion.save(args.model)
+    if args.output is not None:
+        write_run(args.output, lists.qid, docs, scores, f"edgewise-{args.method}")
+    if args.as_json:
+        common.print_json(_to_json(args, lists, evaluations, is_trained))
     else:
-        _print(lists, method, evaluators, fusion, is_trained)
+        _print(args, lists, evaluations, fusion, is_trained)
     if fusion is not None and is_trained:
         common.raise_if_interrupted(fusion)
 
 
-def _check(saved: str | None, runs: Sequence[str], args: SimpleNamespace) -> None:
+def _check(args: SimpleNamespace, saved: str | None, runs: Sequence[str]) -> None:
     """Raise if options do not go together."""
+    is_boosted = args.method == RANKBOOST
     if len(runs) < 2:
         raise click.UsageError("fuse needs two or more runs")
-    if args.method != RANKBOOST and (saved or args.model):
+    if not is_boosted and (saved or args.model):
         remove = saved or "--model"
         raise click.UsageError(f"--method {args.method} has no model: remove {remove}")
     if args.weights and args.method not in WEIGHTED:
@@ -156,135 +146,151 @@ def _check(saved: str | None, runs: Sequence[str], args: SimpleNamespace) -> Non
         raise click.UsageError(f"--weights has {len(args.weights)} numbers for {len(runs)} runs")
     if saved and args.model:
         raise click.UsageError(f"--model: {saved} is already trained")
-    if args.method == RANKBOOST and not saved and not args.qrels:
+    if is_boosted and not saved and not args.qrels:
         raise click.UsageError(
             f"--method {RANKBOOST} learns from judgments: add --qrels or a saved model, or use a "
             "method without training, such as --method rrf"
         )
-    common.require_options(["validate", "test"], "qrels")
-    if args.method != RANKBOOST or saved:
+    params.require_options(["validate", "test"], "qrels")
+    if saved or not is_boosted:
         names = ("validate", "learner", "n_rounds", "settings", "random_state", "n_jobs")
-        if extra := common.explicit_options(*names):
-            raise click.UsageError(f"{extra[0]} is for training, and nothing is trained")
+        params.refuse_options(names, "is for training, and nothing is trained")
     if not (args.output or args.model or args.qrels):
         raise click.UsageError("nothing to do: add --output to write the fused run")
 
 
-def _tags(runs: "Sequence[Run]") -> list[str] | None:
+# Runs and judgments
+
+
+def _read_runs(
+    saved: str | None, paths: Sequence[str]
+) -> "tuple[RankFusion | None, dict[str, Run]]":
+    """Return the saved model, if any, and the runs by name."""
+    runs = read_runs(paths)
+    tags, stems = _read_tags(runs), file_stems(paths)
+    if saved is None:
+        names = tags or stems
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                raise click.ClickException(
+                    f"two runs are named {name!r}: give them different tags or file names"
+                )
+        return None, dict(zip(names, runs, strict=True))
+    fusion = common.load_model(saved, ["RankFusion"], "fuse runs")
+    expected = list(fusion.list_names_)
+    for names in filter(None, (tags, stems)):
+        if len({*names}) == len(names) and {*names} <= {*expected}:
+            by_name = dict(zip(names, runs, strict=True))
+            for name in expected:
+                if name not in by_name:
+                    logger.warning("the run %r of %s is absent: it returns nothing", name, saved)
+            return fusion, {name: by_name[name] for name in expected if name in by_name}
+    raise click.ClickException(
+        f"{saved} fuses the runs {', '.join(expected)}, got {', '.join(tags or stems)}"
+    )
+
+
+def _read_tags(runs: "Sequence[Run]") -> list[str] | None:
     """Return the tags of runs, or None if they do not distinguish the runs."""
     tags = [set(run.tags.tolist()) for run in runs]
     single = [names.pop() for names in tags if len(names) == 1]
     return single if len(set(single)) == len(runs) else None
 
 
-def _name_runs(paths: Sequence[str], runs: "Sequence[Run]") -> "dict[str, Run]":
-    """Return runs by name: their tags, or the names of their files."""
-    names = _tags(runs) or file_stems(paths)
-    for i, name in enumerate(names):
-        if name in names[:i]:
+def _read_judgments(args: SimpleNamespace, runs: "Mapping[str, Run]") -> "dict[str, Qrels]":
+    """Return the judgments by option; each file judges queries of all runs, and no other's."""
+    paths = {name: getattr(args, name) for name in _JUDGED if getattr(args, name)}
+    judgments = {name: read_judgments(path) for name, path in paths.items()}
+    for name, qrels in judgments.items():
+        for run_name, run in runs.items():
+            if set(run.queries).isdisjoint(qrels.queries):
+                raise click.ClickException(f"{run_name} has no query of {paths[name]}")
+    for first, second in combinations(judgments, 2):
+        queries = (set(judgments[name].queries.tolist()) for name in (first, second))
+        if both := set.intersection(*queries):
             raise click.ClickException(
-                f"two runs are named {name!r}: give them different tags or file names"
-            )
-    return dict(zip(names, runs, strict=True))
-
-
-def _match_runs(
-    fusion: "RankFusion", path: str, paths: Sequence[str], runs: "Sequence[Run]"
-) -> "dict[str, Run]":
-    """Return runs by the names that a model was trained on, in its order."""
-    expected = list(fusion.list_names_)
-    tags, stems = _tags(runs), file_stems(paths)
-    for names in (tags, stems):
-        if names is not None and len({*names}) == len(names) and {*names} <= {*expected}:
-            named = dict(zip(names, runs, strict=True))
-            for name in expected:
-                if name not in named:
-                    logger.warning("the run %r of %s is absent: it returns nothing", name, path)
-            return {name: named[name] for name in expected if name in named}
-    raise click.ClickException(
-        f"{path} fuses the runs {', '.join(expected)}, got {', '.join(tags or stems)}"
-    )
-
-
-def _evaluate(systems: "Mapping[str, Run]", evaluators: Mapping[str, RunEvaluator]) -> None:
-    """Evaluate runs against each file of judgments, on the queries that it judges."""
-    import numpy as np
-
-    for evaluator in evaluators.values():
-        for name, run in systems.items():
-            if len(evaluators) > 1:
-                judged = np.isin(run.queries, np.unique(evaluator.qrels.queries))
-                run = type(run)(
-                    run.queries[judged],
-                    run.docs[judged],
-                    run.ranks[judged],
-                    run.scores[judged],
-                    run.tags[judged],
-                )
-            evaluator.add(name, run)
-
-
-def _check_disjoint(evaluators: Mapping[str, RunEvaluator]) -> None:
-    """Raise if two files judge the same query."""
-    for first, second in combinations(evaluators.values(), 2):
-        both = {*first.qrels.queries.tolist()} & {*second.qrels.queries.tolist()}
-        if both:
-            raise click.ClickException(
-                f"{first.path} and {second.path} both judge the query {min(both)}: training, "
+                f"{paths[first]} and {paths[second]} both judge the query {min(both)}: training, "
                 "validation and test queries must be disjoint"
             )
+    return judgments
+
+
+def _evaluate(
+    args: SimpleNamespace, judgments: "Mapping[str, Qrels]", runs: "Mapping[str, Run]"
+) -> "dict[str, Evaluation]":
+    """Evaluate runs against each file of judgments."""
+    # Several files judge different queries of the same runs.
+    warns = len(judgments) == 1
+    return {
+        name: evaluate_runs(
+            getattr(args, name), qrels, runs, DEFAULT_RANKING_METRICS, warns_of_unjudged=warns
+        )
+        for name, qrels in judgments.items()
+    }
+
+
+# Fusion
 
 
 def _train(
-    lists: "RankedLists", evaluators: Mapping[str, RunEvaluator], options: Mapping[str, Any]
+    args: SimpleNamespace, lists: "RankedLists", judgments: "Mapping[str, Qrels]"
 ) -> "RankFusion":
     import numpy as np
 
     from edgewise import RankFusion
 
-    def select(part: str) -> "tuple[RankedLists, Qrels]":
-        qrels = evaluators[part].qrels
-        if len(evaluators) == 1:
+    def select_queries(qrels: "Qrels") -> "tuple[RankedLists, Qrels]":
+        if len(judgments) == 1:
             return lists, qrels
         return lists.take(np.isin(lists.qid.astype(str), np.unique(qrels.queries))), qrels
 
-    settings = common.parse_settings(options["settings"])
-    explicit = {name: options[name] for name in ("learner", "n_rounds") if options[name]}
-    shared = {name: options[name] for name in ("random_state", "n_jobs")}
-    if "validate" in evaluators:
-        settings.setdefault("early_stopping_rounds", common.PATIENCE)
-    fusion: RankFusion = common.build_estimator(
-        RankFusion, settings, verbose=common.verbosity(), **shared, **explicit
+    settings = params.parse_settings(args.settings)
+    if "validate" in judgments:
+        settings.setdefault("early_stopping_rounds", params.PATIENCE)
+    names = ("learner", "n_rounds", "random_state", "n_jobs")
+    explicit = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    fusion: RankFusion = params.build_estimator(
+        RankFusion, settings, verbose=common.verbosity(), **explicit
     )
-    with one_line_errors(evaluators["qrels"].path):
-        validation = select("validate") if "validate" in evaluators else None
-        fusion.fit(*select("qrels"), eval_set=validation)
+    with one_line_errors(args.qrels):
+        validation = select_queries(judgments["validate"]) if "validate" in judgments else None
+        fusion.fit(*select_queries(judgments["qrels"]), eval_set=validation)
     if not fusion.n_rounds_:
         common.raise_if_interrupted(fusion)
     return fusion
 
 
+def _score(args: SimpleNamespace, lists: "RankedLists", fusion: "RankFusion | None") -> Any:
+    """Return the fused scores of all documents."""
+    from edgewise.fusion import fuse as fuse_lists
+
+    if fusion is not None:
+        return fusion.predict(lists)
+    with one_line_errors():
+        return fuse_lists(lists, args.method, **({"weights": args.weights} if args.weights else {}))
+
+
+# Output
+
+
 def _to_json(
+    args: SimpleNamespace,
     lists: "RankedLists",
-    method: str,
-    evaluators: Mapping[str, RunEvaluator],
+    evaluations: "Mapping[str, Evaluation]",
     is_trained: bool,
 ) -> dict[str, Any]:
     """Return the results for programs."""
-    means = {
-        part: {name: values.means for name, values in evaluator.runs.items()}
-        for part, evaluator in evaluators.items()
-    }
-    result = {"documents": len(lists), "method": method, "metrics": means.pop("qrels", {})}
+    means = {name: evaluation.means for name, evaluation in evaluations.items()}
+    result = {"documents": len(lists), "method": args.method, "metrics": means.pop("qrels", {})}
     if is_trained:
         result["metrics_are_of_training_queries"] = True
     return {**result, **means}
 
 
 def _print(
+    args: SimpleNamespace,
     lists: "RankedLists",
-    method: str,
-    evaluators: Mapping[str, RunEvaluator],
+    evaluations: "Mapping[str, Evaluation]",
     fusion: "RankFusion | None",
     is_trained: bool,
 ) -> None:
@@ -292,16 +298,15 @@ def _print(
     n_queries = pluralize(len(lists.queries.ids), "queries")
     facts = [
         ("runs", f"{lists.n_lists}: {', '.join(lists.names)}"),
-        ("fused", f"{n_queries}, {pluralize(len(lists), 'documents')}, by {method}"),
+        ("fused", f"{n_queries}, {pluralize(len(lists), 'documents')}, by {args.method}"),
     ]
     if fusion is not None:
         facts.append(("training", common.describe_training(fusion)))
     common.print_facts(facts)
-    titles = {"qrels": "training", "validate": "validation", "test": "test"}
-    for part, evaluator in evaluators.items():
+    for name, evaluation in evaluations.items():
         click.echo()
         if is_trained:
-            click.echo(f"{titles[part]} queries:")
-        click.echo(evaluator.evaluation().summary())
+            click.echo(f"{_JUDGED[name]} queries:")
+        click.echo(evaluation.summary())
     if fusion is not None:
         common.print_rules(fusion, _TOP_RULES)

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from edgewise.cli import common, tables
-from edgewise.cli.common import RUN, TABLE
+from edgewise.cli import common, params, tables
 from edgewise.cli.evaluate import evaluate_ranking, predict_classes, print_evaluation
+from edgewise.cli.params import RUN, TABLE
 from edgewise.cli.ratings import check_output_table
 from edgewise.cli.tables import Rows
 from edgewise.common.text import pluralize
@@ -15,23 +15,19 @@ from edgewise.common.text import pluralize
 # More classes have no column of probabilities each.
 _MAX_CLASSES = 50
 
-files, option = common.option_group("Files"), common.option_group("Options")
 
-
-@common.command("predict")
-@common.argument("model", "Saved classifier or ranker.", type=common.FILE)
-@common.argument("data", "Rows to predict.", type=common.FILE)
-@files(
-    "--output",
-    "-o",
-    type=common.OutputFile(),
-    help="Write the predictions here: .csv, .csv.gz or .parquet; for rankers also .run or .run.gz "
-    "(a TREC run), and any other ending gets one score per line.  [default: print them]",
+@params.command("predict")
+@params.argument("model", "Saved classifier or ranker.", type=params.FILE)
+@params.argument("data", "Rows to predict.", type=params.FILE)
+@params.output(
+    "Write the predictions here: .csv, .csv.gz or .parquet; for rankers also .run or .run.gz (a "
+    "TREC run), and any other ending gets one score per line.  [default: print them]",
+    params.OutputFile(),
 )
 @tables.target_option("Column with grades, to evaluate a ranker.")
 @tables.query_option
 @tables.doc_option
-@common.json_option(option)
+@params.json
 def predict(
     model: str,
     data: str,

@@ -1,19 +1,13 @@
 """Ratings on the command line: files, ids, metrics, algorithms, and tables of results."""
 
-from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from edgewise.cli.common import (
-    FILE,
-    Decorator,
-    Real,
-    one_line_errors,
-    option_group,
-    options,
-)
+from edgewise.cli import params
+from edgewise.cli.common import one_line_errors
 from edgewise.common import choices
 from edgewise.common.choices import DEFAULT_LIST_METRICS, DEFAULT_RATING_METRICS
 from edgewise.recommend.algorithms import ALGORITHMS
@@ -49,23 +43,28 @@ Metrics of these lists beyond accuracy:
   catalog_coverage@k, novelty@k, diversity@k, average_popularity@k, gini@k
 Predictions for users and items without training ratings are means."""
 
-_column = option_group("Columns of ratings")
+_column_option = partial(params.option, group="Columns of ratings")
+_metric_option = partial(params.option, group="Metrics")
 
-columns = options(
-    _column("--columns", metavar="LIST", help="Comma-separated names, for files without a header."),
-    _column("--separator", metavar="S", help='One of "," ";" "::" tab.  [default: detected]'),
+columns = params.combine(
+    _column_option(
+        "--columns", metavar="LIST", help="Comma-separated names, for files without a header."
+    ),
+    _column_option(
+        "--separator", metavar="S", help='One of "," ";" "::" tab.  [default: detected]'
+    ),
     *(
-        _column(
+        _column_option(
             f"--{role}-column",
             metavar="COL",
             help=f"Column with {values}." + (f"  [default: {role}]" if role in _DEFAULTS else ""),
         )
         for role, values in ROLES.items()
     ),
-    _column(
+    _column_option(
         "--implicit", is_flag=True, help="Implicit feedback: pairs of user and item, no ratings."
     ),
-    _column(
+    _column_option(
         "--duplicates",
         choices=choices.DUPLICATES,
         help="How to merge several ratings of an item by a user.",
@@ -73,34 +72,34 @@ columns = options(
 )
 """Adds the options that describe a file of ratings."""
 
+metrics = params.combine(
+    _metric_option(
+        "--metrics",
+        metavar="LIST",
+        help=f"Comma-separated names.  [default: {','.join(DEFAULT_RATING_METRICS)}]",
+    ),
+    _metric_option(
+        "--relevant",
+        type=params.Real(),
+        help="Smallest rating that is relevant.  [default: top quarter of the scale, 4 on a 1-5 "
+        "scale]",
+    ),
+)
+"""Adds the options that choose metrics."""
 
-def metrics(option: Callable[..., Decorator]) -> Decorator:
-    """Add the options that choose metrics."""
-    default = ",".join(DEFAULT_RATING_METRICS)
-    return options(
-        option("--metrics", metavar="LIST", help=f"Comma-separated names.  [default: {default}]"),
-        option(
-            "--relevant",
-            type=Real(),
-            help="Smallest rating that is relevant.  [default: top quarter of the scale, 4 on a "
-            "1-5 scale]",
-        ),
-    )
-
-
-def features(option: Callable[..., Decorator]) -> Decorator:
-    """Add the options that name tables of features."""
-    return options(
-        *(
-            option(
-                f"--{side}-features",
-                type=FILE,
-                help=f"Table with features of {side}s, as `edgewise train` reads it; the column "
-                f"with ids has the name that it has in DATA.",
-            )
-            for side in ("user", "item")
+features = params.combine(
+    *(
+        params.option(
+            f"--{side}-features",
+            group="Files",
+            type=params.FILE,
+            help=f"Table with features of {side}s, as `edgewise train` reads it; the column with "
+            f"ids has the name that it has in DATA.",
         )
+        for side in ("user", "item")
     )
+)
+"""Adds the options that name tables of features."""
 
 
 READING = ("columns", "separator", "implicit", "duplicates", *(f"{role}_column" for role in ROLES))
@@ -119,17 +118,15 @@ def reading_options(args: SimpleNamespace) -> dict[str, Any]:
         raise click.UsageError(f"--columns must be comma-separated names, got {columns!r}")
     if names is not None and len(set(names)) < len(names):
         raise click.UsageError(f"--columns must be different names, got {columns!r}")
-    reading: dict[str, Any] = {}
+    defaults = _DEFAULTS if names is None else ("user", "item", *names)
+    reading: dict[str, Any] = {"columns": names, "duplicates": args.duplicates}
+    reading["separator"] = _TABS.get(separator, separator)
     for role in ROLES:
-        is_default = role in _DEFAULTS if names is None else role in ("user", "item", *names)
-        column = getattr(args, f"{role}_column") or (role if is_default else None)
+        column = getattr(args, f"{role}_column") or (role if role in defaults else None)
         if names is not None and column not in (None, *names):
             raise click.UsageError(f"--{role}-column {column!r} must be one of --columns {columns}")
-        reading[role] = column
-    if args.implicit:
-        reading["rating"] = None
-    separator = _TABS.get(separator or "", separator)
-    return reading | {"columns": names, "separator": separator, "duplicates": args.duplicates}
+        reading[role] = None if args.implicit and role == "rating" else column
+    return reading
 
 
 def read_ratings(path: str, reading: dict[str, Any]) -> "Ratings":
@@ -139,8 +136,7 @@ def read_ratings(path: str, reading: dict[str, Any]) -> "Ratings":
 
     if reading["columns"] is not None and path.lower().endswith(PARQUET):
         raise click.UsageError(f"--columns is for text files; {path} has column names")
-    options = {role: f"--{role}-column" for role in ROLES} | {"duplicates": "--duplicates"}
-    with one_line_errors(path, options):
+    with one_line_errors(path):
         try:
             return Ratings.from_file(path, **reading)
         except ArgumentError as error:
@@ -153,26 +149,29 @@ def read_ratings(path: str, reading: dict[str, Any]) -> "Ratings":
 
 def add_features(ratings: "Ratings", args: SimpleNamespace, reading: dict[str, Any]) -> "Ratings":
     """Return ratings with the features of --user-features and --item-features."""
-    sides = (
-        ("user", args.user_features, ratings.user_ids),
-        ("item", args.item_features, ratings.item_ids),
-    )
-    features: dict[str, Any] = {
-        f"{side}_features": _read_features(f"--{side}-features", path, reading[side], ids)
-        for side, path, ids in sides
-        if path is not None
-    }
+    features: dict[str, Any] = {}
+    for side in ("user", "item"):
+        path, ids = getattr(args, f"{side}_features"), getattr(ratings, f"{side}_ids")
+        if path is not None:
+            option = f"--{side}-features"
+            features[f"{side}_features"] = _read_features(option, path, reading[side], ids)
     if not features:
         return ratings
     with one_line_errors(" and ".join(f"--{name.replace('_', '-')}" for name in features)):
-        return type(ratings).from_arrays(
-            ratings.user_ids.values[ratings.users],
-            ratings.item_ids.values[ratings.items],
-            ratings.values,
-            weights=ratings.weights,
-            times=ratings.times,
-            **features,
-        )
+        users, items = ratings.user_ids.values, ratings.item_ids.values
+        return _replace_ids(ratings, users, items, **features)
+
+
+def _replace_ids(ratings: "Ratings", users: Any, items: Any, **features: Any) -> "Ratings":
+    """Return ratings with other ids of the users and items, or with features."""
+    return type(ratings).from_arrays(
+        users[ratings.users],
+        items[ratings.items],
+        ratings.values,
+        weights=ratings.weights,
+        times=ratings.times,
+        **features,
+    )
 
 
 def _read_features(option: str, path: str, key: str, ids: "Ids") -> tuple[Any, Any]:
@@ -199,17 +198,17 @@ def read_test(
 ) -> "Ratings":
     """Read ratings for a model; integer ids become strings where the training ids are strings."""
     test = read_ratings(path, reading)
-    pairs = (test.user_ids, train.user_ids), (test.item_ids, train.item_ids)
     users, items = (
-        mine.values.astype(str) if theirs.kind == "strings" else mine.values
-        for mine, theirs in pairs
+        ids.values.astype(str) if train_ids.kind == "strings" else ids.values
+        for ids, train_ids in (
+            (test.user_ids, train.user_ids),
+            (test.item_ids, train.item_ids),
+        )
     )
     with one_line_errors(f"{option} {path}"):
         train.user_ids.find("users", users[:1])
         train.item_ids.find("items", items[:1])
-    return type(test).from_arrays(
-        users[test.users], items[test.items], test.values, weights=test.weights, times=test.times
-    )
+    return _replace_ids(test, users, items)
 
 
 def describe(ratings: "Ratings") -> str:
@@ -222,11 +221,9 @@ def metric_names(text: str | None, implicit: bool) -> list[str]:
     """Return the names of metrics; the default depends on the feedback."""
     from edgewise.recommend.evaluation.evaluator import recommender_metrics
 
-    default = DEFAULT_LIST_METRICS if implicit else DEFAULT_RATING_METRICS
+    names = text or (DEFAULT_LIST_METRICS if implicit else DEFAULT_RATING_METRICS)
     with one_line_errors("--metrics"):
-        return [
-            metric.name for metric in recommender_metrics(default if text is None else text, 10)
-        ]
+        return [metric.name for metric in recommender_metrics(names, 10)]
 
 
 def check_output_table(path: str | None) -> None:

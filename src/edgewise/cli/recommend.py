@@ -5,15 +5,15 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import zip_longest
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from edgewise.cli import common
+from edgewise.cli import common, params
 from edgewise.cli import ratings as shared
-from edgewise.cli.common import explicit_options, one_line_errors, option_group
-from edgewise.common.choices import SPLITS
+from edgewise.cli.common import one_line_errors
 from edgewise.common.text import pluralize
 from edgewise.recommend.algorithms import ALGORITHMS, build
 
@@ -26,52 +26,65 @@ if TYPE_CHECKING:
 
 RATINGS, LISTS, MANY_ITEMS = "boosted", "boosted-lists", "implicit"
 NEW = "new user"
+SPLITS = {
+    "random": "held out at random",
+    "user": "held out at random from each user",
+    "time": "the latest ones",
+    "user_time": "the latest ones of each user",
+}
+"""The ways to hold out ratings, and what the test set then is."""
 
 Names = dict[Any, str]
 """The names of items by id; some may lack one."""
 
-files, lists = option_group("Files"), option_group("Lists")
-training, testing = option_group("Training"), option_group("Testing")
-several = partial(lists, multiple=True)
-
-
-@common.command("recommend", epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}")
-@common.argument("data", "Ratings to train on, or a saved model.", type=common.FILE)
-@common.model_file(files)
-@files(
-    "--output",
-    "-o",
-    type=common.TABLE_FILE,
-    help="Write the lists of --user, or of all users, here: a table with the columns user, item, "
-    "rank and score; .csv, .csv.gz or .parquet.",
+file_option, list_option, training_option, test_option = (
+    partial(params.option, group=group) for group in ("Files", "Lists", "Training", "Testing")
 )
-@files(
+
+
+@params.command("recommend", epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}")
+@params.argument("data", "Ratings to train on, or a saved model.", type=params.FILE)
+@params.model()
+@params.output(
+    "Write the lists of --user, or of all users, here: a table with the columns user, item, rank "
+    "and score; .csv, .csv.gz or .parquet."
+)
+@file_option(
     "--add",
-    type=common.FILE,
+    type=params.FILE,
     help="Ratings of known or new users to add to a saved model without retraining; save it with "
     "--model.",
 )
-@shared.features(files)
-@files("--item-names", type=common.FILE, help="Text or Parquet file with item names to show.")
-@files("--name-column", metavar="COL", help="Column of that file with names.  [default: name]")
-@files(
+@shared.features
+@file_option("--item-names", type=params.FILE, help="Text or Parquet file with item names to show.")
+@file_option(
+    "--name-column", metavar="COL", help="Column of that file with names.  [default: name]"
+)
+@file_option(
     "--names-columns",
     metavar="LIST",
     help="Names of its first columns, if it has no header, such as item,name. The column with ids "
     "has the name that it has in DATA.",
 )
-@several("--user", "users", metavar="ID", help="Users to list items for, as in --user 7 8.")
-@several(
+@list_option(
+    "--user",
+    "users",
+    metavar="ID",
+    multiple=True,
+    help="Users to list items for, as in --user 7 8.",
+)
+@list_option(
     "--new-user",
     "new_users",
     metavar="ITEM=RATING,...",
+    multiple=True,
     callback=lambda _, __, texts: [(text, parse_new_user(text)) for text in texts],
     help="Ratings of a new user to list items for, such as 50=5,181=4.",
 )
-@several("--similar-to", metavar="ITEM", help="Items to list similar items for.")
-@lists("-n", type=common.COUNT, default=10, help="Length of the lists.")
-@lists("--include-seen", is_flag=True, help="Also list items that the user has rated.")
-@training(
+@list_option("--similar-to", metavar="ITEM", multiple=True, help="Items to list similar items for.")
+@list_option("-n", type=params.COUNT, default=10, help="Length of the lists.")
+@list_option("--include-seen", is_flag=True, help="Also list items that the user has rated.")
+@training_option(
     "--algorithm",
     choices=ALGORITHMS,
     metavar="NAME",
@@ -79,29 +92,23 @@ several = partial(lists, multiple=True)
     help=f"Name from the list below.  [default: {LISTS} for lists or --implicit, {MANY_ITEMS} past "
     f"20,000 items; {RATINGS} for ratings or with features]",
 )
-@training(
-    "--set",
-    "settings",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Parameters of the algorithm, named as in Python.",
-)
-@common.seed(training)
-@common.threads(training)
-@testing("--test", type=common.FILE, help="Ratings to test on, with the columns of DATA.")
-@testing(
+@params.settings("Parameters of the algorithm, named as in Python.")
+@test_option("--test", type=params.FILE, help="Ratings to test on, with the columns of DATA.")
+@test_option(
     "--hold-out",
-    type=common.Real(0, 1, min_open=True, max_open=True),
+    type=params.Real(0, 1, min_open=True, max_open=True),
     help="Fraction of DATA to test on.",
 )
-@testing(
+@test_option(
     "--by",
     choices=SPLITS,
     help="Hold out random ratings, random ratings of each user, the latest ratings, or the latest "
     "of each user.",
 )
-@shared.metrics(testing)
-@common.json_option(lists)
+@shared.metrics
+@params.seed
+@params.threads
+@params.json
 @shared.columns
 def recommend(**options: Any) -> None:
     """Train a recommender on ratings, or load a saved one, and list items for users.
@@ -127,7 +134,7 @@ def recommend(**options: Any) -> None:
     trained on all.
     """
     args = SimpleNamespace(**options)
-    is_saved = args.data.endswith(common.MODEL)
+    is_saved = args.data.endswith(params.MODEL)
     makes_lists = bool(args.users or args.new_users or args.similar_to or args.output)
     needs_model = makes_lists or bool(args.model)
     _check(args, is_saved, needs_model)
@@ -144,12 +151,12 @@ def recommend(**options: Any) -> None:
         data = model.ratings_
     else:
         # Rating models make poor lists: they do not learn what users choose to rate.
-        has_features = explicit_options("user_features", "item_features")
+        has_features = args.user_features or args.item_features
         ranks = is_implicit or (makes_lists and not has_features)
         model, data = _build(args, reading, LISTS if ranks else RATINGS)
     request = _parse_request(args, data, model if is_saved else None)
     names = {} if args.item_names is None else _read_names(args, data.item_ids)
-    train, test = _split(args, data, reading)
+    train, test = _split_ratings(args, data, reading)
     facts.append(("ratings", shared.describe(data)))
     facts += [("users", f"{data.n_users:,}"), ("items", f"{data.n_items:,}")]
     values = {}
@@ -162,8 +169,8 @@ def recommend(**options: Any) -> None:
             values = evaluate(model, test, metrics, relevant=args.relevant)
     if not is_saved and (test is None or (args.hold_out and needs_model)):
         facts.append(("training", _fit(model, data, args.data)))
-    user_lists = request.recommend(model)
-    lists = request.title_lists(model, user_lists, names)
+    user_lists = _recommend_users(args, model, request.users)
+    lists = _title_lists(args, model, request, user_lists, names)
     if args.model is not None:
         model.save(args.model)
     if args.output is not None and user_lists is not None:
@@ -174,7 +181,7 @@ def recommend(**options: Any) -> None:
         return
     common.print_facts(facts)
     if test is not None:
-        source = f"held out by {args.by}" if args.test is None else args.test
+        source = SPLITS[args.by] if args.test is None else args.test
         common.print_facts([("test", f"{pluralize(len(test), 'ratings')}, {source}")])
         common.print_metrics(values)
     for title, ranked in lists:
@@ -183,29 +190,31 @@ def recommend(**options: Any) -> None:
 
 def _check(args: SimpleNamespace, is_saved: bool, needs_model: bool) -> None:
     """Raise if options do not go together."""
-    if len(explicit_options("test", "hold_out")) > 1:
-        raise click.UsageError("--test cannot be combined with --hold-out")
-    if not explicit_options("test", "hold_out") and not needs_model:
+    if args.test is not None:
+        params.refuse_options(["hold_out"], "cannot be combined with --test")
+    if not (args.test or args.hold_out or needs_model):
         raise click.UsageError(
             "nothing to do: add --user to list items, --output to write the lists of all users, "
             "--model to save the model, or --hold-out to test"
         )
-    common.require_options(["by"], "hold_out")
-    common.require_options(["metrics", "relevant"], "test", "hold_out")
-    common.require_options(["name_column", "names_columns"], "item_names")
+    params.require_options(["by"], "hold_out")
+    params.require_options(["metrics", "relevant"], "test", "hold_out")
+    params.require_options(["name_column", "names_columns"], "item_names")
     if not is_saved:
         if args.add is not None:
             raise click.UsageError(f"--add needs a saved model, but {args.data} is a ratings file")
         return
     training = ("algorithm", "settings", "random_state", "n_jobs", "hold_out")
-    if extra := explicit_options(*training, "user_features", "item_features"):
-        raise click.UsageError(f"{extra[0]}: {args.data} is already trained")
-    if explicit_options("model") and args.add is None:
-        raise click.UsageError(f"--model: {args.data} is already trained")
-    needed = ["--item-column"] if args.item_names is not None else []
-    extra = [name for name in explicit_options(*shared.READING) if name not in needed]
-    if extra and args.test is None and args.add is None:
-        raise click.UsageError(f"{extra[0]} describes a ratings file: add --test or --add")
+    reason = f"is for training, and {args.data} is already trained"
+    params.refuse_options((*training, "user_features", "item_features"), reason)
+    if args.add is None:
+        params.refuse_options(["model"], reason)
+        if args.test is None:
+            # --item-column also names the ids of --item-names.
+            columns = [
+                name for name in shared.READING if not args.item_names or name != "item_column"
+            ]
+            params.refuse_options(columns, "describes a ratings file: add --test or --add")
 
 
 def _add_ratings(model: "Recommender", path: str, reading: dict[str, Any]) -> str:
@@ -222,7 +231,7 @@ def _build(
     """Return a model to train, of --algorithm or else the default, and the ratings."""
     defaults = shared.default_settings(args, reading["rating"] is None)
     defaults["verbose"] = common.verbosity()
-    settings = common.parse_settings(args.settings)
+    settings = params.parse_settings(args.settings)
     with one_line_errors("--set"):
         model = build(args.algorithm or default, settings, defaults)
     data = shared.add_features(shared.read_ratings(args.data, reading), args, reading)
@@ -232,7 +241,7 @@ def _build(
     return model, data
 
 
-def _split(
+def _split_ratings(
     args: SimpleNamespace, data: "Ratings", reading: dict[str, Any]
 ) -> "tuple[Ratings, Ratings | None]":
     """Return the ratings to train on and to test on."""
@@ -255,58 +264,23 @@ def _fit(model: "Recommender", ratings: "Ratings", path: str) -> str:
     return f"{type(model).__name__}, {pluralize(len(ratings), 'ratings')}, {seconds:.2f} s"
 
 
-class Request(NamedTuple):
-    """The lists to make: for users, for new users with these ratings, and of similar items."""
+# Lists
 
-    args: SimpleNamespace
+
+class Request(NamedTuple):
+    """Users and items to make lists for, and the ratings of new users."""
+
     users: "NDArray[Any]"
     items: "NDArray[Any]"
     new_users: list[dict[Any, float]]
-
-    def recommend(self, model: "Recommender") -> "RecommendedLists | None":
-        """Return the lists of the users, or of all users if only a file is to have lists."""
-        if not self.args.users and self.args.output is None:
-            return None
-        with one_line_errors("--user"):
-            return self._recommend(model, self.users if self.args.users else None)
-
-    def _recommend(self, model: "Recommender", users: Any) -> "RecommendedLists":
-        return model.recommend(users, self.args.n, exclude_seen=not self.args.include_seen)
-
-    def title_lists(
-        self, model: "Recommender", user_lists: "RecommendedLists | None", names: Names
-    ) -> list[tuple[str, "RecommendedList"]]:
-        """Return the lists to print, with titles; the lists of all users only go to a file."""
-        titled = []
-        if user_lists is not None and self.args.users:
-            indices = model.ratings_.user_ids.find("users", self.users)
-            sizes = model.ratings_.by_user.sizes[indices].tolist()
-            for user, size, ranked in zip(self.users.tolist(), sizes, user_lists, strict=True):
-                titled.append((f"user {user} ({pluralize(size, 'ratings')})", ranked))
-        if self.new_users:
-            ids = _unused_ids(model.ratings_, len(self.new_users))
-            with one_line_errors("--new-user"):
-                wider = model.fold_in(dict(zip(ids, self.new_users, strict=True)))
-                lists = self._recommend(wider, ids)
-            for i, (rated, ranked) in enumerate(zip(self.new_users, lists, strict=True), 1):
-                number = f" {i}" if len(ids) > 1 else ""
-                titled.append((f"{NEW}{number} ({pluralize(len(rated), 'ratings')})", ranked))
-        if len(self.items):
-            with one_line_errors("--similar-to"):
-                lists = model.similar_items(self.items, self.args.n)
-            for item, ranked in zip(self.items.tolist(), lists, strict=True):
-                name = f" ({names[item]})" if item in names else ""
-                titled.append((f"similar to {item}{name}", ranked))
-        return titled
 
 
 def _parse_request(
     args: SimpleNamespace, ratings: "Ratings", model: "Recommender | None"
 ) -> Request:
-    """Return the lists to make; ids and ratings are checked before training."""
+    """Return the requested lists; ids and ratings are checked before training."""
     known_users = ratings.by_user.sizes > 0 if model is None else model.known_users_
     known_items = ratings.by_item.sizes > 0 if model is None else model.known_items_
-    user_ids = (ratings.user_ids, known_users, f"users of {args.data}")
     item_ids = (ratings.item_ids, known_items, f"items of {args.data}")
     new_users = []
     for text, pairs in args.new_users:
@@ -315,9 +289,10 @@ def _parse_request(
         if len(set(items)) < len(items):
             raise click.UsageError(f"--new-user {text!r} rates an item twice")
         new_users.append(dict(zip(items, values, strict=True)))
+    user_ids = (ratings.user_ids, known_users, f"users of {args.data}")
     users = _find_ids("--user", dict.fromkeys(args.users), *user_ids)
     similar = _find_ids("--similar-to", dict.fromkeys(args.similar_to), *item_ids)
-    return Request(args, users, similar, new_users)
+    return Request(users, similar, new_users)
 
 
 def _find_ids(
@@ -375,12 +350,57 @@ def _check_rating(item: str, number: float | None, ratings: "Ratings") -> float:
     return number
 
 
+def _recommend_users(
+    args: SimpleNamespace, model: "Recommender", users: Any
+) -> "RecommendedLists | None":
+    """Return the lists of the users, or of all users if only a file is to have lists."""
+    if not args.users and args.output is None:
+        return None
+    with one_line_errors("--user"):
+        return _recommend(args, model, users if args.users else None)
+
+
+def _recommend(args: SimpleNamespace, model: "Recommender", users: Any) -> "RecommendedLists":
+    return model.recommend(users, args.n, exclude_seen=not args.include_seen)
+
+
+def _title_lists(
+    args: SimpleNamespace,
+    model: "Recommender",
+    request: Request,
+    user_lists: "RecommendedLists | None",
+    names: Names,
+) -> list[tuple[str, "RecommendedList"]]:
+    """Return the lists to print, with titles; the lists of all users only go to a file."""
+    titled = []
+    if user_lists is not None and args.users:
+        indices = model.ratings_.user_ids.find("users", request.users)
+        sizes = model.ratings_.by_user.sizes[indices].tolist()
+        for user, size, ranked in zip(request.users.tolist(), sizes, user_lists, strict=True):
+            titled.append((f"user {user} ({pluralize(size, 'ratings')})", ranked))
+    if request.new_users:
+        ids = _unused_ids(model.ratings_, len(request.new_users))
+        with one_line_errors("--new-user"):
+            wider = model.fold_in(dict(zip(ids, request.new_users, strict=True)))
+            lists = _recommend(args, wider, ids)
+        for i, (rated, ranked) in enumerate(zip(request.new_users, lists, strict=True), 1):
+            number = f" {i}" if len(ids) > 1 else ""
+            titled.append((f"{NEW}{number} ({pluralize(len(rated), 'ratings')})", ranked))
+    if len(request.items):
+        with one_line_errors("--similar-to"):
+            lists = model.similar_items(request.items, args.n)
+        for item, ranked in zip(request.items.tolist(), lists, strict=True):
+            name = f" ({names[item]})" if item in names else ""
+            titled.append((f"similar to {item}{name}", ranked))
+    return titled
+
+
 def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
     """Return ids that no user has, integers if the ids of users are."""
     used = set(ratings.user_ids.values.tolist())
     is_integer = ratings.user_ids.kind == "integers"
     ids = (i if is_integer else f"{NEW} {i}" for i in range(len(used) + n))
-    return [new for new in ids if new not in used][:n]
+    return [user for user in ids if user not in used][:n]
 
 
 def _write(path: str, lists: "RecommendedLists", names: Names) -> None:
@@ -417,28 +437,24 @@ def _print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
 def _read_names(args: SimpleNamespace, ids: "Ids") -> Names:
     """Return the names of items from the file of --item-names."""
     path, items = args.item_names, {str(item): item for item in ids.values.tolist()}
-    columns = {"--item-column": args.item_column or "item"}
-    columns["--name-column"] = args.name_column or "name"
-    for header, rows in _read_name_tables(path, args.names_columns):
-        if all(header.count(column) == 1 for column in columns.values()):
-            i, j = (header.index(column) for column in columns.values())
-            pairs = [(str(row[i]), str(row[j])) for row in rows if len(row) > max(i, j)]
-            names = {
-                items[item.strip()]: name.strip() for item, name in pairs if item.strip() in items
-            }
-            if names:
+    id_column, name_column = args.item_column or "item", args.name_column or "name"
+    for table in _read_name_tables(path, args.names_columns):
+        if {id_column, name_column} <= table.keys():
+            pairs = zip(table[id_column], table[name_column], strict=True)
+            texts = [(str(item).strip(), str(name).strip()) for item, name in pairs]
+            if names := {items[item]: name for item, name in texts if item in items}:
                 return names
-    for option, column in columns.items():
-        if header.count(column) != 1:
+    for option, column in (("--item-column", id_column), ("--name-column", name_column)):
+        if column not in table:
             raise click.ClickException(
                 f"{option} {column!r} must be one of the columns of --item-names {path}: "
-                f"{', '.join(map(repr, header))}"
+                f"{', '.join(map(repr, table))}"
             )
     raise click.ClickException(f"--item-names {path} names none of the items")
 
 
-def _read_name_tables(path: str, names: str | None) -> Iterator[tuple[list[str], list[Any]]]:
-    """Yield the header and rows of a file, of a text for each separator that its first line has.
+def _read_name_tables(path: str, names: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the columns of a file by name, of a text for each separator that its first line has.
 
     The ids show which one is right: a list of genres may contain another separator.
     """
@@ -451,7 +467,7 @@ def _read_name_tables(path: str, names: str | None) -> Iterator[tuple[list[str],
 
         with one_line_errors():
             table = nw.from_native(read_table(path).X, eager_only=True)
-        yield table.columns, table.rows()
+        yield table.to_dict(as_series=False)
         return
     with one_line_errors():
         lines = read_lines(path, fallback="latin-1")
@@ -463,4 +479,5 @@ def _read_name_tables(path: str, names: str | None) -> Iterator[tuple[list[str],
         with one_line_errors(f"--item-names {path}"):
             rows = list(split_rows(lines, separator, quotes=separator in ",;"))
         header = names.split(",") if names else rows.pop(0)
-        yield [name.strip() for name in header], rows
+        columns = zip_longest(*rows, fillvalue="")
+        yield dict(zip(map(str.strip, header), columns, strict=False))

@@ -5,37 +5,25 @@ from typing import Any
 
 import click
 
-from edgewise.cli import common, ratings, tables
+from edgewise.cli import common, params, ratings, tables
 from edgewise.common.text import pluralize
 
-files = common.option_group("Files")
 
-
-@common.command("report")
-@common.argument("model", "Saved classifier, ranker or recommender.", type=common.FILE)
-@files(
+@params.command("report")
+@params.argument("model", "Saved classifier, ranker or recommender.", type=params.FILE)
+@params.option(
     "--data",
-    type=common.FILE,
+    group="Files",
+    type=params.FILE,
     required=True,
-    help="Rows (or ratings) to test on, preferably not those of training.",
+    help="Rows (or ratings) to test on, preferably not the training rows.",
 )
-@files(
-    "--output",
-    "-o",
-    type=common.OutputFile(".html"),
-    required=True,
-    help="Write the report here.",
-)
+@params.output("Write the report here.", params.OutputFile(".html"), required=True)
 @tables.target_option("Target column, if the model does not know it.")
 @tables.query_option
 @ratings.columns
 def report(
-    model: str,
-    data: str,
-    output: str,
-    target: tuple[str, ...],
-    query: str | None,
-    **reading: Any,
+    model: str, data: str, output: str, target: tuple[str, ...], query: str | None, **reading: Any
 ) -> None:
     """Write an HTML report on a model: what it learned, and its errors.
 
@@ -57,8 +45,7 @@ def report(
             loaded.report(test, output)
         click.echo(f"Wrote {output}: {pluralize(len(test), 'ratings')} of {data}")
         return
-    if extra := common.explicit_options(*ratings.READING):
-        raise click.UsageError(f"{extra[0]} is for recommenders")
+    params.refuse_options(ratings.READING, "is for recommenders")
     loaded = common.load_model(model, common.TABLE_MODELS, "have a report of a table")
     rows = tables.read_for_model(data, loaded, model, target, query=query)
     rows = tables.align_classes(loaded.classes_, rows) if rows.classes is not None else rows

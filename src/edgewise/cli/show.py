@@ -5,20 +5,18 @@ from typing import Any
 
 import click
 
-from edgewise.cli import common, tables
+from edgewise.cli import common, params, tables
 
 Facts = list[tuple[str, str]]
 
 _MAX_NAMES = 20
 
-option = common.option_group("Options")
 
-
-@common.command("show")
-@common.argument("model", "Saved model.", type=common.FILE)
-@common.argument("data", "Rows to show effects on.", type=common.FILE, required=False)
-@option("-n", type=common.COUNT, default=10, help="Number of columns, and of rules.")
-@common.json_option(option)
+@params.command("show")
+@params.argument("model", "Saved model.", type=params.FILE)
+@params.argument("data", "Rows to show effects on.", type=params.FILE, required=False)
+@params.option("-n", type=params.COUNT, default=10, help="Number of columns, and of rules.")
+@params.json
 def show(model: str, data: str | None, n: int, as_json: bool) -> None:
     """Show what a model learned: columns, effects and rules.
 
@@ -52,18 +50,10 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
     columns = important_columns(loaded, rows.X if rows else None, n)
     parts = loaded.explain().contributions[:n]
     if as_json:
-        common.print_json({
-            **dict(facts),
-            "columns": [column._asdict() for column in columns],
-            "parts": [
-                {"name": part.name, "importance": part.amount, "votes": part.detail}
-                for part in parts
-            ],
-            "rules": [
-                {"round": rule.round, "alpha": rule.alpha, "rule": rule.text}
-                for rule in loaded.rules(n)
-            ],
-        })  # fmt: skip
+        listed = [{"name": p.name, "importance": p.amount, "votes": p.detail} for p in parts]
+        rules = [{"round": r.round, "alpha": r.alpha, "rule": r.text} for r in loaded.rules(n)]
+        by_name = [column._asdict() for column in columns]
+        common.print_json({**dict(facts), "columns": by_name, "parts": listed, "rules": rules})
         return
     common.print_facts(facts)
     print_effects(columns)
@@ -79,16 +69,16 @@ def _boosting_facts(model: Any) -> Facts:
 
     name, fitted = type(model).__name__, model.fitted_
     if isinstance(model, AdaBoostMH):
-        classes = _format_names([str(label) for label in model.classes_.tolist()])
+        kind = "labels" if fitted.multilabel else "classes"
+        classes = [str(label) for label in model.classes_.tolist()]
         facts = [
             ("estimator", f"{name}, {model.votes_} votes, {model.loss_} loss"),
-            ("labels" if fitted.multilabel else "classes", classes),
+            (kind, _format_names(classes)),
         ]
     else:
-        weights = f"{model.pair_weight}, queries by {model.query_weight}"
         facts = [
             ("estimator", f"{name}, rules compared by {model.criterion}"),
-            ("pairs", f"weighted by {weights}"),
+            ("pairs", f"weighted by {model.pair_weight}, queries by {model.query_weight}"),
         ]
     if isinstance(model, RankFusion):
         facts.append(("lists", _format_names(list(model.list_names_))))
@@ -96,26 +86,26 @@ def _boosting_facts(model: Any) -> Facts:
     if model.schema_ is not None:
         facts.append(("target", f"{', '.join(model.schema_.target)} ({model.schema_.task})"))
     n_used = int((model.feature_importances_ > 0).sum())
-    facts += [
-        ("features", f"{model.n_features_in_}, {n_used} used"),
-        ("training", common.describe_training(model)),
-    ]
-    rounds, history = model.n_rounds_, model.history_
-    if not rounds:
-        return facts
-    last = {name: float(values[rounds - 1]) for name, values in history.items()}
-    measured_on = "training rows"
-    if "validation" in last:
-        facts.append(("validation", f"{last['validation']:.4g} ({model.eval_metric_})"))
-        measured_on = "validation rows"
+    facts.append(("features", f"{model.n_features_in_}, {n_used} used"))
+    facts.append(("training", common.describe_training(model)))
+    return facts + (_history_facts(model) if model.n_rounds_ else [])
+
+
+def _history_facts(model: Any) -> Facts:
+    """Return the metrics of the last round, and how many columns rounds searched."""
+    facts, rounds = [], model.n_rounds_
+    history = {name: values[:rounds] for name, values in model.history_.items()}
+    rows = "training rows"
+    if "validation" in history:
+        rows = "validation rows"
+        facts.append(("validation", f"{history['validation'][-1]:.4g} ({model.eval_metric_})"))
     for name, title in (("roc_auc", "ROC AUC"), ("balanced_accuracy", "balanced acc.")):
-        if not math.isnan(last.get(name, math.nan)):
-            facts.append((title, f"{last[name]:.4g} ({measured_on})"))
-    records = (history[key][:rounds] for key in ("columns", "saved"))
-    columns, saved = (values[values == values] for values in records)
+        if name in history and not math.isnan(history[name][-1]):
+            facts.append((title, f"{history[name][-1]:.4g} ({rows})"))
+    columns = model.history_["columns"][:rounds]
+    columns = columns[columns == columns]
     if len(columns):
-        work = f", {saved.mean():.1%} of the work saved" if len(saved) else ""
-        facts.append(("columns searched", f"{columns.mean():,.1f} per round{work}"))
+        facts.append(("columns searched", f"{columns.mean():,.1f} per round"))
     return facts
 
 

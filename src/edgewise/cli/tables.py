@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from edgewise.cli.common import Decorator, one_line_errors, option_group, options
+from edgewise.cli import params
+from edgewise.cli.common import one_line_errors
 from edgewise.common.text import id_text, pluralize
 
 if TYPE_CHECKING:
@@ -15,32 +17,26 @@ if TYPE_CHECKING:
 
     from edgewise.io import RawTable, Schema
 
-OPTIONS = {
-    name: f"--{name}"
-    for name in ("target", "query", "doc", "weight", "task", "drop", "categorical", "numeric")
-}
-"""The options for arguments of the library, by their names there."""
-
 # Below this fraction of stored values, a sparse matrix is smaller.
 _SPARSE = 1 / 3
 
 logger = logging.getLogger("edgewise")
 
-_column = option_group("Columns")
+_column_option = partial(params.option, group="Columns", metavar="COL")
 
 
-def target_option(about: str) -> Decorator:
+def target_option(about: str) -> params.Decorator:
     """Add the option ``--target``."""
-    return _column("--target", metavar="COL", multiple=True, help=about)
+    return _column_option("--target", multiple=True, help=about)
 
 
-query_option = _column("--query", metavar="COL", help="Column with query ids, for ranking.")
-doc_option = _column("--doc", metavar="COL", help="Column with document ids, for run files.")
-weight_option = _column("--weight", metavar="COL", help="Column with row weights.")
-kind_options = options(
-    _column("--drop", metavar="COL", multiple=True, help="Columns to leave out."),
-    _column("--categorical", metavar="COL", multiple=True, help="Columns of categories."),
-    _column("--numeric", metavar="COL", multiple=True, help="Columns of numbers."),
+query_option = _column_option("--query", help="Column with query ids, for ranking.")
+doc_option = _column_option("--doc", help="Column with document ids, for run files.")
+weight_option = _column_option("--weight", help="Column with row weights.")
+kind_options = params.combine(
+    _column_option("--drop", multiple=True, help="Columns to leave out."),
+    _column_option("--categorical", multiple=True, help="Columns of categories."),
+    _column_option("--numeric", multiple=True, help="Columns of numbers."),
 )
 """Adds the options that override the inferred kinds of columns."""
 
@@ -68,6 +64,11 @@ class Rows:
         return int(self.X.shape[0])
 
     @property
+    def n_queries(self) -> int:
+        """The number of queries; rows without query ids are one list."""
+        return 1 if self.qid is None else len(set(self.qid.tolist()))
+
+    @property
     def labels(self) -> Any:
         """The targets, of classes their names."""
         return self.y if self.classes is None else self.classes[self.y]
@@ -79,19 +80,16 @@ class Rows:
 
         X = SelectedRowsTable(self.X, rows) if isinstance(self.X, Table) else self.X[rows]
         columns = {name: getattr(self, name) for name in ("y", "qid", "docs", "weight")}
-        taken: dict[str, Any] = {
-            name: None if column is None else column[rows] for name, column in columns.items()
+        selected: dict[str, Any] = {
+            name: column[rows] for name, column in columns.items() if column is not None
         }
         ids = {name: column[rows] for name, column in self.ids.items()}
-        return Rows(self.path, X, **taken, ids=ids, classes=self.classes)
+        return Rows(self.path, X, **selected, ids=ids, classes=self.classes)
 
 
 def describe_queries(rows: Rows) -> str:
     """Return the numbers of queries and documents."""
-    import numpy as np
-
-    n_queries = 1 if rows.qid is None else len(np.unique(rows.qid))
-    return f"{pluralize(n_queries, 'queries')}, {pluralize(len(rows), 'documents')}"
+    return f"{pluralize(rows.n_queries, 'queries')}, {pluralize(len(rows), 'documents')}"
 
 
 # Files
@@ -126,7 +124,7 @@ def read_raw(path: str, text_columns: Sequence[str]) -> "RawTable":
     """Read the columns of a table."""
     from edgewise.io import read_columns
 
-    with one_line_errors(path, OPTIONS):
+    with one_line_errors(path):
         return read_columns(path, text_columns)
 
 
@@ -135,27 +133,24 @@ def rows_of_table(path: str, raw: "RawTable", schema: "Schema", needs_target: bo
     import numpy as np
 
     y, classes = None, None
-    with one_line_errors(path, OPTIONS):
+    with one_line_errors(path):
         X = schema.transform(raw)
         if needs_target and schema.task == "classes":
             y, classes = schema.class_codes(raw)
         elif needs_target:
             y = schema.labels(raw)
-        roles = {"query": "qid", "doc": "docs", "weight": "weight"}
-        columns: dict[str, Any] = {
-            name: schema.role(raw, role)
-            for role, name in roles.items()
-            if getattr(schema, role) is not None
-        }
-        rows = Rows(path, X, y, ids=schema.ids(raw), classes=classes, **columns)
+        qid, docs, weight = (
+            None if getattr(schema, role) is None else schema.role(raw, role)
+            for role in ("query", "doc", "weight")
+        )
+        rows = Rows(path, X, y, qid, docs, weight, schema.ids(raw), classes)
     if y is None:
         return rows
     missing = y < 0 if classes is not None else np.isnan(y.reshape(len(y), -1)).any(axis=1)
-    target = " ".join(schema.target)
-    if missing.all():
+    target, n_dropped = " ".join(schema.target), int(missing.sum())
+    if n_dropped == len(y):
         raise click.ClickException(f"{path} has no value in --target {target}")
-    if missing.any():
-        n_dropped = int(missing.sum())
+    if n_dropped:
         size = pluralize(n_dropped, "rows")
         logger.warning("%s: dropped %s without a value in %r", path, size, target)
         rows = replace(rows.take(np.flatnonzero(~missing)), n_dropped=n_dropped)
@@ -173,14 +168,14 @@ def read_svmlight(
 
     from edgewise.io import read_letor
 
-    read = []
+    files = []
     for path in paths:
         with one_line_errors(path):
-            read.append(read_letor(path, sparse=True))
-    width = max(data.X.shape[1] for data in read) if n_features is None else n_features
-    task = task or ("classes" if read[0].qid is None else "grades")
+            files.append(read_letor(path, sparse=True))
+    width = max(data.X.shape[1] for data in files) if n_features is None else n_features
+    task = task or ("classes" if files[0].qid is None else "grades")
     tables = []
-    for path, data in zip(paths, read, strict=True):
+    for path, data in zip(paths, files, strict=True):
         X = data.X
         if X.shape[1] > width:
             raise click.ClickException(f"{path} has {X.shape[1]} features, the model has {width}")
@@ -238,10 +233,12 @@ def read_for_model(
 ) -> Rows:
     """Read the rows of a file with the columns of a saved model."""
     schema = _schema_of(model)
+    columns: dict[str, Any] = {role: column for role, column in roles.items() if column}
+    if target:
+        columns["target"] = tuple(target)
     if not is_table(path):
-        for role, column in {**roles, "target": target}.items():
-            if column:
-                raise click.UsageError(f"--{role} is for tables, {path} is SVMlight")
+        for role in columns:
+            raise click.UsageError(f"--{role} is for tables, {path} is SVMlight")
         if schema is not None:
             raise click.ClickException(
                 f"{path} is an SVMlight file, but {model_path} has named columns: use a table"
@@ -251,32 +248,28 @@ def read_for_model(
         raise click.ClickException(
             f"{path} is a table, but {model_path} has numbered features: use an SVMlight file"
         )
-    explicit: dict[str, Any] = {name: column for name, column in roles.items() if column}
-    if target:
-        explicit["target"] = tuple(target)
     features = {column.name for column in schema.columns if column.features}
-    for role, columns in explicit.items():
-        for name in (columns,) if isinstance(columns, str) else columns:
+    for role, names in columns.items():
+        for name in (names,) if isinstance(names, str) else names:
             if name in features:
                 raise click.UsageError(f"--{role}: {name!r} is a feature of {model_path}")
-    schema = replace(schema, **explicit)
+    schema = replace(schema, **columns)
     if needs_target and not schema.target:
         raise click.UsageError(f"--target must name the target column of {path}")
     raw = read_raw(path, schema.words)
     # Columns that prediction does not need may be absent.
-    absent = [
-        role
-        for role in ("query", "doc", "weight")
-        if role not in explicit and getattr(schema, role) not in raw.columns
-    ]
-    if "query" in absent and schema.query is not None:
-        lacks = f"{path} has no column {schema.query!r} of query ids"
-        if needs_target:
-            raise click.UsageError(f"{lacks}: name another with --query")
-        logger.warning("%s: all rows are ranked as one query", lacks)
-    no_columns: dict[str, Any] = dict.fromkeys(absent)
-    schema = replace(schema, **no_columns)
-    return read_like(path, schema, needs_target, raw)
+    absent: dict[str, Any] = {}
+    for role in ("query", "doc", "weight"):
+        column = getattr(schema, role)
+        if column is None or role in columns or column in raw.columns:
+            continue
+        if role == "query":
+            lacks = f"{path} has no column {column!r} of query ids"
+            if needs_target:
+                raise click.UsageError(f"{lacks}: name another with --query")
+            logger.warning("%s: all rows are ranked as one query", lacks)
+        absent[role] = None
+    return read_like(path, replace(schema, **absent), needs_target, raw)
 
 
 def _schema_of(model: Any) -> "Schema | None":

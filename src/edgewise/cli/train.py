@@ -4,13 +4,14 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from edgewise.cli import common, fitting, tables
+from edgewise.cli import common, fitting, params, tables
 from edgewise.cli.common import stem
 from edgewise.cli.evaluate import evaluate_rows, print_evaluation
 from edgewise.cli.tables import Rows
@@ -24,73 +25,66 @@ if TYPE_CHECKING:
 
 _FORMATS = ".csv, .tsv, .parquet, .feather, .arrow, .arff, or SVMlight (.txt, .svm, .svmlight, ...)"
 _SVMLIGHT = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
-_TOP_RULES, _MAX_COLUMNS_SHOWN = 5, 60
+_TOP_RULES, _MAX_COLUMNS_SHOWN, _MAX_CLASSES_SHOWN = 5, 60, 6
 
-files, training = common.option_group("Files"), common.option_group("Training")
-
-
-@common.command("train")
-@common.argument("data", "Table to train on.", type=common.FILE)
-@files(
-    "--model",
-    type=common.OutputFile(common.MODEL),
-    help="Save the model here.  [default: the name of DATA with .edgewise]",
+file_option, training_option = (
+    partial(params.option, group=group) for group in ("Files", "Training")
 )
-@files("--force", is_flag=True, help="Replace a model of that name.")
-@files("--validate", type=common.FILE, help="Table to choose the number of rounds on.")
-@files("--test", type=common.FILE, help="Table to test on, instead of held-out rows.")
+
+
+@params.command("train")
+@params.argument("data", "Table to train on.", type=params.FILE)
+@params.model("Save the model here.  [default: the name of DATA with .edgewise]")
+@file_option("--force", is_flag=True, help="Replace a model of that name.")
+@file_option("--validate", type=params.FILE, help="Table to choose the number of rounds on.")
+@file_option("--test", type=params.FILE, help="Table to test on, instead of held-out rows.")
 @tables.target_option("Target column; repeat it for multi-label (0/1 columns).")
 @tables.query_option
 @tables.weight_option
 @tables.doc_option
 @tables.kind_options
-@training(
+@training_option(
     "--task",
-    type=click.Choice(TASKS),
-    metavar="NAME",
-    help="One of classes, labels (0/1) or grades (to rank by).  [default: inferred from the "
-    "target]",
+    choices=TASKS,
+    default=None,
+    help="Classes, labels (0/1) or grades to rank by.  [default: inferred from the target]",
 )
-@training(
+@training_option(
     "--hold-out",
-    type=common.Real(0, 1, max_open=True),
+    type=params.Real(0, 1, max_open=True),
     default=fitting.TEST_FRACTION,
     help="Fraction of the rows to test on; 0 trains on all.",
 )
-@training(
+@training_option(
     "--folds",
     type=click.IntRange(min=2),
     help="Also cross-validate a ranker, in N folds of whole queries.",
 )
-@training(
+@training_option(
     "--time-limit",
-    type=common.Real(0, min_open=True),
+    type=params.Real(0, min_open=True),
     metavar="SECONDS",
     help="Stop training after this many seconds.",
 )
-@training("--tune", is_flag=True, help="Compare a few settings on a part of the training rows.")
-@training(
-    "--learner",
-    type=click.Choice(RANK_LEARNERS),
-    metavar="NAME",
-    help=f"Rules to boost, one of {', '.join(RANK_LEARNERS)}.  [default: auto]",
+@training_option("--tune", is_flag=True, help="Compare a few settings on held-out training rows.")
+@training_option(
+    "--learner", choices=RANK_LEARNERS, default=None, help="Rules to boost.  [default: auto]"
 )
-@training(
+@training_option(
     "--rounds",
-    type=common.COUNT,
+    "n_rounds",
+    type=params.COUNT,
     help="Number of boosting rounds.  [default: chosen on held-out rows]",
 )
-@common.set_option(training, "Parameters of AdaBoostMH or RankBoost, named as in Python.")
-@training(
+@params.settings("Parameters of AdaBoostMH or RankBoost, named as in Python.")
+@training_option(
     "--device",
-    type=click.Choice(["cpu", "cuda", "auto"]),
-    default="cpu",
-    metavar="NAME",
-    help="Where to train: cpu, cuda (an NVIDIA GPU) or auto. The model is the same.",
+    choices=("cpu", "cuda", "auto"),
+    help="Where to train: cuda is an NVIDIA GPU. The model is the same.",
 )
-@common.seed(training)
-@common.threads(training)
-@common.json_option(training)
+@params.seed
+@params.threads
+@params.json
 def train(**options: Any) -> None:
     """Train a classifier or ranker on a table, test it and save it.
 
@@ -117,37 +111,35 @@ def train(**options: Any) -> None:
     the exit code is 130.
     """
     args = SimpleNamespace(**options)
-    args.model = args.model or f"{stem(args.data)}{common.MODEL}"
+    args.model = args.model or f"{stem(args.data)}{params.MODEL}"
     _check(args)
-    schema, columns, rows, (validation, test) = _read(args)
-    inferred = "grades" if rows.classes is None else "classes"
-    task = inferred if schema is None else schema.task
+    source = _read(args)
+    task, rows, test = source.task, source.rows, source.test
     _check_targets(args, task, rows)
     if task == "grades" and rows.qid is None:
         tables.warn_of_one_list(rows)
     if not args.as_json:
         with common.ignore_broken_pipe():
-            _print_columns(args, task, schema, rows, columns)
+            _print_columns(args, source)
     if test is None:
         fraction = min(args.hold_out, fitting.MAX_TEST_ROWS / len(rows))
         rows, test = fitting.hold_out(rows, task, fraction, args.random_state)
     if not args.as_json:
         with common.ignore_broken_pipe():
             _print_plan(task, rows, test, args)
-    folds = None if args.folds is None else fitting.cross_validate(args, rows, args.folds)
+    folds = None if args.folds is None else fitting.cross_validate(args, rows)
     began = time.perf_counter()
-    fit = fitting.fit(args, task, rows, validation)
+    fit = fitting.fit(args, task, rows, source.validation)
     seconds, model = time.perf_counter() - began, fit.model
     if fit.interrupted and not model.n_rounds_:
         raise KeyboardInterrupt
-    model.schema_ = schema
+    model.schema_ = source.schema
     model.save(args.model)
     from edgewise.cli.effects import important_columns
 
     outcome = Outcome(
         args=args,
-        task=task,
-        schema=schema,
+        source=source,
         fit=fit,
         seconds=seconds,
         n_rows=len(rows),
@@ -165,18 +157,18 @@ def train(**options: Any) -> None:
 
 def _check(args: SimpleNamespace) -> None:
     """Raise if options do not go together, or the model cannot be saved."""
-    if not common.explicit_options("model") and Path(args.model).exists() and not args.force:
+    if not params.explicit_options("model") and Path(args.model).exists() and not args.force:
         raise click.UsageError(
-            f"{args.model} exists: --force replaces it, --model NAME{common.MODEL} saves elsewhere"
+            f"{args.model} exists: --force replaces it, --model NAME{params.MODEL} saves elsewhere"
         )
-    common.OutputFile(common.MODEL).convert(args.model, None, None)
+    params.OutputFile(params.MODEL).convert(args.model, None, None)
     if args.task == "labels" and len(args.target) < 2:
         raise click.UsageError("--task labels needs a --target for each of the labels")
-    if args.test is not None and common.explicit_options("hold_out"):
-        raise click.UsageError("--test cannot be combined with --hold-out")
-    tuned = common.explicit_options("learner", "rounds", "settings", "validate")
-    if args.tune and tuned:
-        raise click.UsageError(f"--tune chooses the settings: remove {tuned[0]}")
+    if args.test is not None:
+        params.refuse_options(["hold_out"], "cannot be combined with --test")
+    if args.tune:
+        tuned = ("learner", "n_rounds", "settings", "validate")
+        params.refuse_options(tuned, "cannot be combined with --tune, which chooses the settings")
     is_table = tables.is_table(args.data)
     for option, path in (("--validate", args.validate), ("--test", args.test)):
         if path is not None and tables.is_table(path) != is_table:
@@ -188,29 +180,47 @@ def _check(args: SimpleNamespace) -> None:
         return
     if not args.data.lower().removesuffix(".gz").endswith(_SVMLIGHT):
         raise click.UsageError(f"{args.data} must be one of {_FORMATS}")
-    for name in ("target", "query", "weight", "doc", "drop", "categorical", "numeric"):
-        if getattr(args, name):
-            raise click.UsageError(f"--{name} is for tables, {args.data} is SVMlight")
+    names = ("target", "query", "weight", "doc", "drop", "categorical", "numeric")
+    params.refuse_options(names, f"is for tables, {args.data} is SVMlight")
 
 
-def _read(
-    args: SimpleNamespace,
-) -> "tuple[Schema | None, list[str], Rows, list[Rows | None]]":
-    """Return the schema and columns of a table, its rows, and those to validate and test on."""
-    others = [args.validate, args.test]
-    schema: Schema | None
-    columns: list[str]
-    if not tables.is_table(args.data):
-        paths = [path for path in (args.data, *others) if path is not None]
-        read = dict(zip(paths, tables.read_svmlight(paths, args.task), strict=True))
-        schema, columns, rows = None, [], read[args.data]
-        more = [path and read[path] for path in others]
-    else:
+# Rows
+
+
+@dataclass
+class Source:
+    """What the files hold: the schema and columns of a table, and rows to train and test on."""
+
+    rows: Rows
+    validation: Rows | None
+    test: Rows | None
+    schema: "Schema | None" = None
+    columns: Sequence[str] = ()
+
+    @property
+    def task(self) -> str:
+        """What the model learns: classes, labels or grades."""
+        if self.schema is not None:
+            return self.schema.task
+        return "grades" if self.rows.classes is None else "classes"
+
+
+def _read(args: SimpleNamespace) -> Source:
+    """Read the files; validation and test rows have the classes of the training rows."""
+    paths = (args.data, args.validate, args.test)
+    if tables.is_table(args.data):
         schema, columns, rows = _read_table(args)
-        more = [path and tables.read_like(path, schema) for path in others]
+        validation, test = (path and tables.read_like(path, schema) for path in paths[1:])
+    else:
+        schema, columns = None, []
+        names = [path for path in paths if path is not None]
+        by_path = dict(zip(names, tables.read_svmlight(names, args.task), strict=True))
+        rows, validation, test = (path and by_path[path] for path in paths)
     if rows.classes is not None:
-        more = [part and tables.align_classes(rows.classes, part) for part in more]
-    return schema, columns, rows, more
+        validation, test = (
+            other and tables.align_classes(rows.classes, other) for other in (validation, test)
+        )
+    return Source(rows, validation, test, schema, columns)
 
 
 def _read_table(args: SimpleNamespace) -> "tuple[Schema, list[str], Rows]":
@@ -225,14 +235,14 @@ def _read_table(args: SimpleNamespace) -> "tuple[Schema, list[str], Rows]":
     if args.query is None:
         others = [name for name in raw.columns if name not in args.target]
         tables.warn_of_query_column(args.data, others)
-    arguments = {name: getattr(args, name) for name in tables.OPTIONS if name != "target"}
-    with common.one_line_errors(args.data, tables.OPTIONS):
-        schema = Schema.fit(raw, args.target, **arguments)
+    names = ("query", "doc", "weight", "task", "drop", "categorical", "numeric")
+    with common.one_line_errors(args.data):
+        schema = Schema.fit(raw, args.target, **{name: getattr(args, name) for name in names})
     return schema, list(raw.columns), tables.rows_of_table(args.data, raw, schema)
 
 
 def _check_targets(args: SimpleNamespace, task: str, rows: Rows) -> None:
-    """Raise if there is nothing to learn, or the learner does not go with the task."""
+    """Raise if there is nothing to learn, or the options do not go with the task."""
     import numpy as np
 
     target = " ".join(args.target) or "the target"
@@ -248,45 +258,43 @@ def _check_targets(args: SimpleNamespace, task: str, rows: Rows) -> None:
             raise click.ClickException(f"{args.data}: {target!r} has a single {kind}, {value}")
     if task != "grades" and args.learner == "feature":
         raise click.UsageError("--learner feature is for ranking")
-    if task != "grades" and args.folds is not None:
-        raise click.UsageError("--folds is for ranking")
+    if task != "grades":
+        params.refuse_options(["folds"], "is for ranking")
 
 
 # Output
 
 
-def _print_columns(
-    args: SimpleNamespace, task: str, schema: "Schema | None", rows: Rows, columns: Sequence[str]
-) -> None:
+def _print_columns(args: SimpleNamespace, source: Source) -> None:
     """Print the inferred kinds and roles of columns, and the task."""
     import numpy as np
 
-    n_columns = len(columns) or rows.X.shape[1]
+    rows, schema = source.rows, source.schema
+    n_columns = len(source.columns) or rows.X.shape[1]
     size = f"{pluralize(len(rows), 'rows')}, {pluralize(n_columns, 'columns')}"
     click.secho(f"{one_line(args.data)}: {size}", bold=True)
     if schema is not None:
-        known = {column.name: column for column in schema.columns}
         roles = {schema.query: "query", schema.doc: "document", schema.weight: "weight"}
-        n_targets = 2 if task == "labels" else len(np.unique(rows.y))
-        lines = [["column", "kind", "distinct", "missing", "role"]]
-        for name in columns:
-            if name in known:
-                column = known[name]
+        n_targets = 2 if source.task == "labels" else len(np.unique(rows.y))
+        features, others = [], []
+        for name in source.columns:
+            column = next((column for column in schema.columns if column.name == name), None)
+            if column is not None:
                 missing = f"{column.n_missing:,}" if column.n_missing else ""
-                lines.append([name, column.kind, f"{column.n_distinct:,}", missing, column.use])
+                features.append([name, column.kind, f"{column.n_distinct:,}", missing, column.use])
             elif name in schema.target:
-                lines.append([name, "target", f"{n_targets}", "", "target"])
+                others.append([name, "target", f"{n_targets}", "", "target"])
             else:
-                lines.append([name, roles[name], "", "", roles[name]])
-        hidden = [line for line in lines[_MAX_COLUMNS_SHOWN + 1 :] if line[0] in known]
-        shown = [line for line in lines[_MAX_COLUMNS_SHOWN + 1 :] if line[0] not in known]
-        common.print_table([*lines[: _MAX_COLUMNS_SHOWN + 1], *shown], left=(0, 1, 4))
+                others.append([name, roles[name], "", "", roles[name]])
+        shown, hidden = features[:_MAX_COLUMNS_SHOWN], features[_MAX_COLUMNS_SHOWN:]
+        heading = ["column", "kind", "distinct", "missing", "role"]
+        common.print_table([heading, *shown, *others], left=(0, 1, 4))
         if hidden:
             kinds = Counter(line[1] for line in hidden).most_common()
             listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds)
             click.echo(f" ... and {pluralize(len(hidden), 'columns')} more ({listed})")
     click.echo()
-    click.echo(f"Task: {one_line(_describe_task(args, task, rows))}")
+    click.echo(f"Task: {one_line(_describe_task(args, source.task, rows))}")
 
 
 def _describe_task(args: SimpleNamespace, task: str, rows: Rows) -> str:
@@ -296,11 +304,10 @@ def _describe_task(args: SimpleNamespace, task: str, rows: Rows) -> str:
     if task == "labels":
         return f"multi-label classification, {len(args.target)} labels: {', '.join(args.target)}"
     if task == "grades":
-        n_queries = 1 if rows.qid is None else len(np.unique(rows.qid))
         grades = f"grades from {rows.y.min():g} to {rows.y.max():g} in {target}"
-        return f"ranking, {pluralize(n_queries, 'queries')}, {grades}"
+        return f"ranking, {pluralize(rows.n_queries, 'queries')}, {grades}"
     counts = np.bincount(rows.y, minlength=len(rows.classes))
-    order = np.argsort(-counts, kind="stable")[:6].tolist()
+    order = np.argsort(-counts, kind="stable")[:_MAX_CLASSES_SHOWN].tolist()
     listed = ", ".join(f"{rows.classes[k]} {counts[k] / len(rows):.0%}" for k in order)
     more = ", ..." if len(counts) > len(order) else ""
     return f"classification, {len(counts)} classes in {target} ({listed}{more})"
@@ -324,8 +331,7 @@ class Outcome:
     """A trained model, and the results to print."""
 
     args: SimpleNamespace
-    task: str
-    schema: "Schema | None"
+    source: Source
     fit: fitting.Fit
     seconds: float
     n_rows: int
@@ -339,24 +345,23 @@ class Outcome:
         """Print the results for people."""
         from edgewise.cli.effects import print_effects
 
-        args = self.args
+        model = self.fit.model
         if self.fit.candidates:
             self._print_candidates()
         click.echo()
-        text = common.describe_training(self.fit.model)
-        if self.fit.interrupted and self.fit.model.stop_reason_ != "interrupted":
+        text = common.describe_training(model)
+        if self.fit.interrupted and model.stop_reason_ != "interrupted":
             text += "; tuning was interrupted"
         click.echo(f"{text} ({self.seconds:.1f} s)")
         if self.folds is not None:
             common.print_heading("Cross-validation")
             click.echo(self.folds)
         if self.metrics is not None:
-            size = f"{self.metrics['rows']:,}"
-            rows = f"{size} rows of {args.test}" if args.test else f"{size} held-out rows"
-            print_evaluation(self.metrics, f"Test on {rows}")
+            rows = f"rows of {self.args.test}" if self.args.test else "held-out rows"
+            print_evaluation(self.metrics, f"Test on {self.metrics['rows']:,} {rows}")
         print_effects(self.columns)
-        common.print_rules(self.fit.model, _TOP_RULES)
-        if self.schema is None:
+        common.print_rules(model, _TOP_RULES)
+        if self.source.schema is None:
             click.echo(" (x0 is feature 1 of the file, x1 is feature 2, and so on)")
         self._print_next()
 
@@ -371,34 +376,34 @@ class Outcome:
         common.print_table(lines, left=(0, 3))
 
     def _print_next(self) -> None:
-        args = self.args
-        ending = ".txt" if self.schema is None else Path(args.data).suffix
-        new, page = f"NEW{ending}", f"{stem(args.data)}.html"
-        is_run = self.task == "grades" and (args.doc or self.schema is None)
-        out = "ranked.run" if is_run else "predicted.csv"
+        args, is_svmlight = self.args, self.source.schema is None
+        new = "NEW.txt" if is_svmlight else f"NEW{Path(args.data).suffix}"
+        is_run = self.source.task == "grades" and (args.doc or is_svmlight)
         common.print_heading(f"Saved {args.model}. Next steps:")
         for line in (
-            f"edgewise predict {args.model} {new} -o {out}",
-            f"edgewise show {args.model}",
-            f"edgewise explain {args.model} {args.data} --row 1",
-            f"edgewise report {args.model} --data {args.test or new} -o {page}",
+            f"predict {args.model} {new} -o {'ranked.run' if is_run else 'predicted.csv'}",
+            f"show {args.model}",
+            f"explain {args.model} {args.data} --row 1",
+            f"report {args.model} --data {args.test or new} -o {stem(args.data)}.html",
         ):
-            click.echo(f" {one_line(line)}")
+            click.echo(f" edgewise {one_line(line)}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the results for programs."""
         from edgewise import __version__
 
-        args, model = self.args, self.fit.model
+        args, model, schema = self.args, self.fit.model, self.source.schema
         fields = ("name", "kind", "n_distinct", "n_missing", "use")
-        columns = () if self.schema is None else self.schema.columns
         return {
             "edgewise": __version__,
             "model": args.model,
             "data": args.data,
-            "task": self.task,
+            "task": self.source.task,
             "target": list(args.target),
-            "columns": [{name: getattr(column, name) for name in fields} for column in columns],
+            "columns": [
+                {name: getattr(column, name) for name in fields}
+                for column in (() if schema is None else schema.columns)
+            ],
             "training": {
                 "rows": self.n_rows,
                 "rounds": model.n_rounds_,
