@@ -21,7 +21,7 @@ from edgewise.recommend import (
     UserKNN,
     compare,
 )
-from edgewise.recommend.boosted.levels import Levels
+from edgewise.recommend.boosted.levels import RatingLevels
 from experiments.movies import generated_ratings
 from experiments.runner import Bench, Cell, Experiment, Paper, Said, figures_of, mean, together
 
@@ -116,7 +116,7 @@ def chosen_and_tested(model: BoostedFactorization, split: Split) -> tuple[float,
 def errors_by_round(model: BoostedFactorization, test: Ratings) -> np.ndarray:
     """Return zero-one and absolute error after each round, starting with the constant."""
     logistic = model.loss == "logistic"
-    levels = Levels(model.target, model.levels_, model.level_starts_, logistic)
+    levels = RatingLevels(model.target, model.levels_, model.level_starts_, logistic)
     found = []
     for scores in scores_by_round(model, test):
         wrong = levels.mode(scores) != test.values
@@ -129,7 +129,7 @@ def scores_by_round(model: BoostedFactorization, test: Ratings) -> Iterator[np.n
     users = model.ratings_.user_ids.find("users", test.user_ids.values[test.users])
     items = model.ratings_.item_ids.find("items", test.item_ids.values[test.items])
     scores = np.zeros((len(test), model.round_votes_.shape[1]))
-    rounds = zip(model.user_values_, model.item_values_, model.round_votes_, strict=True)
+    rounds = zip(model.user_values_.T, model.item_values_.T, model.round_votes_, strict=True)
     for user_values, item_values, votes in rounds:
         scores += (user_values[users] * item_values[items])[:, None] * votes
         yield scores

@@ -15,9 +15,8 @@ def made(ratings, n_threads=1, target="ordered"):
     weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
     levels = levels_of(ratings.values, target, None)
     sizes = ratings.n_users, ratings.n_items
-    return ScoredRatings(
-        ratings.users, ratings.items, ratings.values, weights, levels, sizes, 10, Threads(n_threads)
-    )
+    pairs = ratings.users, ratings.items
+    return ScoredRatings(pairs, ratings.values, weights, levels, sizes, 10, Threads(n_threads))
 
 
 def moved(scored, seed=0, width=3):
@@ -41,7 +40,11 @@ def test_compiled_kernels_and_their_reference_give_the_same_bits(seed, weights, 
         scored = made(ratings, target=target)
         scored._kernels = kind
         u, z = moved(scored, seed)
-        sums = *scored.sums("users", z), *scored.sums("items", u), *scored.column_sums("users")
+        sums = (
+            *scored.sum_slopes("users", z),
+            *scored.sum_slopes("items", u),
+            *scored.sum_columns("users"),
+        )
         state = scored.slopes.scores, scored.slopes.gradients, scored.slopes.hessians
         found.append([*sums, *state, np.array(scored.squared_error)])
     for one, two in zip(*found, strict=True):
@@ -56,26 +59,17 @@ def along_direction(scored, loss):
     return -(up - down) / (2 * h), (up - 2 * here + down) / h**2
 
 
-def test_gradients_and_hessians_are_those_of_the_logistic_loss():
-    scored = made(drawn(8, 6, 0.7, weights=True))
+@pytest.mark.parametrize("target", ["ordered", "value"])
+def test_gradients_and_hessians_are_those_of_the_loss(target):
+    scored = made(drawn(8, 6, 0.7, weights=True), target=target)
     moved(scored)
     y = scored.levels.labels()[scored.codes]
+    standardized = (scored.values - scored.values.mean()) / scored.values.std()
 
     def loss(scores):
+        if target == "value":
+            return scored.weights * 0.25 * (standardized - scores[:, 0]) ** 2
         return scored.weights * np.logaddexp(0, -y * scores).sum(axis=1)
-
-    gradients, hessians = along_direction(scored, loss)
-    assert scored.slopes.gradients == pytest.approx(gradients, abs=1e-5)
-    assert scored.slopes.hessians == pytest.approx(hessians, abs=1e-5)
-
-
-def test_without_levels_the_loss_is_the_squared_error():
-    scored = made(drawn(8, 6, 0.7, weights=True), target="value")
-    moved(scored)
-    wanted = (scored.values - scored.values.mean()) / scored.values.std()
-
-    def loss(scores):
-        return scored.weights * 0.25 * (wanted - scores[:, 0]) ** 2
 
     gradients, hessians = along_direction(scored, loss)
     assert scored.slopes.gradients == pytest.approx(gradients, abs=1e-5)
@@ -86,7 +80,7 @@ def test_sums_are_those_of_the_products():
     scored = made(drawn(8, 6, 0.7))
     _, z = moved(scored)
     along = z[scored.items]
-    gradients, hessians = scored.sums("users", z)
+    gradients, hessians = scored.sum_slopes("users", z)
     for user in range(8):
         mine = scored.users == user
         slopes = (
@@ -100,10 +94,10 @@ def test_sums_are_those_of_the_products():
 def test_columns_sum_to_the_slopes_along_the_direction():
     scored = made(drawn(8, 6, 0.7, weights=True))
     moved(scored)
-    gradients, hessians = scored.column_sums("items")
+    gradients, hessians = scored.sum_columns("items")
     ones = np.ones((8, 1))
     along = gradients @ scored.direction, hessians @ scored.direction**2
-    for found, wanted in zip(scored.sums("items", ones), along, strict=True):
+    for found, wanted in zip(scored.sum_slopes("items", ones), along, strict=True):
         assert found[:, 0] == pytest.approx(wanted, abs=1e-5)
 
 
@@ -112,17 +106,3 @@ def test_the_squared_error_is_that_of_the_expected_rating():
     moved(scored)
     expected = 1 + (1 / (1 + np.exp(-scored.slopes.scores))).sum(axis=0)
     assert scored.squared_error == pytest.approx(((expected - scored.values) ** 2).sum(), rel=1e-5)
-
-
-def test_parts_of_the_ratings_give_the_same_on_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr("edgewise.recommend.boosted.products._PART", 50)
-    ratings = drawn(40, 30)
-    found = []
-    for n_threads in (1, 3):
-        scored = made(ratings, n_threads)
-        assert len(scored._parts) > 3
-        _, z = moved(scored)
-        found.append((*scored.sums("users", z), *scored.column_sums("items"), scored.slopes.scores))
-        scored.threads.close()
-    for one, two in zip(*found, strict=True):
-        assert np.array_equal(one, two)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from edgewise.recommend.boosted.levels import MOST_LEVELS, levels_of
+from edgewise.recommend.boosted.levels import MAX_LEVELS, levels_of
 
 
 def test_ordered_columns_ask_whether_a_rating_is_above_each_level():
@@ -47,6 +47,6 @@ def test_many_different_ratings_share_levels():
     ratings = np.random.default_rng(0).random(1000)
     levels = levels_of(ratings, "ordered", None)
     sizes = np.bincount(levels.codes(ratings))
-    assert len(levels.values) == MOST_LEVELS
+    assert len(levels.values) == MAX_LEVELS
     assert sizes.min() == sizes.max() == 50
     assert levels.values[0] == pytest.approx(np.sort(ratings)[:50].mean())

@@ -4,12 +4,13 @@ from scipy import sparse
 from tests.recommend.boosted.conftest import drawn
 from tests.recommend.boosted.test_gradients import made
 
+from edgewise.common.threads import Threads
 from edgewise.recommend.boosted.products import (
     ValueStep,
-    along,
     best_products,
     best_single,
     best_votes,
+    slopes_along,
 )
 from edgewise.recommend.features import (
     build_indicators,
@@ -19,7 +20,8 @@ from edgewise.recommend.features import (
 
 def started(ratings):
     scored = made(ratings)
-    scored.advance(np.ones(ratings.n_users), np.ones(ratings.n_items), np.array([2.0, 1, -1, -2]))
+    users, items = np.ones((ratings.n_users, 1)), np.ones((ratings.n_items, 1))
+    scored.advance(users, items, np.array([2.0, 1, -1, -2]))
     return scored
 
 
@@ -32,51 +34,47 @@ def counts(ratings, side):
 
 def model_change(scored, users, items, votes):
     """The change of the loss along a product, to the second order."""
-    scored.face(votes)
+    scored.set_direction(votes)
     h = users[scored.users] * items[scored.items]
     return float((-scored.slopes.gradients * h + scored.slopes.hessians * h * h / 2).sum())
 
 
-def test_values_of_users_alone_are_the_best_for_their_votes(ratings):
+def sides_of(ratings, regularization):
+    return [
+        ValueStep(counts(ratings, side), None, regularization, 1.0, Threads(1))
+        for side in ("users", "items")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["users alone", "products"])
+def test_values_of_users_are_the_best_for_their_items_and_votes(ratings, kind):
     scored = started(ratings)
-    found = best_single(scored, "users", ValueStep(counts(ratings, "users"), None, 3.0, 1.0), True)
-    ones = np.ones(ratings.n_items)
+    if kind == "users alone":
+        step, column = best_single(scored, "users", 5.0, True), 0
+    else:
+        start = np.random.default_rng(1).normal(size=(ratings.n_users, 3))
+        step, column = best_products(scored, *sides_of(ratings, 5.0), start), 1
+    items, best_values = step.item_values[:, column], step.user_values[:, column]
 
     def penalized(values):
-        return model_change(scored, values, ones, found.votes) + 1.5 * (values**2).sum()
+        return model_change(scored, values, items, step.votes) + 2.5 * (values**2).sum()
 
-    best = penalized(found.user_values)
+    best = penalized(best_values)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        assert penalized(found.user_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
-
-
-def test_values_of_users_in_a_product_are_the_best_for_its_items_and_votes(ratings):
-    scored = started(ratings)
-    sides = [ValueStep(counts(ratings, side), None, 5.0, 1.0) for side in ("users", "items")]
-    start = np.random.default_rng(1).normal(size=(ratings.n_users, 3))
-    found = best_products(scored, *sides, start, 2)[1]
-
-    def penalized(values):
-        change = model_change(scored, values, found.item_values, found.votes)
-        return change + 2.5 * (values**2).sum()
-
-    best = penalized(found.user_values)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        assert penalized(found.user_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
-    assert found.gain == pytest.approx(-2 * best, rel=1e-5)
+        assert penalized(best_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
+    assert step.gains[column] == pytest.approx(-2 * best, rel=1e-5)
 
 
 def test_a_product_finds_the_two_tastes():
     ratings = drawn(60, 40, 0.6)
     scored = started(ratings)
-    sides = [ValueStep(counts(ratings, side), None, 5.0, 1.0) for side in ("users", "items")]
-    (found,) = best_products(scored, *sides, np.random.default_rng(1).normal(size=(60, 1)), 3)
+    start = np.random.default_rng(1).normal(size=(60, 1))
+    step = best_products(scored, *sides_of(ratings, 5.0), start)
     clean = np.random.default_rng(0)
     clean.random((60, 40))
     taste, kind = clean.choice([-1, 1], 60), clean.choice([-1, 1], 40)
-    product = np.sign(np.outer(found.user_values, found.item_values)) * np.sign(found.votes.sum())
+    product = np.sign(step.user_values @ step.item_values.T) * np.sign(step.votes.sum())
     assert (product == np.outer(taste, kind)).mean() > 0.95
 
 
@@ -92,7 +90,7 @@ def test_discrete_votes_have_one_size():
 
 def test_gradients_and_hessians_along_votes():
     gradients, hessians = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])
-    assert [part.tolist() for part in along(gradients, hessians, np.array([2.0, -1.0]))] == [
+    assert [part.tolist() for part in slopes_along(gradients, hessians, np.array([2.0, -1.0]))] == [
         [0],
         [16],
     ]
@@ -102,7 +100,7 @@ def test_shared_values_are_sums_over_indicators():
     half = 0.5**0.5
     rows = [[half, half, 0], [1, 0, 0], [0, half, half], [0, 0, 0]]
     indicators = sparse.csr_array(np.array(rows))
-    side = ValueStep(np.ones(4), indicators, 1e12, 1.0)
+    side = ValueStep(np.ones(4), indicators, 1e12, 1.0, Threads(1))
     gradients, hessians = np.array([2.0, 1.0, -3.0, 0.0]), np.array([1.0, 2.0, 1.0, 0.0])
     values, weights = (one[:, 0] for one in side.values(gradients[:, None], hessians[:, None]))
     # Own parts are shrunken away: what is left comes from the indicators alone.

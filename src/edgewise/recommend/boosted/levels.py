@@ -9,25 +9,25 @@ from edgewise.common.dtypes import Reals, Rows
 
 TARGETS = ("auto", "ordered", "one_hot", "binary", "value")
 
-# With more distinct ratings than this, neighboring ones share a level.
-MOST_LEVELS = 20
+MAX_LEVELS = 20
+"""With more distinct ratings than this, neighboring ones share a level."""
 
-# Scores become chances this many at a time, which stay in the cache.
-_TILE = 1 << 14
+# Scores are converted to probabilities in blocks of this many, which stay in the cache.
+_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True)
-class Levels:
-    """The levels of ratings, and the questions of the score columns.
+class RatingLevels:
+    """The levels of ratings, and what each score column predicts of them.
 
-    `values` has the rating of each level, `starts` the least rating of each level after the first.
-    With the target "value" the one score is the rating itself: `values` has the ratings of the
-    scores 0 and 1.
+    `values` holds the rating of each level, `starts` the lowest rating of each level but the first.
+    With the target "value" the only score is the standardized rating: `values` are the ratings with
+    the scores 0 and 1.
 
     Examples
     --------
     >>> import numpy as np
-    >>> levels = Levels("ordered", np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0]))
+    >>> levels = RatingLevels("ordered", np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0]))
     >>> levels.labels()
     array([[-1., -1.],
            [ 1., -1.],
@@ -50,8 +50,8 @@ class Levels:
         """Return the level of each rating, from 0."""
         return np.searchsorted(self.starts, ratings, side="right").astype(np.int32)
 
-    def questions(self) -> tuple[Rows, Rows]:
-        """Return for each column the level that a yes is above, and the last that is one."""
+    def positive_levels(self) -> tuple[Rows, Rows]:
+        """Return for each column the level below its first positive one, and its last one."""
         columns = np.arange(self.n_columns, dtype=np.int32)
         if self.target == "one_hot":
             return columns - 1, columns
@@ -59,17 +59,15 @@ class Levels:
 
     def labels(self) -> Reals:
         """Return the labels -1 or +1 of every level, shape (levels, columns)."""
-        level = np.arange(len(self.values))[:, None]
-        column = np.arange(self.n_columns)
-        is_there = level == column if self.target == "one_hot" else level > column
-        return np.where(is_there, 1.0, -1.0)
+        level, (below, last) = np.arange(len(self.values))[:, None], self.positive_levels()
+        return np.where((level > below) & (level <= last), 1.0, -1.0)
 
     def gaps(self) -> Reals:
-        """Return what a chance of 1 in each column adds to the expected rating."""
+        """Return what a probability of 1 in each column adds to the expected rating."""
         return self.values.copy() if self.target == "one_hot" else np.diff(self.values)
 
     def direction(self) -> Reals:
-        """Return the votes of "a better rating", whose square is 1 on average."""
+        """Return the votes for a higher rating; their mean square is 1."""
         if self.target != "one_hot":
             return np.ones(self.n_columns)
         # One-hot columns never rise together: high levels rise as low ones fall.
@@ -78,17 +76,17 @@ class Levels:
 
     @property
     def low(self) -> float:
-        """The expected rating before anything is added."""
+        """The expected rating if all probabilities are 0."""
         return 0.0 if self.target == "one_hot" else float(self.values[0])
 
     def chances(self, scores: Reals) -> Reals:
-        """Return the chance of a yes in each column."""
+        """Return the probability of a positive label in each column."""
         if self.target == "value":
             return scores
         return 1.0 / (1.0 + exp(-scores if self.logistic else -2.0 * scores))
 
     def slopes(self, chances: Reals) -> Reals:
-        """Return the derivatives of chances by their scores."""
+        """Return the derivatives of probabilities with respect to scores."""
         if self.target == "value":
             return np.ones_like(chances)
         return chances * (1.0 - chances) * (1.0 if self.logistic else 2.0)
@@ -99,20 +97,21 @@ class Levels:
             return np.full(scores.shape[:-1], self.low)
         rows = scores.reshape(-1, scores.shape[-1])
         ratings = np.empty(len(rows))
-        step = max(1, _TILE // rows.shape[1])
+        step = max(1, _BLOCK // rows.shape[1])
         for start in range(0, len(rows), step):
-            block = slice(start, start + step)
-            ratings[block] = self._expected(rows[block])
+            chances = self._normalized_chances(rows[start : start + step])
+            ratings[start : start + step] = self.low + (chances * self.gaps()).sum(axis=-1)
         return ratings.reshape(scores.shape[:-1])
 
-    def _expected(self, scores: Reals) -> Reals:
+    def _normalized_chances(self, scores: Reals) -> Reals:
+        """Return the probabilities of the columns; those of one-hot columns sum to 1."""
         chances = self.chances(scores)
         if self.target == "one_hot":
             chances = chances / np.maximum(chances.sum(axis=-1, keepdims=True), 1e-300)
-        return self.low + (chances * self.gaps()).sum(axis=-1)
+        return chances
 
     def median(self, scores: Reals) -> Reals:
-        """Return the median level; with one-hot columns the likeliest."""
+        """Return the median level; for one-hot columns the most likely one."""
         if self.target == "value":
             return self.expected(scores)
         if self.target == "one_hot":
@@ -120,17 +119,17 @@ class Levels:
         return self.values[(scores > 0).sum(axis=-1)]
 
     def mode(self, scores: Reals) -> Reals:
-        """Return the likeliest level."""
+        """Return the most likely level."""
         if self.target in ("one_hot", "value"):
             return self.median(scores)
         return self.values[self.probabilities(scores).argmax(axis=-1)]
 
     def probabilities(self, scores: Reals) -> Reals:
         """Return the probability of each level, shape (..., levels)."""
-        chances = self.chances(scores)
+        chances = self._normalized_chances(scores)
         if self.target == "one_hot":
-            return chances / np.maximum(chances.sum(axis=-1, keepdims=True), 1e-300)
-        # Chances of "above this level" can only decrease from level to level.
+            return chances
+        # The probabilities of "above this level" must not increase from level to level.
         chances = -np.sort(-chances, axis=-1)
         ends = np.ones((*chances.shape[:-1], 1))
         return -np.diff(np.concatenate([ends, chances, 0.0 * ends], axis=-1))
@@ -138,37 +137,43 @@ class Levels:
 
 def levels_of(
     ratings: Reals, target: str, threshold: float | None, logistic: bool = True
-) -> Levels:
-    """Return the levels of training ratings; `threshold` is for a binary target, None the mean."""
+) -> RatingLevels:
+    """Return the levels of training ratings; a binary target's `threshold` None is the mean."""
     distinct, counts = np.unique(ratings, return_counts=True)
     if target == "auto":
-        target = "ordered" if len(distinct) <= MOST_LEVELS else "value"
+        target = "ordered" if len(distinct) <= MAX_LEVELS else "value"
     if target == "value":
-        mean, spread = float(ratings.mean()), float(ratings.std())
-        if len(distinct) == 1 or spread == 0.0:
-            return Levels("ordered", distinct[:1], distinct[:0], logistic)
-        ends = np.array([mean, mean + spread])
-        return Levels(target, ends, ends[1:], logistic)
+        mean, deviation = float(ratings.mean()), float(ratings.std())
+        if len(distinct) == 1 or deviation == 0.0:
+            return RatingLevels("ordered", distinct[:1], distinct[:0], logistic)
+        ends = np.array([mean, mean + deviation])
+        return RatingLevels(target, ends, ends[1:], logistic)
     if target == "binary":
-        low, high = float(distinct[0]), float(distinct[-1])
-        if threshold is None:
-            # The mean of equal numbers may come out below them.
-            threshold = max(low, float(ratings.mean()))
-        elif not low <= threshold < high:
-            raise ValueError(
-                f"threshold must have ratings on both sides: at least {low:g} and below {high:g}, "
-                f"got {threshold:g}"
-            )
-        starts = distinct[distinct > threshold][:1]
-    elif len(distinct) > MOST_LEVELS:
+        starts = distinct[distinct > _resolve_threshold(threshold, ratings)][:1]
+    elif len(distinct) > MAX_LEVELS:
         # Levels of about as many ratings each.
         shares = np.cumsum(counts)[:-1] / counts.sum()
-        cuts = np.searchsorted(shares, np.arange(1, MOST_LEVELS) / MOST_LEVELS)
+        cuts = np.searchsorted(shares, np.arange(1, MAX_LEVELS) / MAX_LEVELS)
         starts = np.unique(distinct[1:][np.minimum(cuts, len(distinct) - 2)])
     else:
         starts = distinct[1:]
-    codes = np.searchsorted(starts, ratings, side="right")
-    sizes = np.bincount(codes, minlength=len(starts) + 1)
-    sums = np.bincount(codes, ratings, minlength=len(starts) + 1)
-    values = distinct if len(starts) == len(distinct) - 1 else sums / np.maximum(sizes, 1)
-    return Levels(target, values.astype(np.float64), starts.astype(np.float64), logistic)
+    values = distinct
+    if len(starts) < len(distinct) - 1:
+        codes = np.searchsorted(starts, ratings, side="right")
+        sizes = np.bincount(codes, minlength=len(starts) + 1)
+        values = np.bincount(codes, ratings, minlength=len(starts) + 1) / np.maximum(sizes, 1)
+    return RatingLevels(target, values.astype(np.float64), starts.astype(np.float64), logistic)
+
+
+def _resolve_threshold(threshold: float | None, ratings: Reals) -> float:
+    """Return the threshold of a binary target, or raise if it has ratings on one side only."""
+    low, high = float(ratings.min()), float(ratings.max())
+    if threshold is None:
+        # Rounding may put the mean of equal numbers below them.
+        return max(low, float(ratings.mean()))
+    if not low <= threshold < high:
+        raise ValueError(
+            f"threshold must have ratings on both sides: at least {low:g} and below {high:g}, "
+            f"got {threshold:g}"
+        )
+    return threshold

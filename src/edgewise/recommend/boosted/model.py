@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import groupby
 from math import isfinite
 from numbers import Real
 from typing import Any, ClassVar
@@ -18,19 +17,32 @@ from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import ExplainedRecommender
-from edgewise.recommend.boosted import joint, signs, training
-from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
+from edgewise.recommend.boosted.explanation import explain_pair
+from edgewise.recommend.boosted.joint import VALUE_PENALTY, UserSystem, solve_jointly
+from edgewise.recommend.boosted.levels import TARGETS, RatingLevels, levels_of
+from edgewise.recommend.boosted.products import relative_weights
 from edgewise.recommend.boosted.rounds import (
     BOTH,
     ITEMS,
     USERS,
-    FactorRound,
+    FactorRounds,
+    FittedRounds,
     Floats,
-    KeptRounds,
     RoundFactors,
 )
-from edgewise.recommend.features import has_features, indicator_names
-from edgewise.recommend.kernels.boosting import WIDTH
+from edgewise.recommend.boosted.signs import SignBoosting, user_categories
+from edgewise.recommend.boosted.training import (
+    MANY_RATINGS,
+    MIN_RATINGS,
+    SCALE_OF_FEWER,
+    TUNING_FRACTION,
+    HeldOutRatings,
+    Penalties,
+    RealBoosting,
+    tune,
+    warn_of_few_rounds,
+)
+from edgewise.recommend.features import has_features
 from edgewise.recommend.model import Approximation
 from edgewise.recommend.parameters import NUMBER, Seeded, Threaded, Verbose, parameter
 
@@ -42,20 +54,22 @@ OUTPUTS = ("expected", "level", "mode", "score")
 # Chosen on ratings held out of the training parts of MovieLens 100K and of parts of 1M.
 _ROUNDS, _SIGN_ROUNDS = 1000, 500
 _RATE, _SIGN_RATE = 0.1, 0.05
-_REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
+_PENALTIES = Penalties(products=200.0, singles=25.0, shared=25.0)
 
-# The same for ratings without levels, and the variance of standardized ratings about what a user
-# thinks. Chosen on generated sets of few and many items, rated by most users or by few.
-_VALUE_ROUNDS, _VALUE_REGULARIZATION, _NOISE = 400, 50.0, 1 / 6
+# More ratings allow for more rounds, and need a larger penalty, since each round then takes less of
+# what is particular to a user: both grow with the root of their number from here on, up to a
+# factor. Chosen likewise.
+_USUAL_RATINGS, _MAX_GROWTH = 80_000, 4.0
+
+# The same for ratings without levels. Chosen on generated sets of few and many items, rated by most
+# users or by few.
+_VALUE_ROUNDS, _VALUE_PENALTIES = 400, _PENALTIES._replace(products=VALUE_PENALTY)
 _VALUE_SCALES = (1.0, 4.0, 16.0, 64.0)
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
 
-# Values of rounds are in single precision; earlier files have twice that.
-_VALUES = (np.float32, np.float64)
-
-# How far off, in parts of its size, an expected rating may be by rounding its chances.
+# The relative error of an expected rating from rounded probabilities.
 _ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-6
 
 
@@ -163,17 +177,19 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
 
     predicts_levels = True
     stored: ClassVar = {
-        "user_values_": (Array("rounds users", _VALUES)),
-        "item_values_": (Array("rounds items", _VALUES)),
+        "user_values_": Array("users rounds", np.float32),
+        "item_values_": Array("items rounds", np.float32),
         "round_votes_": "rounds columns",
-        "kinds_": (Array("rounds", np.int8)),
-        "indicator_weights_": (Array("rounds indicators", _VALUES)),
+        "kinds_": Array("rounds", np.int8),
+        "steps_": Array("rounds", np.int64),
+        "indicator_weights_": Array("indicators rounds", np.float32),
         "levels_": "levels",
         "level_starts_": "starts",
         "history_": DictOf(Array("steps", np.float64)),
         "rules_": TERMS,
         "n_trained_": Count(),
         "regularization_scale_": NUMBER,
+        "penalties_": "3",
     }
 
     n_rounds: int | None = parameter(None, integer, 1)
@@ -196,13 +212,6 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     early_stopping_rounds: int | None = parameter(None, integer, 1)
     _serves_in_threads = True
 
-    # What was chosen, as files that do not say have it: rounds followed one by one.
-    target_ = "ordered"
-    steps_ = None
-    joint_ = False
-    rate_ = 0.2
-    usual_regularization_ = _REGULARIZATION
-
     @property
     def user_factors_(self) -> Reals:
         """User factors, shape (users, terms)."""
@@ -220,8 +229,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
 
     @property
     def _terms(self) -> tuple[Reals, Reals, Reals]:
-        factors = self._factors
-        terms: tuple[Reals, Reals, Reals] = self._cached("terms", factors.terms)
+        terms: tuple[Reals, Reals, Reals] = self._cached("terms", self._factors.terms)
         return terms
 
     @property
@@ -240,20 +248,22 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         users, items, unknown
             As in :meth:`Recommender.predict`.
         output : {"expected", "level", "mode", "score"}, default "expected"
-            The expected rating, for the least squared error; the median level, for the least
-            absolute error; the likeliest level, for the fewest wrong levels; or the scores of all
+            The expected rating, for the lowest squared error; the median level, for the lowest
+            absolute error; the most likely level, for the fewest wrong levels; or the scores of all
             columns, shape (pairs, L), NaN for unknown pairs. With ``target="binary"`` the score is
             one number. Without levels the first three are the same.
         """
         if one_of("output", output, OUTPUTS) == "score":
-            user_places, item_places, known = self._find_pairs(users, items, unknown)
+            user_indices, item_indices, known = self._find_pairs(users, items, unknown)
             scores = np.full((len(known), self._levels.n_columns), np.nan)
-            scores[known] = self._factors.pairs(user_places[known], item_places[known])
+            pairs = user_indices[known], item_indices[known]
+            scores[known] = self._factors.score_pairs(*pairs)
             return scores[:, 0] if scores.shape[1] == 1 else scores
-        convert = {"expected": Levels.expected, "level": Levels.median, "mode": Levels.mode}[output]
+        levels = self._levels
+        convert = {"expected": levels.expected, "level": levels.median, "mode": levels.mode}[output]
 
         def scorer(users: Indices, items: Indices) -> Reals:
-            return convert(self._levels, self._factors.pairs(users, items))
+            return convert(self._factors.score_pairs(users, items))
 
         return self._predict_pairs(users, items, unknown, scorer)
 
@@ -265,8 +275,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         users, items : array-like of ids, or one id
             The pairs; a single id is paired with every id of the other side.
         unknown : {"raise", "mean", "nan"}, default "raise"
-            For users and items that training does not know: raise a ValueError, return the shares
-            of the levels in training, or NaN.
+            For unknown users and items: raise a ValueError, return the fraction of the training
+            ratings at each level, or NaN.
 
         Returns
         -------
@@ -286,10 +296,10 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         self._fitted_ratings()
         if self.target_ == "value":
             raise ValueError("predict_proba needs levels: fit with target='ordered'")
-        user_places, item_places, known = self._find_pairs(users, items, unknown)
+        user_indices, item_indices, known = self._find_pairs(users, items, unknown)
         probabilities = np.full((len(known), len(self.levels_)), np.nan)
         if known.any():
-            scores = self._factors.pairs(user_places[known], item_places[known])
+            scores = self._factors.score_pairs(user_indices[known], item_indices[known])
             probabilities[known] = self._levels.probabilities(scores)
         if unknown == "mean" and not known.all():
             codes = self._levels.codes(self.ratings_.values)
@@ -299,24 +309,24 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
 
     def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
         """Yield the predictions of the constant alone, and then after each round."""
-        user_places, item_places, known = self._find_pairs(users, items, unknown)
-        pair = user_places[known], item_places[known]
+        user_indices, item_indices, known = self._find_pairs(users, items, unknown)
+        pairs = user_indices[known], item_indices[known]
 
         def stages() -> Iterator[Reals]:
-            scores = np.zeros((len(pair[0]), self._levels.n_columns))
-            for _, user_values, item_values, votes, *_ in self._rounds():
-                products = user_values[pair[0]].astype(np.float64) * item_values[pair[1]]
-                scores += products[:, None] * votes
+            scores = np.zeros((len(pairs[0]), self._levels.n_columns))
+            for t, votes in enumerate(self.round_votes_):
+                user_values = self.user_values_[pairs[0], t].astype(np.float64)
+                scores += (user_values * self.item_values_[pairs[1], t])[:, None] * votes
                 rated = self._levels.expected(scores)
                 yield self._predict_pairs(users, items, unknown, lambda *_, rated=rated: rated)
 
         return stages()
 
     def explain(self, user: Any, item: Any, n: int = 10) -> PairExplanation:
-        """Explain an expected rating by the parts that add up to it, in points of the rating.
+        """Explain an expected rating by contributions that add up to it, in points of the rating.
 
-        They are the mean, the offsets of user and item, the items that the user rated (however
-        well), the user's features, and the user's own taste. Parameters are those of
+        They are the mean, the offsets of user and item, the items that the user rated (whatever
+        the rating), the user's features, and the user's taste. Parameters are those of
         :meth:`ItemKNN.explain`.
         """
         if self.target == "one_hot":
@@ -324,7 +334,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         return super().explain(user, item, n)
 
     def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
-        return _explanation(self, user, item)
+        return explain_pair(self, user, item)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -344,140 +354,132 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         if threshold is not None and not (isinstance(threshold, Real) and isfinite(threshold)):
             raise ValueError(f"threshold must be a finite number or None, got {self.threshold!r}")
         if self.early_stopping_rounds is not None and self.validation_fraction is None:
-            raise ValueError(
-                "early_stopping_rounds needs ratings to validate on: set validation_fraction"
-            )
+            raise ValueError("early_stopping_rounds needs validation_fraction: set both")
+
+    # Training.
 
     def _fit(self, ratings: Ratings) -> None:
         seed = self._seed()
-        self.n_trained_, self.regularization_scale_ = ratings.n_users, 1.0
-        self.rules_ = Terms.empty(1)
-        validation = None
-        if self.validation_fraction is not None:
-            try:
-                ratings, validation = ratings.split(self.validation_fraction, random_state=seed)
-            except ValueError as error:
-                raise ValueError(
-                    f"validation_fraction={self.validation_fraction} leaves nothing of "
-                    f"{len(ratings)} ratings to train or to validate on"
-                ) from error
-        real, logistic = self.factors == "real", self.loss == "logistic"
+        self.n_trained_, self.regularization_scale_, self.joint_ = ratings.n_users, 1.0, False
+        ratings, validation = self._hold_out(ratings, seed)
+        real = self.factors == "real"
         target = "ordered" if self.target == "auto" and not real else self.target
-        levels = levels_of(ratings.values, target, self.threshold, logistic)
+        levels = levels_of(ratings.values, target, self.threshold, self.loss == "logistic")
         self.target_, self.levels_, self.level_starts_ = levels.target, levels.values, levels.starts
-        self.rate_ = _RATE if self.learning_rate is None else float(self.learning_rate)
-        self.usual_regularization_ = _REGULARIZATION * training.growth(len(ratings))
-        if levels.target == "value":
-            self.usual_regularization_ = _VALUE_REGULARIZATION
+        self.penalties_ = np.array(_PENALTIES)
         if levels.n_columns == 0 or len(levels.starts) == 0:
             # All ratings are the same: predict that.
             sizes = ratings.n_users, ratings.n_items, 0
-            self._keep_rounds(KeptRounds(sizes, 0, levels.n_columns), 0)
-            self.history_ = {}
+            rounds = FactorRounds.empty(sizes, 0, levels.n_columns)
+            self._keep(FittedRounds(rounds, {}, Terms.empty(1)))
             return
+        boosting = (
+            self._tuned_boosting(ratings, levels, seed) if real else self._sign_boosting(seed)
+        )
         held_out = None
         if validation is not None:
-            held_out = training.HeldOutRatings(validation, levels, self.early_stopping_rounds)
-        fit = self._fit_signs if self.factors == "signs" else self._fit_real
-        kept = fit(ratings, levels, seed, held_out)
-        n_kept = kept.size
+            held_out = HeldOutRatings(validation, levels, self.early_stopping_rounds)
+        fitted = boosting.fit(ratings, levels, held_out)
         if held_out is not None:
-            last = held_out.best_round
-            if self.early_stopping_rounds is not None and real:
-                training.warn_of_few_rounds(last, self._settings().n_rounds)
-            n_kept = last + 1
-            self.rules_ = self.rules_[: last + 1]
-            self.history_["validation_rmse"] = np.array(held_out.errors[1:])
-            self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
-        self._keep_rounds(kept, n_kept)
-        if levels.target == "value" and (self.kinds_ == BOTH).any():
-            self._solve_jointly(ratings, levels, validation)
+            if self.early_stopping_rounds is not None and isinstance(boosting, RealBoosting):
+                warn_of_few_rounds(held_out.best_round, boosting.n_rounds)
+            fitted = fitted.first(held_out.best_round, held_out.errors)
+        if levels.target == "value" and isinstance(boosting, RealBoosting):
+            self.joint_ = bool((fitted.rounds.kinds == BOTH).any())
+            if self.joint_:
+                fitted = solve_jointly(ratings, levels, fitted, boosting, validation)
+        self._keep(fitted)
 
-    def _solve_jointly(self, ratings: Ratings, levels: Levels, rest: Ratings | None) -> None:
-        """Find all values of a user at once, along the main directions of what rounds found."""
-        settings = self._settings()
-        noise = self._noise(settings)
-        rounds = joint.joint_rounds(ratings, levels, self._ready(), noise, settings.n_threads)
-        sizes = ratings.n_users, ratings.n_items, self.indicator_weights_.shape[1]
-        kept = KeptRounds(sizes, len(rounds), levels.n_columns)
-        held_out = None if rest is None else training.HeldOutRatings(rest, levels, None)
-        for _, step in groupby(rounds, lambda one: one.step):
-            rounds_of_step = list(step)
-            kept.add(rounds_of_step)
-            if held_out is not None:
-                held_out.add(*rounds_of_step)
-        self._keep_rounds(kept, kept.size)
-        self.joint_ = True
-        self.history_ = _history([(one.error, one.gain) for one in rounds])
-        if held_out is not None:
-            self.history_["validation_rmse"] = np.array(held_out.errors[1:])
+    def _hold_out(self, ratings: Ratings, seed: int) -> tuple[Ratings, Ratings | None]:
+        """Return the ratings to train on, and those to validate on."""
+        if self.validation_fraction is None:
+            return ratings, None
+        try:
+            return ratings.split(self.validation_fraction, random_state=seed)
+        except ValueError as error:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} leaves none of {len(ratings)} "
+                "ratings to train or to validate on"
+            ) from error
 
-    def _best_scale(self, ratings: Ratings, seed: int) -> float:
-        """Return the factor on the usual regularization with the least error on a tenth."""
-        usual = (
-            ("regularization", _VALUE_REGULARIZATION),
-            ("bias_regularization", _BIAS_REGULARIZATION),
-            ("share_regularization", _SHARE_REGULARIZATION),
-        )
-        free = {name: size for name, size in usual if getattr(self, name) is None}
-        if len(ratings) < training.FEWEST:
-            return training.LEAST_SCALE
+    def _keep(self, fitted: FittedRounds) -> None:
+        """Set the fitted attributes."""
+        self.history_, self.rules_ = fitted.history, fitted.rules
+        (
+            self.kinds_, self.steps_, self.round_votes_, self.user_values_, self.item_values_,
+            self.indicator_weights_,
+        ) = fitted.rounds  # fmt: skip
+
+    def _tuned_boosting(self, ratings: Ratings, levels: RatingLevels, seed: int) -> RealBoosting:
+        """Return the algorithm for real values, with the regularization that is best if `tuned`."""
+        growth = float(np.clip((len(ratings) / _USUAL_RATINGS) ** 0.5, 1.0, _MAX_GROWTH))
+        usual, n_rounds = _PENALTIES._replace(products=200.0 * growth), round(_ROUNDS * growth)
+        if levels.target == "value":
+            usual, n_rounds = _VALUE_PENALTIES, _VALUE_ROUNDS
+        n_rounds = n_rounds if self.n_rounds is None else self.n_rounds
+        given = self.regularization, self.bias_regularization, self.share_regularization
+
+        def boosting_at(scale: float) -> RealBoosting:
+            penalties = (
+                scale * size if value is None else float(value)
+                for value, size in zip(given, usual, strict=True)
+            )
+            return self._real_boosting(Penalties(*penalties), n_rounds, seed)
+
+        tuned = self.tuned
+        if tuned == "auto":
+            is_given = self.regularization is not None or self.validation_fraction is not None
+            tuned = not is_given and len(ratings) < MANY_RATINGS
+        boosting = boosting_at(1.0)
+        if tuned and levels.target == "value":
+            self.regularization_scale_ = self._best_value_scale(ratings, seed)
+            boosting = boosting_at(self.regularization_scale_)
+        elif tuned:
+            self.regularization_scale_, best = tune(ratings, levels, boosting_at)
+            if self.tuned is True:
+                warn_of_few_rounds(best, n_rounds)
+            boosting = replace(boosting_at(self.regularization_scale_), n_rounds=best)
+        self.penalties_ = np.array(boosting.penalties)
+        return boosting
+
+    def _best_value_scale(self, ratings: Ratings, seed: int) -> float:
+        """Return the factor on the usual penalties with the lowest error on a tenth."""
+        names = ("regularization", "bias_regularization", "share_regularization")
+        usual = dict(zip(names, _VALUE_PENALTIES, strict=True))
+        free = {name: size for name, size in usual.items() if getattr(self, name) is None}
+        if len(ratings) < MIN_RATINGS:
+            return SCALE_OF_FEWER
         if not free:
             return 1.0
-        alone = {"tuned": False, "validation_fraction": None, "early_stopping_rounds": None}
-        kept, validation = ratings.split(training.HELD_OUT, random_state=seed)
-        users, items = (
-            validation.user_ids.values[validation.users],
-            validation.item_ids.values[validation.items],
-        )
+        kept, validation = ratings.split(TUNING_FRACTION, random_state=seed)
+        users = validation.user_ids.values[validation.users]
+        items = validation.item_ids.values[validation.items]
+        model = clone(self).set_params(
+            target="value", tuned=False, validation_fraction=None, early_stopping_rounds=None,
+            verbose=0,
+        )  # fmt: skip
         errors = []
         for scale in _VALUE_SCALES:
-            model = clone(self).set_params(**alone, target="value", verbose=0)
             model.set_params(**{name: scale * size for name, size in free.items()})
             wrong = model.fit(kept).predict(users, items, "mean") - validation.values
             errors.append(float((wrong * wrong).mean()))
         return _VALUE_SCALES[int(np.argmin(errors))]
 
-    def _noise(self, settings: training.FactorSettings) -> float:
-        """Return the variance of standardized ratings about what a user thinks."""
-        return _NOISE * settings.regularization / _VALUE_REGULARIZATION
+    def _real_boosting(self, penalties: Penalties, n_rounds: int, seed: int) -> RealBoosting:
+        return RealBoosting(
+            n_rounds=n_rounds,
+            learning_rate=_RATE if self.learning_rate is None else float(self.learning_rate),
+            penalties=penalties,
+            share=self.share,
+            side_features=self.side_features,
+            uses_products=self.n_terms > 1,
+            real_votes=self.votes == "real",
+            seed=seed,
+            n_threads=self._threads(),
+            verbose=bool(self.verbose),
+        )
 
-    def _fit_real(
-        self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
-    ) -> KeptRounds:
-        tuned = self.tuned
-        if tuned == "auto":
-            is_given = self.regularization is not None or self.validation_fraction is not None
-            tuned = not is_given and len(ratings) < training.MANY
-        settings = self._settings(seed)
-        if tuned and levels.target == "value":
-            self.regularization_scale_ = self._best_scale(ratings, seed)
-            settings = self._settings(seed)
-        elif tuned:
-            scale, n_rounds = training.tune(
-                ratings, levels, lambda scale: self._settings(seed, scale)
-            )
-            self.regularization_scale_ = scale
-            if self.tuned is True:
-                training.warn_of_few_rounds(n_rounds, settings.n_rounds)
-            settings = replace(self._settings(seed), n_rounds=n_rounds)
-        indicators = training.user_indicators(ratings, settings, self.n_trained_)
-        sizes = ratings.n_users, ratings.n_items, 0 if indicators is None else indicators.shape[1]
-        kept = KeptRounds(sizes, settings.n_rounds + 1, levels.n_columns)
-        measures: list[tuple[float, float]] = []
-        with self._progress(settings.n_rounds, "rounds") as step:
-            for new_rounds in training.train(ratings, levels, settings, held_out):
-                for round_ in new_rounds if kept.size else ():
-                    step(round_.error)
-                kept.add(new_rounds)
-                measures += [(round_.error, round_.gain) for round_ in new_rounds]
-        self.history_ = _history(measures)
-        return kept
-
-    def _fit_signs(
-        self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
-    ) -> KeptRounds:
-        columns = signs.sign_columns(ratings, self.side_features, self.features)
+    def _sign_boosting(self, seed: int) -> SignBoosting:
         settings = {
             "n_rounds": _SIGN_ROUNDS if self.n_rounds is None else self.n_rounds,
             "votes": self.votes,
@@ -487,108 +489,9 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             "n_jobs": self.n_jobs,
             "verbose": self.verbose,
         }
-        trained = signs.train_signs(ratings, levels, columns, self.n_terms, settings)
-        rounds, self.rules_, self.history_ = trained
-        if held_out is not None:
-            any(held_out.add(round_) for round_ in rounds)
-        kept = KeptRounds((ratings.n_users, ratings.n_items, 0), len(rounds), levels.n_columns)
-        for t, round_ in enumerate(rounds):
-            kept.add([round_._replace(step=t)])
-        return kept
+        return SignBoosting(self.n_terms, self.side_features, self.features, settings)
 
-    def _keep_rounds(self, kept: KeptRounds, n_rounds: int) -> None:
-        users, items, weights = kept.values(n_rounds)
-        self.user_values_, self.item_values_, self.indicator_weights_ = users.T, items.T, weights.T
-        self.round_votes_, self.kinds_ = kept.votes[:n_rounds], kept.kinds[:n_rounds]
-        self.steps_ = kept.steps[:n_rounds]
-
-    def _rounds(self) -> list[FactorRound]:
-        kept = self.user_values_, self.item_values_, self.round_votes_, self.indicator_weights_
-        rounds = list(map(FactorRound, self.kinds_.tolist(), *kept))
-        steps = range(len(rounds)) if self.steps_ is None else self.steps_.tolist()
-        return [round_._replace(step=step) for round_, step in zip(rounds, steps, strict=True)]
-
-    def _settings(self, seed: int = 0, scale: float | None = None) -> training.FactorSettings:
-        """Return how real values are learned, by a scale of regularization or the tuned one."""
-        by = self.regularization_scale_ if scale is None else scale
-        product, alone, shared = (
-            by * usual if value is None else float(value)
-            for value, usual in (
-                (self.regularization, self.usual_regularization_),
-                (self.bias_regularization, _BIAS_REGULARIZATION),
-                (self.share_regularization, _SHARE_REGULARIZATION),
-            )
-        )
-        usual = _ROUNDS * max(1.0, self.usual_regularization_ / _REGULARIZATION)
-        if self.target_ == "value":
-            usual = _VALUE_ROUNDS
-        return training.FactorSettings(
-            n_rounds=round(usual) if self.n_rounds is None else self.n_rounds,
-            learning_rate=self.rate_,
-            regularization=product,
-            bias_regularization=alone,
-            share_regularization=shared,
-            share=self.share,
-            side_features=self.side_features,
-            products=self.n_terms > 1,
-            real_votes=self.votes == "real",
-            seed=seed,
-            n_threads=self._threads(),
-        )
-
-    # What the base asks for.
-
-    @property
-    def _levels(self) -> Levels:
-        logistic = self.loss == "logistic"
-        return Levels(self.target_, self.levels_, self.level_starts_, logistic)
-
-    @property
-    def _factors(self) -> RoundFactors:
-        """The factors of all rounds, made ready on first use."""
-        self._fitted_ratings()
-        factors: RoundFactors = self._cached("rounds", self._ready)
-        return factors
-
-    def _ready(self) -> RoundFactors:
-        # As they are but after an update: the values of a user in all rounds stand together.
-        users = np.ascontiguousarray(self.user_values_.T)
-        items = np.ascontiguousarray(self.item_values_.T)
-        merge = self.factors == "signs"
-        return RoundFactors.of(users, items, self.round_votes_, self.kinds_, merge)
-
-    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        return self._levels.expected(self._factors.pairs(users, items))
-
-    def _user_scores(self, users: Indices) -> Reals:
-        scores = np.full((len(users), self.n_items_), self.levels_[0])
-        if len(self.levels_) < 2:
-            return scores
-        size = max(1, _ENTRIES // max(1, self.n_items_ * self._levels.n_columns))
-        for start in range(0, len(users), size):
-            block = slice(start, start + size)
-            scores[block] = self._levels.expected(self._factors.table(users[block]))
-        return scores
-
-    def _approximate_scores(self, users: Indices) -> Approximation:
-        levels = self._levels
-        if levels.n_columns < 1 or levels.target == "one_hot":
-            errors = np.full(len(users), _ROUNDING * np.abs(self.levels_).max())
-            return self._user_scores(users), errors
-        expected = np.full((len(users), self.n_items_), levels.low, dtype=np.float32)
-        # A chance moves by a quarter of its score at most, or half of it, and an exponential
-        # function of single precision is a few units of the last place off.
-        steep, errors = 0.25 if levels.logistic else 0.5, np.zeros(len(users))
-        for gap, (scores, off) in zip(levels.gaps(), self._factors.near(users), strict=True):
-            if levels.target == "value":
-                return levels.low + np.float32(gap) * scores, gap * (off + _ROUNDING_SINGLE)
-            scores *= -1.0 if levels.logistic else -2.0
-            with np.errstate(over="ignore"):
-                np.exp(scores, out=scores)
-            scores += 1.0
-            expected += np.divide(np.float32(gap), scores, out=scores)
-            errors += gap * (steep * off + _ROUNDING_SINGLE)
-        return expected, errors + _ROUNDING_SINGLE * np.abs(self.levels_).max()
+    # New users.
 
     def _knows_users(self, ratings: Ratings) -> Mask:
         return super()._knows_users(ratings) | self._known_by_features(
@@ -604,164 +507,125 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         """Return which users, or items, are known by their features."""
         if features is None or not self.side_features:
             return False
-        # Rules that may test users themselves have no need of their features.
-        named = self.factors == "signs" and (self.features is None or side in self.features)
-        return False if named else has_features(features)
+        # Rules that may test users themselves do not need their features.
+        tests_ids = self.factors == "signs" and (self.features is None or side in self.features)
+        return False if tests_ids else has_features(features)
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        levels, rounds = self._levels, self._rounds()
+        levels, rounds, n_new = self._levels, self._rounds, len(users)
         if self.factors == "signs":
-            more = signs.signs_of_new_users(ratings, users, levels, rounds, self.rules_)
+            rules = self.rules_
+            values = SignBoosting.values_of_new_users(ratings, n_new, levels, rounds, rules)
         elif self.joint_:
-            system = joint.UserSystem(levels, rounds, self._noise(self._settings()))
-            view, trained = ratings.by_user.last(len(users)), ratings.users < self.n_trained_
-            more = np.ones((len(users), len(rounds)))
-            weights = joint.weights_of(view, ratings.take(trained))
-            more[:, system.solved] = system.values(view, weights, 1)
+            system, view = self._user_system, ratings.by_user.last(n_new)
+            values = np.ones((n_new, len(self.kinds_)))
+            weights = relative_weights(view, ratings, self.n_trained_)
+            values[:, system.solved] = system.values(view, weights, 1)
         else:
-            settings = self._settings()
-            more = training.values_of_new_users(
-                ratings, users, levels, settings, rounds, self.n_trained_
-            )
-        self.user_values_ = np.concatenate([self.user_values_.T, more], dtype=_VALUES[0]).T
+            boosting, n_trained = self._fitted_boosting, self.n_trained_
+            values = boosting.values_of_new_users(ratings, n_new, levels, rounds, n_trained)
+        self.user_values_ = np.concatenate([self.user_values_, values], dtype=np.float32)
+
+    @property
+    def _fitted_boosting(self) -> RealBoosting:
+        """The algorithm of the fit, to learn new users."""
+        return self._real_boosting(Penalties(*self.penalties_.tolist()), self.n_rounds_, 0)
+
+    @property
+    def _user_system(self) -> UserSystem:
+        """The equations of the values of a user, if they are solved jointly."""
+        return UserSystem.of(self._levels, self._rounds, float(self.penalties_[0]))
+
+    # Scores.
+
+    @property
+    def _levels(self) -> RatingLevels:
+        logistic = self.loss == "logistic"
+        return RatingLevels(self.target_, self.levels_, self.level_starts_, logistic)
+
+    @property
+    def _rounds(self) -> FactorRounds:
+        return FactorRounds(
+            self.kinds_, self.steps_, self.round_votes_, self.user_values_, self.item_values_,
+            self.indicator_weights_,
+        )  # fmt: skip
+
+    @property
+    def _factors(self) -> RoundFactors:
+        """The factors of all rounds, built on first use."""
+        self._fitted_ratings()
+        factors: RoundFactors = self._cached(
+            "rounds", lambda: RoundFactors.of(self._rounds, self.factors == "signs")
+        )
+        return factors
+
+    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
+        return self._levels.expected(self._factors.score_pairs(users, items))
+
+    def _user_scores(self, users: Indices) -> Reals:
+        scores = np.full((len(users), self.n_items_), self.levels_[0])
+        if len(self.levels_) < 2:
+            return scores
+        size = max(1, _ENTRIES // max(1, self.n_items_ * self._levels.n_columns))
+        for start in range(0, len(users), size):
+            block = slice(start, start + size)
+            scores[block] = self._levels.expected(self._factors.score_users(users[block]))
+        return scores
+
+    def _approximate_scores(self, users: Indices) -> Approximation:
+        levels = self._levels
+        if levels.n_columns < 1 or levels.target == "one_hot":
+            errors = np.full(len(users), _ROUNDING * np.abs(self.levels_).max())
+            return self._user_scores(users), errors
+        expected = np.full((len(users), self.n_items_), levels.low, dtype=np.float32)
+        # A probability changes by at most a quarter of its score's change, or half of it, and an
+        # exponential function of single precision is a few units of the last place off.
+        slope, errors = 0.25 if levels.logistic else 0.5, np.zeros(len(users))
+        columns = self._factors.approximate_scores(users)
+        for gap, (scores, score_errors) in zip(levels.gaps(), columns, strict=True):
+            if levels.target == "value":
+                return levels.low + np.float32(gap) * scores, gap * (
+                    score_errors + _ROUNDING_SINGLE
+                )
+            scores *= -1.0 if levels.logistic else -2.0
+            with np.errstate(over="ignore"):
+                np.exp(scores, out=scores)
+            scores += 1.0
+            expected += np.divide(np.float32(gap), scores, out=scores)
+            errors += gap * (slope * score_errors + _ROUNDING_SINGLE)
+        return expected, errors + _ROUNDING_SINGLE * np.abs(self.levels_).max()
 
     def _vectors(self, side: str) -> Floats:
-        return self._factors.tastes(side)
+        return self._factors.taste_vectors(side)
 
-    def _check_steps(self) -> None:
-        """Raise if what a file says of the steps and settings of the fit makes no sense."""
-        one_of("target_", self.target_, [target for target in TARGETS if target != "auto"])
-        positive("rate_", self.rate_)
-        solvable = self.target_ == "value" and {USERS, ITEMS} <= set(self.kinds_.tolist())
-        if flag("joint_", self.joint_) and not solvable:
-            raise ValueError("the values of users do not follow from these rounds")
-        positive("usual_regularization_", self.usual_regularization_)
-        if self.steps_ is None:
-            return
-        steps = np.asarray(self.steps_)
-        if steps.shape != self.kinds_.shape or steps.dtype != np.int64:
-            raise ValueError("the steps do not match the rounds")
-        same = np.diff(steps) == 0
-        alike = (np.diff(self.kinds_) == 0) & (self.kinds_[1:] == BOTH)
-        alike &= (np.diff(self.round_votes_, axis=0) == 0).all(axis=1)
-        run = max((len(list(group)) for _, group in groupby(steps.tolist())), default=0)
-        if (same & ~alike).any() or (run > WIDTH and self.factors == "real"):
-            raise ValueError("the steps do not match the rounds")
+    # Files.
 
     def _restored(self) -> None:
         super()._restored()
-        for name in ("user_values_", "item_values_", "indicator_weights_"):
-            setattr(self, name, np.asfortranarray(getattr(self, name)))
-        if any(len(rows) != self.n_rounds_ for rows in self.history_.values()):
-            raise ValueError("the history does not match the rounds")
-        levels = len(self.levels_)
-        if len(self.level_starts_) != levels - 1 or levels < 1:
-            raise ValueError("the levels do not match each other")
+        one_of("target_", self.target_, TARGETS[1:])
+        if any(len(values) != self.n_rounds_ for values in self.history_.values()):
+            raise ValueError("history_ does not match the rounds")
+        if len(self.levels_) < 1 or len(self.level_starts_) != len(self.levels_) - 1:
+            raise ValueError("level_starts_ does not match levels_")
         if self.round_votes_.shape[1] != self._levels.n_columns:
-            raise ValueError("the votes do not match the levels")
-        if not np.isin(self.kinds_, (USERS, ITEMS, BOTH)).all():
-            raise ValueError("a round is of an unknown kind")
-        self._check_steps()
+            raise ValueError("round_votes_ does not match levels_")
+        self._rounds.check()
+        has_offsets = {USERS, ITEMS} <= set(self.kinds_.tolist())
+        if flag("joint_", self.joint_) and not (self.target_ == "value" and has_offsets):
+            raise ValueError("joint_ does not match the rounds")
+        if not (self.penalties_ > 0).all():
+            raise ValueError("penalties_ must be positive")
         if self.n_trained_ > self.n_users_:
-            raise ValueError("the number of users in training does not match the ratings")
-        n_indicators = 0
+            raise ValueError("n_trained_ does not match the ratings")
+        indicators, n_indicators = None, 0
         if self.factors == "real" and len(self.kinds_):
-            indicators = training.user_indicators(self.ratings_, self._settings(), self.n_trained_)
+            indicators = self._fitted_boosting.user_indicators(self.ratings_, self.n_trained_)
             n_indicators = 0 if indicators is None else indicators.shape[1]
-        if self.indicator_weights_.shape[1] != n_indicators:
-            raise ValueError("the indicator features do not match the ratings")
+        if len(self.indicator_weights_) != n_indicators:
+            raise ValueError("indicator_weights_ does not match the ratings")
         n_rules = len(self.kinds_) if self.factors == "signs" else 0
         rules, features = self.rules_, self.ratings_.user_features
         if not len(rules) == rules.n_nodes == n_rules or rules.leaves.shape != SIDES.shape:
-            raise ValueError("the rules do not match the rounds")
-        rules.check(
-            0 if features is None else features.n_columns, 0, signs.user_categories(features)
-        )
-
-
-def _history(measures: list[tuple[float, float]]) -> dict[str, Reals]:
-    """Return the training errors and gains of rounds after the constant."""
-    errors, gains = np.array(measures).T
-    return {"train_rmse": errors[1:], "gain": gains[1:]}
-
-
-def _explanation(
-    model: BoostedFactorization, user: int, item: int
-) -> tuple[float, list[Contribution]]:
-    """Return a prediction and its parts, given the indices of a user and an item.
-
-    The scores of the columns are sums. The expected rating is a sum of chances, each of which
-    depends on one score: a part's share of the score's way from the constant to its end is its
-    share of the change of the chance.
-    """
-    levels, kinds = model._levels, model.kinds_[1:]
-    products = model.user_values_[:, user].astype(np.float64) * model.item_values_[:, item]
-    products = products[:, None] * model.round_votes_
-    constant = products[0] if len(products) else np.zeros(levels.n_columns)
-    moved = products[1:].sum(axis=0)
-    start, end = levels.chances(constant), levels.chances(constant + moved)
-    # Where parts cancel, the quotient is noise: take the derivative there instead.
-    moves = np.abs(moved) > 1e-6
-    slope = np.divide(end - start, moved, out=levels.slopes(start), where=moves)
-    slope = levels.gaps() * slope
-
-    def points(scores: Reals) -> Reals:
-        return (scores * slope).sum(axis=-1)
-
-    def of_kind(kind: int) -> float:
-        return float(points(products[1:][kinds == kind].sum(axis=0)))
-
-    added, named = (_by_rating if model.joint_ else _by_indicator)(model, user, item)
-    amounts = points(added)
-    parts = [
-        Contribution("mean", float(levels.expected(constant))),
-        Contribution("item offset", of_kind(ITEMS)),
-    ]
-    offset, taste = of_kind(USERS), float(of_kind(BOTH) - amounts.sum())
-    if not model.joint_:
-        parts += [Contribution("user offset", offset), Contribution("user taste", taste)]
-    elif abs(offset + taste) > _ROUNDING_SINGLE * np.abs(amounts).sum():
-        # Nothing else is left where the model knows all ratings that it was trained on.
-        parts.append(Contribution("user taste", offset + taste))
-    parts = [part for part in parts if part.amount != 0.0]
-    parts += [
-        Contribution(name, amount, detail)
-        for (name, detail), amount in zip(named, amounts.tolist(), strict=True)
-    ]
-    return float(levels.expected(constant + moved)), parts
-
-
-def _by_rating(
-    model: BoostedFactorization, user: int, item: int
-) -> tuple[Reals, list[tuple[str, str]]]:
-    """Return what each rating of a user adds to the score, and its name and detail."""
-    ratings, settings = model.ratings_, model._settings()
-    system = joint.UserSystem(model._levels, model._rounds(), model._noise(settings))
-    span, view = ratings.by_user.span(user), ratings.by_user
-    weights = joint.weights_of(view, ratings.take(ratings.users < model.n_trained_))[span]
-    added = system.parts(view.others[span], view.values[span], weights, item)
-    ids = ratings.item_ids.values[view.others[span]]
-    return added[:, None], [("rated", str(item_id)) for item_id in ids.tolist()]
-
-
-def _by_indicator(
-    model: BoostedFactorization, user: int, item: int
-) -> tuple[Reals, list[tuple[str, str]]]:
-    """Return what each indicator feature of a user adds to the scores, and its name and detail."""
-    if model.indicator_weights_.shape[1] == 0:
-        return np.zeros((0, model._levels.n_columns)), []
-    ratings, settings = model.ratings_, model._settings()
-    row = training.user_indicators(ratings, settings, model.n_trained_)[[user]]
-    along = model.item_values_[:, item, None] * model.round_votes_
-    weights = model.indicator_weights_[:, row.indices]
-    added = np.einsum("tm,tl->ml", weights, along) * row.data[:, None]
-    n_rated = ratings.n_items if model.share else 0
-    features: list[str] = []
-    if model.side_features and ratings.user_features is not None:
-        features = indicator_names(ratings.user_features, model.n_trained_)
-    return added, [
-        ("rated", str(ratings.item_ids.values[k]))
-        if k < n_rated
-        else ("feature", features[k - n_rated])
-        for k in row.indices.tolist()
-    ]
+            raise ValueError("rules_ does not match the rounds")
+        n_features = 0 if features is None else features.n_columns
+        rules.check(n_features, 0, user_categories(features))

@@ -1,15 +1,18 @@
-"""The rounds of a boosted factorization, and the few factors that they come down to."""
+"""The rounds of boosted factorization: a step of training, all rounds, and scores from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals, Singles
+from edgewise.common.dtypes import Indices, Mask, Reals, Singles
+from edgewise.model import Terms
+from edgewise.recommend.kernels.boosting import WIDTH
 from edgewise.recommend.similarity import single_precision_error
 
 USERS, ITEMS, BOTH = 0, 1, 2
@@ -17,91 +20,164 @@ USERS, ITEMS, BOTH = 0, 1, 2
 
 Floats = NDArray[np.floating]
 
-# Products are found in blocks of at most this many, which bounds the memory.
+# Products are computed in blocks of at most this many, which bounds the memory.
 _ENTRIES = 1 << 20
 
 
-class FactorRound(NamedTuple):
-    """A round: U and Z (all 1 for a side without a part in it), v, and how good they are.
+class FactorStep(NamedTuple):
+    """One or several rounds that follow from the same scores, and share their votes.
 
-    The first round of a model is the constant that fits best without users and items.
+    Values have a column for each round; a side without a part in it has values of 1. The first step
+    of a model is the constant that fits best without users and items.
     """
 
     kind: int
-    user_values: Reals
-    item_values: Reals
+    user_values: Floats
+    item_values: Floats
     votes: Reals
-    # The weights of the users' indicator features behind U.
-    indicator_weights: Reals = np.zeros(0)
-    # About twice the decrease of the loss along it at full length.
-    gain: float = 0.0
-    # The root mean squared error in training after it and the rounds found with it.
+    # The weights of the users' indicator features behind their values; None for none.
+    indicator_weights: Floats | None = None
+    # About twice the decrease of the loss along each round at full length.
+    gains: Reals = np.zeros(1)
+    # The root mean squared error in training after the step.
     error: float = np.nan
-    # The step that it is part of: rounds of one step follow from the same scores.
-    step: int = 0
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds in the step."""
+        return self.user_values.shape[1]
+
+    @classmethod
+    def of_items(cls, n_users: int, values: Reals, votes: Reals, gain: float = 0.0) -> Self:
+        """Return a round with values of items alone."""
+        return cls(ITEMS, np.ones((n_users, 1)), values[:, None], votes, gains=np.array([gain]))
+
+    @classmethod
+    def of_users(cls, values: Reals, n_items: int, votes: Reals, gain: float = 0.0) -> Self:
+        """Return a round with values of users alone."""
+        return cls(USERS, values[:, None], np.ones((n_items, 1)), votes, gains=np.array([gain]))
 
 
-def stack_rounds(rounds: Sequence[FactorRound]) -> tuple[Reals, Reals]:
-    """Return the values of users and of items, a column for each round."""
-    users, items = ([round_[side] for round_ in rounds] for side in (1, 2))
-    return np.column_stack(users), np.column_stack(items)
+class FactorRounds(NamedTuple):
+    """The rounds of a model, with a column for each in single precision.
 
-
-class KeptRounds:
-    """The rounds of a model, in single precision, which training scores with too.
-
-    The values of a user or an item in all rounds stand together: arrays have a row for each of
-    them, or of the users' indicators, and a column for each round. `sizes` are the numbers of
-    users, items and indicators; there is room for `n_rounds`.
+    The values of a user, or an item, stand together in memory. `indicator_weights` has a row for
+    each indicator feature of users; `steps` has the number of each round's step.
     """
 
-    def __init__(self, sizes: tuple[int, int, int], n_rounds: int, n_columns: int) -> None:
-        self._values = [np.zeros((size, n_rounds), dtype=np.float32) for size in sizes]
-        self.votes = np.zeros((n_rounds, n_columns))
-        self.kinds = np.zeros(n_rounds, dtype=np.int8)
-        self.steps = np.zeros(n_rounds, dtype=np.int64)
-        self.size = 0
+    kinds: NDArray[np.int8]
+    steps: NDArray[np.int64]
+    votes: Reals
+    user_values: Singles
+    item_values: Singles
+    indicator_weights: Singles
 
-    def add(self, found: Sequence[FactorRound]) -> None:
-        """Keep the rounds of a step."""
-        at = slice(self.size, self.size + len(found))
-        self.size = at.stop
-        sides = (1, 2, 4)
-        for kept, side in zip(self._values, sides, strict=True):
-            values = np.column_stack([round_[side] for round_ in found])
-            # Offsets have no weights of indicators: these stay 0.
-            kept[: len(values), at] = values
-        self.votes[at] = [round_.votes for round_ in found]
-        self.kinds[at] = [round_.kind for round_ in found]
-        self.steps[at] = [round_.step for round_ in found]
+    @classmethod
+    def empty(cls, sizes: tuple[int, int, int], n_rounds: int, n_columns: int) -> Self:
+        """Return room for rounds; `sizes` are the numbers of users, items and indicators."""
+        return cls(
+            np.zeros(n_rounds, dtype=np.int8),
+            np.zeros(n_rounds, dtype=np.int64),
+            np.zeros((n_rounds, n_columns)),
+            *(np.zeros((size, n_rounds), dtype=np.float32) for size in sizes),
+        )
 
-    def values(self, n_rounds: int) -> list[Singles]:
-        """Return the values of users and of items, and the weights of indicators."""
-        uses_all = self._values[0].shape[1] == n_rounds
-        return [table if uses_all else table[:, :n_rounds].copy() for table in self._values]
+    def put(self, start: int, step: FactorStep) -> int:
+        """Write the rounds of a step from `start` on, and return where they end."""
+        stop = start + step.n_rounds
+        rounds = slice(start, stop)
+        self.kinds[rounds] = step.kind
+        self.steps[rounds] = self.steps[start - 1] + 1 if start else 0
+        self.votes[rounds] = step.votes
+        self.user_values[:, rounds], self.item_values[:, rounds] = (
+            step.user_values,
+            step.item_values,
+        )
+        if step.indicator_weights is not None:
+            self.indicator_weights[:, rounds] = step.indicator_weights
+        return stop
+
+    def first(self, n: int) -> Self:
+        """Return the first `n` rounds; copies, unless that is all."""
+        if n == len(self.kinds):
+            return self
+        values = (table[:, :n].copy() for table in self[3:])
+        return type(self)(self.kinds[:n], self.steps[:n], self.votes[:n], *values)
+
+    def iter_steps(self) -> Iterator[tuple[slice, FactorStep]]:
+        """Yield each step and its columns."""
+        ends = np.flatnonzero(np.diff(self.steps)) + 1
+        for start, stop in pairwise(np.unique([0, *ends, len(self.steps)]).tolist()):
+            at = slice(start, stop)
+            yield at, FactorStep(
+                int(self.kinds[start]), self.user_values[:, at], self.item_values[:, at],
+                self.votes[start], self.indicator_weights[:, at],
+            )  # fmt: skip
+
+    def check(self) -> None:
+        """Raise if the rounds of a file contradict each other."""
+        if not np.isin(self.kinds, (USERS, ITEMS, BOTH)).all():
+            raise ValueError("a round is of an unknown kind")
+        same_step = np.diff(self.steps) == 0
+        alike = (np.diff(self.kinds) == 0) & (self.kinds[1:] == BOTH)
+        alike &= (np.diff(self.votes, axis=0) == 0).all(axis=1)
+        largest = max((step.n_rounds for _, step in self.iter_steps()), default=0)
+        if (same_step & ~alike).any() or largest > WIDTH:
+            raise ValueError("the steps do not match the rounds")
+
+
+class FittedRounds(NamedTuple):
+    """The rounds of a model with their history, and with the rules behind rounds of signs."""
+
+    rounds: FactorRounds
+    history: dict[str, Reals]
+    rules: Terms
+
+    @classmethod
+    def collect(
+        cls,
+        steps: Iterable[FactorStep],
+        sizes: tuple[int, int, int],
+        max_rounds: int,
+        n_columns: int,
+    ) -> Self:
+        """Return the rounds of steps; their history does not include the constant."""
+        rounds, n = FactorRounds.empty(sizes, max_rounds, n_columns), 0
+        errors: list[float] = []
+        gains: list[float] = []
+        for step in steps:
+            n = rounds.put(n, step)
+            errors += [step.error] * step.n_rounds
+            gains += step.gains.tolist()
+        history = {"train_rmse": np.array(errors[1:]), "gain": np.array(gains[1:])}
+        return cls(rounds.first(n), history, Terms.empty(1))
+
+    def first(self, n: int, validation_errors: list[float]) -> Self:
+        """Return the constant and the first `n` rounds, with their errors on validation rows."""
+        history = {**self.history, "validation_rmse": np.array(validation_errors[1:])}
+        history = {name: values[:n] for name, values in history.items()}
+        return type(self)(self.rounds.first(n + 1), history, self.rules[: n + 1])
 
 
 @dataclass(frozen=True, eq=False)
 class RoundFactors:
     """Rounds to score with: a score is the sum of offsets and of products times their votes.
 
-    `users` and `items` have a column for each round; a round that is no product has votes of 0.
+    `users` and `items` have a column for each round; rounds of one side alone have votes of 0.
     """
 
-    users: Floats
-    items: Floats
+    users: Singles
+    items: Singles
     votes: Reals
     user_offsets: Reals
     item_offsets: Reals
 
     @classmethod
-    def of(
-        cls, users: Floats, items: Floats, votes: Reals, kinds: NDArray[np.int8], merge: bool = True
-    ) -> Self:
-        """Return the factors of rounds.
-
-        With `merge`, products that are equal but for their sign are one and share their votes.
-        """
+    def of(cls, rounds: FactorRounds, merge: bool) -> Self:
+        """Return the factors of rounds; `merge` makes one of products that differ in sign only."""
+        users, items, votes, kinds = (
+            rounds.user_values, rounds.item_values, rounds.votes, rounds.kinds,
+        )  # fmt: skip
         offsets = _offsets(users, votes, kinds == USERS), _offsets(items, votes, kinds == ITEMS)
         both = kinds == BOTH
         if merge:
@@ -120,8 +196,8 @@ class RoundFactors:
             return products.astype(np.float64)[:, None], votes[0]
         return self.votes, None
 
-    def pairs(self, users: NDArray[np.intp], items: NDArray[np.intp]) -> Reals:
-        """Return the scores of pairs, shape (pairs, L)."""
+    def score_pairs(self, users: Indices, items: Indices) -> Reals:
+        """Return the scores of pairs, shape (pairs, columns)."""
         votes, along = self._common
         sums = np.empty((len(users), votes.shape[1]))
         size = max(1, _ENTRIES // max(1, len(votes)))
@@ -129,38 +205,37 @@ class RoundFactors:
             block = slice(start, start + size)
             products = self.users[users[block]].astype(np.float64)
             products *= self.items[items[block]]
-            # Pair by pair: a score is the same whatever else is asked.
+            # Pair by pair: a score does not depend on the other pairs.
             sums[block] = np.einsum("pt,tl->pl", products, votes)
         scores = sums if along is None else sums * along
         return scores + (self.user_offsets[users] + self.item_offsets[items])
 
-    def table(self, users: NDArray[np.intp]) -> Reals:
-        """Return the scores of all items for some users, shape (users, items, L)."""
+    def score_users(self, users: Indices) -> Reals:
+        """Return the scores of all items for some users, shape (users, items, columns)."""
         votes, along = self._common
         sums = np.zeros((len(users), len(self.items), votes.shape[1]))
         size = max(1, _ENTRIES // max(1, len(self.items)))
         for start in range(0, len(votes), size):
             block = slice(start, start + size)
-            mine, others = self.users[users, block], self.items[:, block].T.astype(np.float64)
+            factors, others = self.users[users, block], self.items[:, block].T.astype(np.float64)
             for column, vote in enumerate(votes[block].T):
-                sums[:, :, column] += (mine * vote) @ others
+                sums[:, :, column] += (factors * vote) @ others
         scores = sums if along is None else sums * along
         return scores + (self.user_offsets[users, None] + self.item_offsets)
 
-    def near(self, users: NDArray[np.intp]) -> Iterator[tuple[Singles, Reals]]:
-        """Yield for each column the scores of all items for some users, and how far off they are.
+    def approximate_scores(self, users: Indices) -> Iterator[tuple[Singles, Reals]]:
+        """Yield for each column the scores of all items for some users, and bounds of their errors.
 
-        Scores are in single precision, in an array of their own; users have an error each.
+        Scores are a new array in single precision; users have an error each.
         """
         votes, along = self._common
-        items, longest, highest = self._singles
-        mine = np.asarray(self.users[users], dtype=np.float32)
-        sums, lengths = items[:0], np.zeros(0)
+        factors, (longest, highest) = self.users[users], self._largest_items
+        sums, lengths = factors[:0], np.zeros(0)
         for column, vote in enumerate(np.ones(self.votes.shape[1]) if along is None else along):
             if column < votes.shape[1]:
-                values = mine * votes[:, column].astype(np.float32)
+                values = factors * votes[:, column].astype(np.float32)
                 lengths = np.sqrt(np.einsum("ut,ut->u", values, values, dtype=np.float64))
-                sums = values @ items.T
+                sums = values @ self.items.T
             offsets = self.user_offsets[users, column]
             scores = sums * np.float32(vote)
             scores += offsets[:, None].astype(np.float32)
@@ -169,37 +244,41 @@ class RoundFactors:
             yield scores, single_precision_error(len(votes)) * largest
 
     @cached_property
-    def _singles(self) -> tuple[Singles, float, float]:
-        """The items in single precision, the longest of them, and the largest offset."""
-        items = np.asarray(self.items, dtype=np.float32)
-        squares = np.einsum("it,it->i", items, items, dtype=np.float64)
-        return items, float(np.sqrt(squares.max(initial=0.0))), float(abs(self.item_offsets).max())
+    def _largest_items(self) -> tuple[float, float]:
+        """The largest length of an item's factors, and the largest offset of an item."""
+        squares = np.einsum("it,it->i", self.items, self.items, dtype=np.float64)
+        return float(np.sqrt(squares.max(initial=0.0))), float(abs(self.item_offsets).max())
 
     def terms(self) -> tuple[Reals, Reals, Reals]:
         """Return factors of users and of items, and votes: scores as sums of products alone.
 
-        The offsets of a side are a term for each score column. With one column the votes are 1,
-        their sizes shared evenly.
+        The offsets of a side are a term for each score column. With one column the votes are 1, and
+        both factors take the root of their size.
         """
         width = self.votes.shape[1]
-        ones = np.ones((len(self.users), width)), np.ones((len(self.items), width))
-        terms = [
-            (*pair, np.eye(width))
-            for pair in ((self.user_offsets, ones[1]), (ones[0], self.item_offsets))
+        is_product = (self.votes != 0.0).any(axis=1)
+        users: list[Floats] = [
+            self.user_offsets,
+            np.ones((len(self.users), width)),
+            self.users[:, is_product],
         ]
-        kept = (self.votes != 0.0).any(axis=1)
-        terms.append((self.users[:, kept], self.items[:, kept], self.votes[kept]))
-        users, items, votes = (
-            np.concatenate(side, axis=axis, dtype=np.float64)
-            for side, axis in zip(zip(*terms, strict=True), (1, 1, 0), strict=True)
+        items: list[Floats] = [
+            np.ones((len(self.items), width)),
+            self.item_offsets,
+            self.items[:, is_product],
+        ]
+        user_factors, item_factors = (
+            np.concatenate(blocks, axis=1, dtype=np.float64) for blocks in (users, items)
         )
+        votes = np.concatenate([np.eye(width), np.eye(width), self.votes[is_product]])
         if width != 1:
-            return users, items, votes
+            return user_factors, item_factors, votes
         size = np.sqrt(np.abs(votes[:, 0]))
-        return users * np.copysign(size, votes[:, 0]), items * size, np.ones_like(votes)
+        signed = np.copysign(size, votes[:, 0])
+        return user_factors * signed, item_factors * size, np.ones_like(votes)
 
-    def tastes(self, side: str) -> Floats:
-        """Return vectors of users, or items, without their offsets, which are no taste.
+    def taste_vectors(self, side: str) -> Floats:
+        """Return vectors of users, or items, without their offsets, which express no taste.
 
         A product counts as much as it moves scores. Without products the offsets are all there is.
         """
@@ -212,34 +291,33 @@ class RoundFactors:
         return values * size.astype(values.dtype)
 
 
-def _offsets(values: Floats, votes: Reals, which: NDArray[np.bool_]) -> Reals:
-    """Return the sum of the rounds of one side alone, shape (rows, L)."""
+def _offsets(values: Singles, votes: Reals, is_kind: Mask) -> Reals:
+    """Return the sum of the rounds of one side alone, shape (rows, columns)."""
     total = np.zeros((len(values), votes.shape[1]))
-    for t in np.flatnonzero(which):
+    for t in np.flatnonzero(is_kind):
         # Round by round: the sums of old users stay the same when new ones join.
         total += values[:, t, None] * votes[t]
     return total
 
 
-def _merge_products(users: Floats, items: Floats, votes: Reals) -> tuple[Floats, Floats, Reals]:
-    """Return products, equal ones once with their votes added up."""
-    firsts: dict[bytes, int] = {}
-    added: dict[int, Reals] = {}
-    signs = [(_sign(u), _sign(z)) for u, z in zip(users.T, items.T, strict=True)]
-    for t, vote in enumerate(votes):
-        # Keep a digest: the values of many rounds would fill the memory. Adding 0 makes -0 and 0
-        # the same.
-        content = sha256((users[:, t] * signs[t][0] + 0.0).tobytes())
-        content.update((items[:, t] * signs[t][1] + 0.0).tobytes())
-        first = firsts.setdefault(content.digest(), t)
-        same = np.prod([*signs[t], *signs[first]])
-        added[first] = added[first] + same * vote if first in added else vote
-    kept = list(added)
-    ends = np.array(list(added.values())).reshape(len(kept), votes.shape[1])
-    return users[:, kept], items[:, kept], ends
+def _merge_products(users: Singles, items: Singles, votes: Reals) -> tuple[Singles, Singles, Reals]:
+    """Return products, those that differ in sign only once, with their votes added up."""
+    user_signs, item_signs = _first_signs(users), _first_signs(items)
+    signs = user_signs * item_signs
+    first_of: dict[bytes, int] = {}
+    firsts = []
+    for t in range(len(votes)):
+        # A digest, as the values of many rounds would fill the memory; + 0.0 turns -0 into 0.
+        content = sha256((users[:, t] * user_signs[t] + 0.0).tobytes())
+        content.update((items[:, t] * item_signs[t] + 0.0).tobytes())
+        firsts.append(first_of.setdefault(content.digest(), t))
+    merged = np.zeros_like(votes)
+    np.add.at(merged, firsts, (signs * signs[firsts])[:, None] * votes)
+    kept = list(first_of.values())
+    return users[:, kept], items[:, kept], merged[kept]
 
 
-def _sign(values: Floats) -> float:
-    """Return the sign of the first value that is not 0."""
-    present = values[values != 0]
-    return -1.0 if len(present) and present[0] < 0 else 1.0
+def _first_signs(values: Singles) -> Reals:
+    """Return the sign of the first value of each column that is not 0."""
+    firsts = (values != 0).argmax(axis=0)
+    return np.where(values[firsts, np.arange(values.shape[1])] < 0, -1.0, 1.0)

@@ -56,7 +56,7 @@ def tanh(x: Singles) -> Singles:
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
 
-class Pairs(NamedTuple):
+class FactorPairs(NamedTuple):
     """The pairs of ratings, and the values of users and of items in each product."""
 
     users: Rows
@@ -65,7 +65,7 @@ class Pairs(NamedTuple):
     item_values: Singles
 
 
-class Targets(NamedTuple):
+class RatingTargets(NamedTuple):
     """The ratings and what the score columns predict of them.
 
     The label of column k is positive if the level, `codes`, is in ``(above[k], upto[k]]``. The
@@ -94,8 +94,8 @@ class Slopes(NamedTuple):
 
 
 def advance(
-    start: int, stop: int, pairs: Pairs, move: Singles, direction: Singles, targets: Targets,
-    slopes: Slopes, sums: Reals,
+    start: int, stop: int, pairs: FactorPairs, move: Singles, direction: Singles,
+    targets: RatingTargets, slopes: Slopes, sums: Reals,
 ) -> None:  # fmt: skip
     """Move the scores along a sum of products; compute the slopes of the loss along a direction.
 
@@ -128,7 +128,7 @@ def advance(
 
 
 def column_slopes(
-    rows: slice, k: int, scores: Singles, targets: Targets
+    rows: slice, k: int, scores: Singles, targets: RatingTargets
 ) -> tuple[Singles, Singles, Singles]:
     """Return the negative gradient and hessian of a column, and the probability of its label."""
     f = scores[rows]
@@ -156,8 +156,8 @@ def gather(
 
 
 def gather_columns(
-    start: int, stop: int, rows: Rows, targets: Targets, scores: Singles, gradient_sums: Reals,
-    hessian_sums: Reals,
+    start: int, stop: int, rows: Rows, targets: RatingTargets, scores: Singles,
+    gradient_sums: Reals, hessian_sums: Reals,
 ) -> None:  # fmt: skip
     """Add the gradients and hessians of each row in every column to OUT the sums."""
     some = slice(start, stop)
