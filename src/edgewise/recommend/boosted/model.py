@@ -540,6 +540,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
 
     @property
     def _levels(self) -> RatingLevels:
+        self._fitted_ratings()
         logistic = self.loss == "logistic"
         return RatingLevels(self.target_, self.levels_, self.level_starts_, logistic)
 
