@@ -205,11 +205,11 @@ class SavedRanker(SavedModel[RankScorer]):
 def load(path: PathLike) -> SavedClassifier | SavedRanker:
     """Read a saved `AdaBoostMH` or `RankBoost` to predict with; NumPy is all that it needs.
 
-    Predictions are those of :func:`edgewise.load`, bit for bit. Rows may be a two-dimensional array
-    or list, a list of dicts by column name, a dict of columns or of the values of one row,
-    a SciPy sparse matrix, or, where narwhals is installed, a data frame. A missing value is NaN or
-    None; columns that training did not have are ignored where they have names. A model that
-    `edgewise train` made takes the columns of its table: dates as ISO strings or as dates.
+    Predictions are the same as with :func:`edgewise.load`, bit for bit. Rows may be a
+    two-dimensional array or list, a list of dicts by column name, a dict of columns or of the
+    values of one row, a SciPy sparse matrix or, where narwhals is installed, a data frame. A
+    missing value is NaN or None; named columns that training did not have are ignored. A model of
+    `edgewise train` takes the columns of its table: dates as ISO strings or as dates.
 
     Parameters
     ----------
@@ -229,12 +229,7 @@ def load(path: PathLike) -> SavedClassifier | SavedRanker:
 
     Examples
     --------
-    >>> import os, tempfile
-    >>> from edgewise import AdaBoostMH, predictor
-    >>> path = os.path.join(tempfile.mkdtemp(), "small.edgewise")
-    >>> AdaBoostMH(n_rounds=3).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"]).save(path)
-    >>> predictor.load(path).predict([{"x0": 1.7}])
-    array(['b'], dtype='<U1')
+    See :class:`SavedClassifier` and :class:`SavedRanker`.
     """
     header, arrays = read(path)
     kind = header.get("estimator")

@@ -5,7 +5,7 @@ import pytest
 
 from edgewise import AdaBoostMH
 from edgewise.data import NumericColumn, as_table
-from edgewise.model.effects import mean_outputs, most_frequent
+from edgewise.model.explain import mean_outputs, most_frequent
 
 
 @pytest.mark.parametrize("j", [0, 2])

@@ -119,22 +119,6 @@ def test_a_rebuilt_file_is_read(parts, tmp_path):
     assert load(tmp_path / "m").n_rounds_ == 6
 
 
-def test_headers_and_arrays_come_back(tmp_path):
-    arrays = {
-        "reals": np.array([[0.1, np.inf], [-0.0, np.nan]]),
-        "counts": np.arange(4, dtype=np.int32).reshape(2, 2),
-        "none": np.empty((0, 3)),
-        "flags": np.array([True, False]),
-    }
-    write(tmp_path / "m", {"word": "ä", "list": [1, 2.5, None]}, arrays)
-    header, found = read(tmp_path / "m")
-    assert header == {"format": FORMAT_VERSION, "word": "ä", "list": [1, 2.5, None]}
-    assert found.keys() == arrays.keys()
-    for name, array in arrays.items():
-        assert found[name].dtype == array.dtype
-        np.testing.assert_array_equal(found[name], array)
-
-
 def test_nothing_is_compressed_or_dated(good):
     with zipfile.ZipFile(good) as archive:
         assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
@@ -163,16 +147,6 @@ def test_a_failing_write_leaves_the_old_file(good, tmp_path, monkeypatch, failin
     assert len(calls) == failing_call
     assert path.read_bytes() == good.read_bytes()
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
-
-
-def test_a_failing_first_write_leaves_nothing(tmp_path, monkeypatch):
-    def fails(self, *arguments):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(zipfile.ZipFile, "writestr", fails)
-    with pytest.raises(OSError, match="No space left"):
-        AdaBoostMH(n_rounds=2).fit(X, Y).save(tmp_path / "model")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_write_replaces_the_old_file(good, tmp_path):
@@ -232,13 +206,6 @@ def test_a_damaged_member(good, refused):
     refused(bytes(data))
 
 
-def test_an_encrypted_member(parts, refused):
-    data = bytearray(model_file(*parts))
-    directory = data.index(b"PK\x01\x02")
-    data[directory + 8] |= 1
-    refused(bytes(data))
-
-
 def test_offsets_that_lead_nowhere(parts, refused):
     data = model_file(*parts)
     end = data.rindex(b"PK\x05\x06")
@@ -262,10 +229,6 @@ def test_a_missing_entry(parts, refused):
     assert {"terms", "history", "classes", "seed"} < header["state"]["fitted_"].keys()
     for missing in [*header, *header["state"]["fitted_"]]:
         refused(model_file(without_entry(header, missing), arrays))
-
-
-def test_a_missing_header(parts, refused):
-    refused(zipped(members_of(*parts)[1:]), "model.json")
 
 
 def test_members_that_are_there_twice(parts, refused):
@@ -398,7 +361,7 @@ CHANGES = {
                    {"search": {"dict": 3}}, {"search": {"tuple": [1], "dict": []}}],
     "state": [None, 3, [], {}, {"fitted_": None}, {"terms_": None}],
     "classes": [None, [], {}, {"dtype": "<U1"}, {"dtype": "<U1", "values": ["a"]},
-                {"dtype": "<U1", "values": "abc"},
+                {"dtype": "<U1", "values": "abc"}, {"dtype": "<U1", "values": ["a", "b", "a"]},
                 {"dtype": "<U1", "values": ["a", "b", "c", "d"]},
                 {"dtype": "<i8", "values": ["a", "b", "c"]},
                 {"dtype": "|i1", "values": [1, 2, 300]},
@@ -450,33 +413,19 @@ def changed(arrays, name, place, value):
     return array
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("columns", -2), ("columns", 3), ("columns", 2**31 - 1), ("columns", -(2**31)),
-     ("thresholds", np.nan), ("missing", 2), ("missing", -2), ("missing", 127), ("missing", -128),
-     ("alphas", np.nan), ("alphas", np.inf), ("votes", np.nan), ("votes", -np.inf),
-     ("offsets", np.nan), ("offsets", np.inf)],
-)  # fmt: skip
-def test_an_array_with_a_wrong_value(parts, refused, name, value):
-    header, arrays = parts
-    name = KEYS[name]
-    refused(model_file(header, {**arrays, name: changed(arrays, name, 0, value)}))
-
-
-@pytest.mark.parametrize("name", KEYS)
+# The arrays of terms are in test_stored_terms.py.
+@pytest.mark.parametrize("name", ["history", "offsets"])
 @pytest.mark.parametrize(
     "change",
     [
-        lambda a: a.astype(np.float32 if a.dtype.kind == "f" else np.int16),
+        lambda a: a.astype(np.float32),
         lambda a: a.astype(">f8"),
-        lambda a: a.astype(np.complex128),
         lambda a: a[:-1],
         lambda a: a[None],
         lambda a: a.ravel()[0],
         lambda a: np.concatenate([a, a], axis=-1),
-        lambda a: a.astype(str),
     ],
-    ids=["type", "byte order", "complex", "shorter", "deeper", "scalar", "longer", "strings"],
+    ids=["type", "byte order", "shorter", "deeper", "scalar", "longer"],
 )
 def test_an_array_of_the_wrong_type_or_shape(parts, refused, name, change):
     header, arrays = parts
@@ -543,18 +492,9 @@ def test_a_history_shorter_than_the_model(parts, refused):
     refused(model_file(header, {**arrays, KEYS["history"]: arrays[KEYS["history"]][:3]}))
 
 
-def test_a_folder_is_no_model(tmp_path):
-    with pytest.raises((OSError, ModelFileError)):
-        load(tmp_path)
-
-
 def test_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nothing")
-
-
-def test_a_model_file_error_is_a_value_error():
-    assert issubclass(ModelFileError, ValueError)
 
 
 # Models of rules.
@@ -599,25 +539,6 @@ def test_rules_that_do_not_match_their_header(rules, refused, change):
             value = {**header["state"]["fitted_"]["terms"], **value}
         header = with_entry(header, entry, value)
     refused(model_file(header, arrays))
-
-
-def test_a_missing_array_of_rules(rules, refused):
-    header, arrays = read(rules)
-    for missing in arrays:
-        refused(model_file(header, {n: a for n, a in arrays.items() if n != missing}))
-
-
-def test_damaged_arrays_of_rules(rules, refused):
-    header, arrays = read(rules)
-    for name, value in (
-        ("children", 99),
-        ("columns", 4),
-        ("missing", 3),
-        ("firsts", 2),
-        ("leaves", 2),
-    ):
-        key = KEYS[name]
-        refused(model_file(header, {**arrays, key: changed(arrays, key, 0, value)}))
 
 
 # Fuzzing: a file is read or refused, and nothing else happens.
@@ -759,12 +680,6 @@ def test_one_long_class_name_does_not_take_its_length_for_every_class(parts, ref
         assert tracemalloc.get_traced_memory()[1] < 1 << 24
     finally:
         tracemalloc.stop()
-
-
-def test_classes_that_repeat_are_refused(parts, refused):
-    header, arrays = parts
-    classes = {"dtype": "<U1", "values": ["a", "b", "a"]}
-    refused(model_file(with_entry(header, "classes", classes), arrays), "different")
 
 
 @pytest.mark.parametrize(("name", "value"), [("n_jobs", "2"), ("handle_infinite", 3)])

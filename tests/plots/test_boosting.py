@@ -3,8 +3,7 @@ import functools
 import numpy as np
 import pytest
 
-from edgewise import AdaBoostMH, RankBoost, RankFusion, load
-from edgewise.fusion import RankedLists
+from edgewise import AdaBoostMH, RankBoost, load
 from edgewise.metrics import mean_average_precision, ranking_metric
 from edgewise.plots import BoostingCurveDisplay
 
@@ -32,10 +31,6 @@ class TestLearningCurve:
         np.testing.assert_array_equal(below.lines[0].get_ydata(), model.history_["edge"])
         assert below.get_xlim() == (1, 30)
 
-    def test_without_validation_there_is_no_such_line(self, rows):
-        above, _ = figure_of(AdaBoostMH(n_rounds=5).fit(*rows)).axes
-        assert not any("validation" in label for label in labels(above))
-
     def test_losses_that_reach_zero_stay_on_the_axis(self):
         model = AdaBoostMH(n_rounds=60).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
         assert model.history_["train_error"][-1] == 0
@@ -47,16 +42,6 @@ class TestLearningCurve:
         model = AdaBoostMH(n_rounds=1).fit([[0.0], [1.0]], ["a", "b"])
         above, _ = figure_of(model).axes
         assert above.lines[0].get_marker() == "o"
-
-    def test_early_stopping_is_marked(self, rows):
-        X, y = rows
-        noise = np.random.default_rng(1).integers(0, 3, len(y))
-        model = AdaBoostMH(n_rounds=50, early_stopping_rounds=3).fit(
-            X, noise, eval_set=(X[::2], noise[1::2])
-        )
-        assert model.n_rounds_ < model.history_.n_rounds
-        above, _ = figure_of(model).axes
-        assert labels(above)[-1] == f"kept: {model.n_rounds_}"
 
     def test_a_metric_below_zero_has_a_panel(self, rows):
         def minus_mean(y, scores):
@@ -84,15 +69,6 @@ class TestLearningCurve:
         best = model.history_["validation"].argmax() + 1
         assert labels(middle)[0].endswith(f"(round {best})")
         assert below.get_xlabel() == "boosting round"
-
-    def test_unfactorized_training_has_no_pseudo_weights_to_draw(self, rows):
-        _, below = figure_of(AdaBoostMH("stump", n_rounds=5, factorized=False).fit(*rows)).axes
-        assert len(below.lines) == 1
-
-    def test_multi_label(self, rows):
-        X, _ = rows
-        model = AdaBoostMH(n_rounds=5).fit(X, (X[:, :3] > 0).astype(int))
-        assert len(figure_of(model).axes) == 2
 
 
 class TestLearningCurveOfARanker:
@@ -124,10 +100,6 @@ class TestLearningCurveOfARanker:
         assert (list(round_), list(value)) == ([model.best_iteration_], [best])
         assert labels(middle) == [f"best: {best:.4g} (round {model.best_iteration_})"]
 
-    def test_without_validation_there_is_no_middle(self, documents):
-        figure = figure_of(RankBoost(n_rounds=5).fit(*documents()))
-        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "edge"]
-
     def test_edges_of_both_signs_are_all_on_the_axis(self, documents):
         # The second column is better when low, so that its rules are turned round.
         model = RankBoost(n_rounds=20).fit(*documents())
@@ -158,34 +130,6 @@ class TestLearningCurveOfARanker:
             assert [list(line.get_xdata()) for line in dotted] == [[model.n_rounds_] * 2]
         assert labels(figure.axes[0])[-1] == f"kept: {model.n_rounds_}"
 
-    def test_one_round_shows(self, documents):
-        model = RankBoost(n_rounds=1).fit(*documents(), eval_set=documents(seed=1))
-        above, middle, _ = figure_of(model).axes
-        for line in (*above.lines, *middle.lines):
-            assert line.get_marker() == "o"
-
-    def test_a_ranking_loss_of_zero_stays_on_the_axis(self):
-        model = RankBoost(n_rounds=80, learning_rate=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
-        assert model.history_["ranking_loss"][-1] == 0
-        assert figure_of(model).axes[0].get_ylim()[0] == 0
-
-    def test_fused_lists(self):
-        ranks = [[1, 3], [2, None], [3, 1], [1, 2], [2, 1]]
-        lists = RankedLists(ranks, qid=[1, 1, 1, 2, 2], names=["bm25", "url"])
-        grades = [0, 0, 1, 0, 1]
-        model = RankFusion(n_rounds=10, eval_metric="mrr").fit(
-            lists, grades, eval_set=(lists, grades)
-        )
-        figure = figure_of(model)
-        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation MRR", "edge"]
-        np.testing.assert_array_equal(
-            figure.axes[1].lines[0].get_ydata(), model.history_["validation"]
-        )
-
-    def test_pairs(self):
-        model = RankBoost(n_rounds=5).fit_pairs([[1.0], [2.0], [3.0]], [[0, 2], [1, 2]])
-        assert len(figure_of(model).axes) == 2
-
     def test_a_ranker_without_rounds_is_refused(self):
         model = RankBoost(n_rounds=5, monotonic_cst="increasing").fit([[2.0], [1.0]], [0, 1])
         assert model.n_rounds_ == 0
@@ -198,9 +142,6 @@ class TestNameOfTheMetric:
         X, y, qid = documents(5)
         model = RankBoost(n_rounds=2, eval_metric=metric).fit(X, y, qid, eval_set=(X, y, qid))
         return figure_of(model).axes[1].get_ylabel()
-
-    def test_by_name(self, documents):
-        assert self.labeled(documents, "precision@5") == "validation\nprecision@5"
 
     def test_a_metric_with_a_name(self, documents):
         assert self.labeled(documents, ranking_metric("ndcg@3")) == "validation NDCG@3"
@@ -227,13 +168,6 @@ class TestNameOfTheMetric:
         axes = figure_of(load(tmp_path / "model")).axes[1]
         assert axes.get_ylabel() == "validation mine"
         np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["validation"])
-
-
-def test_a_model_without_rounds_is_refused(rows):
-    model = AdaBoostMH(n_rounds=2).fit(*rows)
-    model.history_.truncate(0)
-    with pytest.raises(ValueError, match="at least one round"):
-        figure_of(model)
 
 
 def test_several_sets_of_rows_and_metrics(rows):

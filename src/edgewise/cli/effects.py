@@ -7,7 +7,7 @@ import numpy as np
 
 from edgewise.cli import common, tables
 from edgewise.data import CategoricalColumn, NumericColumn, as_table
-from edgewise.model.effects import mean_outputs, most_frequent
+from edgewise.model.explain import mean_outputs, most_frequent
 
 if TYPE_CHECKING:
     from edgewise.data import Column, Table

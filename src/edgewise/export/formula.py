@@ -1,8 +1,8 @@
-"""A trained model in closed form: what every kind of export writes down.
+"""A trained model in closed form, which all formats of export are written from.
 
-The score of a row is a sum of parts. All terms that test a single column add up to one function of
-it: steps along a number, a vote for each category, or a straight line. Products and trees stay as
-they are, equal ones added up.
+The score of a row is a sum. All terms on a single column add up to one function of it: steps along
+a number, a vote for each category, or a straight line. Products and trees stay as they are; equal
+products are added up.
 """
 
 from collections.abc import Sequence
@@ -181,7 +181,6 @@ def formula_of(model: Any) -> Formula:
 
 
 def _parts(terms: Terms, n_categories: dict[int, int], offset: float) -> dict[str, Any]:
-    """Return the terms as parts of a sum."""
     nothing = np.zeros(terms.n_scores)
     cuts: list[tuple[Cut, Reals]] = []
     levels: dict[int, Reals] = {}
@@ -271,8 +270,8 @@ _DATES = {
 # Text
 
 
-def commented(sign: str, heading: str, texts: Sequence[str]) -> list[str]:
-    """Return texts as lines of comments, whatever they hold; none for no texts."""
+def format_comments(sign: str, heading: str, texts: Sequence[str]) -> list[str]:
+    """Return texts as lines of comments, safe for any content; none for no texts."""
     if not texts:
         return []
     lines = [line for text in texts for line in (text.splitlines() or [""])]

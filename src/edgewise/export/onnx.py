@@ -149,10 +149,10 @@ class _Graph:
         same = self.add("Equal", column, self.constant([values]))
         # The first of the equal values; where there is none, the last column.
         codes = self.add("Cast", same, to=TensorProto.FLOAT)
-        codes = self.add("Concat", codes, self._filled(np.float32(0.5)), axis=1)
+        codes = self.add("Concat", codes, self._fill_column(np.float32(0.5)), axis=1)
         return self.add("ArgMax", codes, axis=1, keepdims=0)
 
-    def _gathered(self, columns: Sequence[int]) -> str:
+    def _gather_columns(self, columns: Sequence[int]) -> str:
         """Return some numeric columns side by side, in double precision."""
         if self.whole:
             if list(columns) == list(range(len(self.formula.columns))):
@@ -182,7 +182,7 @@ class _Graph:
         blocks = [self._cut_signs(cuts)] if cuts else []
         for j, group in subsets.items():
             table = np.stack([subset.values for subset in group], axis=1)
-            blocks.append(self._looked_up(j, table, np.float32))
+            blocks.append(self._look_up(j, table, np.float32))
         each = self._side_by_side(blocks)
         ordered: list[Cut | Subset] = [
             *cuts,
@@ -194,7 +194,7 @@ class _Graph:
         if numbers == [[index] for index in range(len(positions))]:
             return each
         # A column of ones fills up the shorter products.
-        padded = self.add("Concat", each, self._filled(np.float32(1.0)), axis=1)
+        padded = self.add("Concat", each, self._fill_column(np.float32(1.0)), axis=1)
         filled = [indices + [len(positions)] * (max_factors - len(indices)) for indices in numbers]
         product = ""
         for column_indices in zip(*filled, strict=True):
@@ -203,7 +203,7 @@ class _Graph:
         return product
 
     def _cut_signs(self, cuts: list[Cut]) -> str:
-        values = self._gathered([cut.column for cut in cuts])
+        values = self._gather_columns([cut.column for cut in cuts])
         plus, minus = self.constant(1, np.float32), self.constant(-1, np.float32)
         above = self.add("GreaterOrEqual", values, self.constant([cut.threshold for cut in cuts]))
         signs = self.add("Where", above, plus, minus)
@@ -214,7 +214,7 @@ class _Graph:
         gone = self.add("IsNaN", values)
         return self.add("Where", gone, self.constant(missing, np.float32), signs)
 
-    def _looked_up(self, j: int, table: NDArray[Any], dtype: Any = np.float64) -> str:
+    def _look_up(self, j: int, table: NDArray[Any], dtype: Any = np.float64) -> str:
         """Return a row of a table for each category, the last for missing values."""
         return self.add("Gather", self.constant(table, dtype), self._codes_of[j], axis=0)
 
@@ -226,9 +226,9 @@ class _Graph:
         terms = []
         if formula.steps or formula.trees:
             terms.append(self._tree_scores())
-        terms += [self._looked_up(levels.column, levels.values) for levels in formula.levels]
+        terms += [self._look_up(levels.column, levels.values) for levels in formula.levels]
         if formula.lines:
-            values = self._gathered([line.column for line in formula.lines])
+            values = self._gather_columns([line.column for line in formula.lines])
             gone = self.add("IsNaN", values)
             present = self.add("Where", gone, self.constant(0.0), values)
             slopes = np.stack([line.slope for line in formula.lines])
@@ -242,13 +242,13 @@ class _Graph:
             exact = self.add("Cast", signs, to=TensorProto.DOUBLE)
             terms.append(self.add("MatMul", exact, self.constant(moves)))
         if not terms:
-            terms.append(self._filled(np.float64(0.0)))
+            terms.append(self._fill_column(np.float64(0.0)))
         total = terms[0]
         for term in terms[1:]:
             total = self.add("Add", total, term)
         return self.add("Add", total, self.constant(formula.bias[None]))
 
-    def _filled(self, value: np.floating) -> str:
+    def _fill_column(self, value: np.floating) -> str:
         """Return a column of one number, as long as the input."""
         shape = self.add("Shape", self.inputs[0].name)
         rows = self.add("Slice", shape, *(self.constant([at], np.int64) for at in (0, 1)))
@@ -261,7 +261,7 @@ class _Graph:
         trees = _Trees(formula)
         blocks = []
         if trees.numeric:
-            blocks.append(self._gathered(trees.numeric))
+            blocks.append(self._gather_columns(trees.numeric))
         if trees.tests:
             signs = self.add("Cast", self.signs(trees.tests), to=TensorProto.DOUBLE)
             # A test that abstains is a missing value to the tree.
@@ -437,12 +437,12 @@ class _Trees:
         if end < 0:
             return voting.leaves[-1 - end]
         node = voting.tree.nodes[end]
-        column, threshold, missing = self._tested(node.test)
+        column, threshold, missing = self._describe_test(node.test)
         if missing == 0 and not is_present:
             return _Branch(column, -math.inf, False, (end, True), (node.rest, False))
         return _Branch(column, threshold, missing > 0, (node.high, False), (node.low, False))
 
-    def _tested(self, test: Test) -> tuple[int, float, int]:
+    def _describe_test(self, test: Test) -> tuple[int, float, int]:
         """Return the column of a test, its threshold, and the sign of a missing value."""
         if isinstance(test, Cut):
             return self._index[test.column], test.threshold, test.missing

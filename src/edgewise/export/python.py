@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.export.formula import Formula, commented, within_limit
+from edgewise.export.formula import Formula, format_comments, within_limit
 from edgewise.model.rules import Cut, Test
 
 _DOC = '''"""{title}, as plain Python.
@@ -48,8 +48,8 @@ def python_module(formula: Formula, max_size: int) -> str:
         calls = _CALLS_OF_LABELS
     lines = [
         _DOC.format(title=formula.title, calls=calls),
-        *commented("#", "The strongest rules:", formula.rules),
-        *commented("#", "How the columns are made:", formula.derivation),
+        *format_comments("#", "The strongest rules:", formula.rules),
+        *format_comments("#", "How the columns are made:", formula.derivation),
         imports,
         "",
         *_constants(formula),
@@ -89,7 +89,7 @@ def _constants(formula: Formula) -> Iterator[str]:
         lines = [line for comment, parts in entries for line in _write_entry(comment, parts)]
         yield ""
         if lines:
-            yield from [*commented("#", "", about), f"{name} = (", *lines, ")"]
+            yield from [*format_comments("#", "", about), f"{name} = (", *lines, ")"]
         else:
             yield f"{name} = ()"
 
@@ -156,7 +156,7 @@ def _tests(formula: Formula, test: Test) -> tuple[Any, ...]:
 
 
 def _write_entry(comment: str, parts: Sequence[Any]) -> Iterator[str]:
-    for line in commented("#", "", [comment]):
+    for line in format_comments("#", "", [comment]):
         yield f"    {line}"
     yield f"    ({', '.join(map(_literal, parts))}),"
 

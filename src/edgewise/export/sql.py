@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.export.formula import Formula, StepFunction, VotingTree, commented, within_limit
+from edgewise.export.formula import Formula, StepFunction, VotingTree, format_comments, within_limit
 from edgewise.model.rules import Cut, Subset, Test
 
 # A sum is a tree of additions, and databases limit its depth: sums of this many are in brackets.
@@ -29,11 +29,11 @@ def sql_query(formula: Formula, table: str | Sequence[str], max_size: int) -> st
     # computes them for each probability again, in time and memory quadratic in the classes.
     scored, notes = ("AS MATERIALIZED", _SEVERAL_NOTES) if several else ("AS", _NOTES)
     lines = [
-        *commented("--", "", [f"{formula.title}, as SQL. Made by edgewise.", *notes, ""]),
-        *commented("--", "The strongest rules:", formula.rules),
-        *commented("--", "How the columns are made:", formula.derivation),
+        *format_comments("--", "", [f"{formula.title}, as SQL. Made by edgewise.", *notes, ""]),
+        *format_comments("--", "The strongest rules:", formula.rules),
+        *format_comments("--", "How the columns are made:", formula.derivation),
         f"WITH scored {scored} (\nSELECT\n" + ",\n".join([*writer.scores(), "  t.*"]),
-        f"FROM {'.'.join(map(quoted, names))} AS t\n)",
+        f"FROM {'.'.join(map(quote, names))} AS t\n)",
         "SELECT\n" + ",\n".join([*writer.predictions(), "  s.*"]),
         "FROM scored AS s;\n",
     ]
@@ -58,16 +58,16 @@ class _Writer:
             while name.casefold() in taken:
                 name += "_"
             taken.add(name.casefold())
-            return quoted(name)
+            return quote(name)
 
         classes = formula.classes
         if classes is None or formula.is_binary:
             self.score_names = [free("predicted score")]
         else:
-            self.score_names = [free(f"score of {one}") for one in classes]
+            self.score_names = [free(f"score of {label}") for label in classes]
         if classes is not None:
-            self.shares = [free(f"probability of {one}") for one in classes]
-            labels = [f"has {one}" for one in classes] if formula.multilabel else ["prediction"]
+            self.shares = [free(f"probability of {label}") for label in classes]
+            labels = [f"has {label}" for label in classes] if formula.multilabel else ["prediction"]
             self.labels = [free(label) for label in labels]
             assert formula.link is not None
             farthest = formula.link.scale * formula.reach + np.abs(formula.link.shifts).max()
@@ -201,7 +201,7 @@ class _Writer:
         return [(1, f"{sign} > 0"), *([(0, f"{sign} = 0")] if zero else [])]
 
     def _column(self, j: int) -> str:
-        name = f"t.{quoted(self.formula.columns[j])}"
+        name = f"t.{quote(self.formula.columns[j])}"
         if self.formula.infinite == "missing" and j not in self.formula.categories:
             return f"(CASE WHEN ABS({name}) <= {_LARGEST!r} THEN {name} END)"
         return name
@@ -276,7 +276,7 @@ def _argmax(scores: list[str], names: list[str]) -> str:
     return f"CASE {' '.join(cases)} ELSE {names[-1]} END"
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return a name as an identifier."""
     _check_text(name)
     return '"' + name.replace('"', '""') + '"'

@@ -1,10 +1,9 @@
 """Archives: a model file is a zip of one JSON header and arrays, never pickle.
 
 Nothing in a file can name code to run. Arrays are stored in the smallest type that holds all their
-numbers exactly, and the header names the type that they have in memory. Members are not compressed
-and their sizes are checked before anything is read, so that arrays take no more than eight times
-the memory that they take on disk; the header must not be mostly brackets, of which each would be an
-object.
+numbers exactly, and the header names their type in memory. Members are not compressed, and their
+sizes are checked before anything is read, so arrays take at most eight times as much memory as
+disk; the number of lists in the header is limited, because each would be an object.
 """
 
 import io
@@ -36,8 +35,8 @@ _SMALLER: dict[str, tuple[Any, ...]] = {
     "i": (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32),
     "u": (np.uint8, np.uint16, np.uint32),
 }
-# Lists and dicts of a header: as many as this, or one in this many letters.
-_MOST_LISTS, _LETTERS_A_LIST = 1_000_000, 16
+# The maximum number of lists and dicts of a header, or of characters per list if that is more.
+_MAX_LISTS, _LETTERS_PER_LIST = 1_000_000, 16
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 Header = dict[str, Any]
@@ -52,11 +51,12 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
 
     The same header and arrays give the same bytes.
     """
-    originals = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    small = {name: _smallest(array) for name, array in originals.items()}
-    types = {
-        name: originals[name].dtype.str for name in originals if small[name] is not originals[name]
-    }
+    small, types = {}, {}
+    for name, values in arrays.items():
+        array = np.asarray(values, order="C")
+        small[name] = _shrink(array)
+        if small[name] is not array:
+            types[name] = array.dtype.str
     header = {"format": FORMAT_VERSION, "types": types, **header}
     text = json.dumps(header, indent=1, sort_keys=True)
     with replace_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
@@ -78,13 +78,13 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             _check_members(members, status.st_size)
-            header = _header(archive.read(_HEADER))
+            header = _read_header(archive.read(_HEADER))
             types = header.pop("types", {}) if isinstance(header, dict) else {}
             arrays = {}
             for member in members:
                 name = member.filename.removesuffix(".npy")
                 if member.filename != _HEADER:
-                    arrays[name] = _array(archive.read(member), types.get(name))
+                    arrays[name] = _read_array(archive.read(member), types.get(name))
     except Exception as error:
         # A damaged or hostile file can make the readers of zip, JSON and arrays raise anything.
         raise ModelFileError(f"{path} is not a readable edgewise model: {error}") from error
@@ -99,9 +99,9 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
     return header, arrays
 
 
-def _header(text: bytes) -> Any:
+def _read_header(text: bytes) -> Any:
     lists = text.count(b"[") + text.count(b"{")
-    if lists > max(_MOST_LISTS, len(text) // _LETTERS_A_LIST):
+    if lists > max(_MAX_LISTS, len(text) // _LETTERS_PER_LIST):
         raise ValueError(f"its header has more lists, {lists}, than any model's")
     return json.loads(text)
 
@@ -119,7 +119,7 @@ def _check_members(members: list[zipfile.ZipInfo], limit: int) -> None:
         raise ValueError("its members are larger than the file")
 
 
-def _smallest(array: NDArray) -> NDArray:
+def _shrink(array: NDArray) -> NDArray:
     """Return an array in the smallest type that holds all its numbers, or the array itself."""
     for kind in _SMALLER.get(array.dtype.kind, ()):
         if np.dtype(kind).itemsize >= array.dtype.itemsize:
@@ -131,10 +131,10 @@ def _smallest(array: NDArray) -> NDArray:
     return array
 
 
-def _array(data: bytes, restored: str | None) -> NDArray:
-    """Read one array, after checking that the bytes hold as many items as its header says.
+def _read_array(data: bytes, restored: str | None) -> NDArray:
+    """Read one array, after checking that its size matches its header.
 
-    `restored` is its type in memory; None leaves it as it is.
+    `restored` is its type in memory; None keeps the type of the file.
     """
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)

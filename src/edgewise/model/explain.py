@@ -6,16 +6,18 @@ print, to plot and to turn into a frame.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize
-from edgewise.data import RawRows, Table
+from edgewise.data import Column, RawRows, Table
+from edgewise.data.table import repeat_for_values
 from edgewise.model.rules import TreeRule
 from edgewise.model.scorer import Scorer
 from edgewise.model.shapley import add_linear_rules, additive_shares, forest_shares
@@ -462,3 +464,25 @@ def _format_value(value: float, categories: tuple[object, ...] | None) -> str:
     if categories is not None:
         return str(categories[int(value)]) if value < len(categories) else "missing"
     return "missing" if np.isnan(value) else f"{value:.6g}"
+
+
+# Effects: the mean output as a function of one column (partial dependence)
+
+
+def mean_outputs(
+    output: Callable[[Table], Any], rows: Table, columns: Sequence[Column], j: int, values: Column
+) -> Reals:
+    """Return a model's mean output over rows, shape (V, K), with each of V values in column `j`.
+
+    `columns` are the columns of `rows`, which are read once for all effects.
+    """
+    table = repeat_for_values(columns, j, values, rows.names, rows.infinite)
+    outputs = np.asarray(output(table), dtype=np.float64)
+    return outputs.reshape(len(values), len(columns[0]), -1).mean(axis=1)
+
+
+def most_frequent(codes: NDArray[Any], n_categories: int, n: int) -> NDArray[np.intp]:
+    """Return at most `n` codes below `n_categories` that occur, the most frequent first."""
+    counts = np.bincount(codes, minlength=n_categories + 1)[:n_categories]
+    frequent = np.argsort(-counts, kind="stable")[:n]
+    return frequent[counts[frequent] > 0]

@@ -1,10 +1,10 @@
 """Shapley values: how the columns of a row, and pairs of them, share its score.
 
 The row is compared with other rows, the background. A coalition of columns takes its values from
-the row and the other columns theirs from a background row; the score of that mixture is the worth
-of the coalition (SHAP's interventional values; Lundberg and Lee 2017). The Shapley values of the
-columns sum to the row's score less the background's mean score. What two columns do only together
-is their Shapley interaction index (Grabisch and Roubens 1999); a column keeps the rest, as in
+the row, the other columns take theirs from a background row, and the score of that mixture is the
+worth of the coalition (SHAP's interventional values; Lundberg and Lee 2017). The Shapley values of
+the columns sum to the row's score less the background's mean score. The Shapley interaction index
+(Grabisch and Roubens 1999) is what two columns do only together; a column keeps the rest, as in
 Lundberg et al. 2020.
 """
 
@@ -36,7 +36,7 @@ class Shares(NamedTuple):
 
     @property
     def alone(self) -> Reals:
-        """What each column adds without the pairs it is in, shape (U, K)."""
+        """The contribution of each column without its pairs, shape (U, K)."""
         alone = self.values.copy()
         for side in self.pairs.T:
             np.add.at(alone, side, -0.5 * self.interactions)
@@ -83,8 +83,8 @@ def forest_shares(forest: Forest, row: Reals, background: Reals) -> Shares:
     """Return the shares of a forest, given the columns in use, shapes (U, 1) and (U, m).
 
     A leaf is reached by the mixtures that take some columns, A, from the row and others, B, from
-    the background: by the paths of a walk that goes both ways where the two part. Its share follows
-    from the sizes of A and B.
+    the background, on paths that split where the two differ. Its share follows from the sizes of A
+    and B.
     """
     n_columns, n_scores, n_rows = len(row), forest.leaves.shape[1], background.shape[1]
     values, base = np.zeros((n_columns, n_scores)), np.zeros(n_scores)
@@ -106,10 +106,10 @@ def forest_shares(forest: Forest, row: Reals, background: Reals) -> Shares:
 
 
 class _Paths(NamedTuple):
-    """Paths to leaves on which a row and background rows parted on the same number of columns."""
+    """Paths to leaves that split on the same number of columns."""
 
     leaves: Columns  # (S,)
-    columns: Columns  # (S, C), the columns on which they parted
+    columns: Columns  # (S, C), the columns that they split on
     from_row: NDArray[np.bool_]  # (S, C), whether the column is taken from the row
 
 
@@ -118,7 +118,7 @@ def _follow_paths(forest: Forest, row: Reals, background: Reals) -> Iterator[_Pa
     n_rows = background.shape[1]
     roots = forest.roots[forest.roots >= 0]
     node, other = np.repeat(roots, n_rows), np.tile(np.arange(n_rows), len(roots))
-    # A path has parted on `count` columns; the remaining entries of `columns` are -1.
+    # A path has split on `count` columns; the remaining entries of `columns` are -1.
     count = np.zeros(len(node), dtype=np.intp)
     columns = np.full((len(node), 1), -1, dtype=np.intp)
     from_row = np.zeros((len(node), 1), dtype=bool)
@@ -131,7 +131,7 @@ def _follow_paths(forest: Forest, row: Reals, background: Reals) -> Iterator[_Pa
         is_fixed = is_before.any(axis=1)
         is_fixed_to_row = (is_before & from_row).any(axis=1)
         is_split = ~is_fixed & (child_of_row != child_of_other)
-        # A path that parts goes on as two: with the row, and with the other.
+        # A path splits in two: with the row, and with the other.
         with_row = np.flatnonzero(~is_fixed | is_fixed_to_row)
         with_other = np.flatnonzero((is_fixed & ~is_fixed_to_row) | is_split)
         path = np.concatenate([with_row, with_other])
@@ -146,7 +146,7 @@ def _follow_paths(forest: Forest, row: Reals, background: Reals) -> Iterator[_Pa
         from_row[new, count[new]] = takes_row[new]
         count[new] += 1
         at_leaf, inside = node < 0, np.flatnonzero(node >= 0)
-        # A path that parted nowhere contributes to no column.
+        # A path that never split contributes to no column.
         for size in range(1, columns.shape[1] + 1):
             ends = np.flatnonzero(at_leaf & (count == size))
             paths = _Paths(-1 - node[ends], columns[ends, :size], from_row[ends, :size])
@@ -193,5 +193,4 @@ def _concatenate(parts: list[_LeafWeights]) -> _LeafWeights:
 
 
 def _sum_leaves(index: Columns, leaf: Columns, weight: Reals, size: int, leaves: Reals) -> Reals:
-    """Return the weighted sums of leaves at each index, shape (size, K)."""
     return sparse.csr_array((weight, (index, leaf)), shape=(size, len(leaves))) @ leaves

@@ -6,12 +6,15 @@ draws it again, ``ax_`` and ``figure_`` are Matplotlib's. They need Matplotlib
 """
 
 from edgewise.plots.boosting import BoostingCurveDisplay
-from edgewise.plots.calibration import ReliabilityCurve, ReliabilityDisplay
 from edgewise.plots.curves import VoteCurveDisplay
 from edgewise.plots.explanations import ContributionDisplay, ImportanceDisplay
 from edgewise.plots.factors import ItemMapDisplay
-from edgewise.plots.margins import MarginDisplay
-from edgewise.plots.queries import QueryMetricDisplay
+from edgewise.plots.predictions import (
+    MarginDisplay,
+    QueryMetricDisplay,
+    ReliabilityCurve,
+    ReliabilityDisplay,
+)
 
 __all__ = [
     "BoostingCurveDisplay",

@@ -28,12 +28,12 @@ _MAX_VALUES = 30
 
 @dataclass(eq=False, repr=False)
 class VoteCurveDisplay(Display):
-    """The votes of one column: what its values add to the score of each class.
+    """The votes of one column: the contribution of its values to the score of each class.
 
-    A categorical column has a step for each of its values, by increasing vote. With more than six
-    classes, the six that the column changes most have names and the others are gray. For a list of
-    `RankFusion`, the j-th document is at -j. Dots at the right are the scores of a missing value,
-    or of documents that a list does not return, unless they are 0.
+    A categorical column has a step for each of its values, by increasing vote. Of more than six
+    classes, the six that the column changes most are named and the others are gray. For a list of
+    `RankFusion`, rank j is at -j. Dots at the right are the scores of missing values, or of
+    documents that a list does not return, unless they are 0.
 
     Parameters
     ----------
@@ -77,11 +77,12 @@ class VoteCurveDisplay(Display):
         (model,) = unwrap_fitted(estimator, "history_")
         explanation = model.explain()
         classes, fitted = explanation.classes, model.fitted_
-        is_default = feature is None and len(explanation) == 0
+        uses_first = feature is None and len(explanation) == 0
         for j in fitted.categories:
-            is_wanted = is_default or feature in (j, fitted.feature_name(j))
-            if is_wanted and (votes := _category_curve(model, j)) is not None:
-                return cls(votes[0], classes, votes[1]).plot(ax=ax)
+            if uses_first or feature in (j, fitted.feature_name(j)):
+                votes = _category_curve(model, j)
+                if votes is not None:
+                    return cls(votes[0], classes, votes[1]).plot(ax=ax)
         if len(explanation) == 0:
             raise ValueError(
                 "estimator must have rules on single columns, as stumps are; for other models, "
@@ -157,8 +158,7 @@ def _category_curve(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
     fitted, terms = model.fitted_, model.fitted_.terms
     categories, name = fitted.categories[j], fitted.feature_name(j)
     votes: Reals = np.zeros((len(categories) + 1, terms.n_scores))
-    for t, coefficients in enumerate(terms.coefficients):
-        rule = terms.rule(t)
+    for rule, coefficients in zip(terms.rules, terms.coefficients, strict=True):
         if isinstance(rule, (Subset, Scores)) and rule.column == j:
             votes += np.outer(rule.values, coefficients)
     if not votes.any():

@@ -1,6 +1,7 @@
 """Shared by all plots: the base of the displays, colors, axes and files."""
 
 import io
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -63,25 +64,24 @@ class Display:
         axes.legend(title=title, **(_BESIDE if self._has_own_figure else inside))
 
 
-_ADVICE = "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
-
-
 def make_figure(width: float, height: float) -> "Figure":
     """Return a figure of pyplot, which notebooks show."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError(_ADVICE) from error
+    pyplot = _import_matplotlib("pyplot")
     return pyplot.figure(figsize=(width, height), layout="constrained")
 
 
 def make_file_figure(width: float, height: float) -> "Figure":
     """Return a figure without a window or global state, to be written to a file."""
+    figure = _import_matplotlib("figure").Figure
+    return figure(figsize=(width, height), dpi=_DPI, layout="constrained", facecolor="white")
+
+
+def _import_matplotlib(module: str) -> Any:
     try:
-        from matplotlib.figure import Figure
+        return import_module(f"matplotlib.{module}")
     except ImportError as error:
-        raise ImportError(_ADVICE) from error
-    return Figure(figsize=(width, height), dpi=_DPI, layout="constrained", facecolor="white")
+        advice = "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
+        raise ImportError(advice) from error
 
 
 def save_figure(figure: "Figure", path: PathLike) -> None:
