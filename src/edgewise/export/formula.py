@@ -78,7 +78,7 @@ class Link(NamedTuple):
     """How scores become probabilities: `kind` of ``scale * scores + shifts``.
 
     "softmax" and "logistic" are these functions; "share" is the logistic function of each class,
-    divided by the sum over all of them.
+    divided by the sum over all of them; a ranker has "none".
     """
 
     kind: str
@@ -94,9 +94,9 @@ class Formula:
     columns: list[str]
     categories: Categories
     infinite: str  # what infinite numbers are, as `handle_infinite`
-    classes: list[Any] | None  # None for a ranker
+    classes: list[Any]  # none for a ranker
     multilabel: bool
-    link: Link | None  # None for a ranker
+    link: Link
     bias: Reals  # (K,)
     steps: list[StepFunction]
     levels: list[CategoryVotes]
@@ -115,7 +115,7 @@ class Formula:
     @property
     def is_binary(self) -> bool:
         """Whether two classes share one score."""
-        return self.classes is not None and not self.multilabel and self.n_scores == 1
+        return len(self.classes) == 2 and not self.multilabel and self.n_scores == 1
 
     @property
     def used(self) -> list[int]:
@@ -161,7 +161,7 @@ def formula_of(model: Any) -> Formula:
             f"{fitted.n_features:,}"
         )
     columns = [fitted.feature_name(j) for j in range(fitted.n_features)]
-    classes = fitted.classes.tolist() if hasattr(fitted, "classes") else None
+    classes = fitted.classes.tolist() if hasattr(fitted, "classes") else []
     wording = model._wording(fitted.feature_name, fitted.categories, model._score_names())
     terms: Terms = fitted.terms
     n_categories = {j: len(values) for j, values in fitted.categories.items()}
@@ -171,8 +171,8 @@ def formula_of(model: Any) -> Formula:
         categories=fitted.categories,
         infinite=getattr(model, "handle_infinite", "raise"),
         classes=classes,
-        multilabel=classes is not None and fitted.multilabel,
-        link=None if classes is None else _link(fitted),
+        multilabel=bool(classes) and fitted.multilabel,
+        link=_link(fitted) if classes else Link("none", 1.0, np.zeros(terms.n_scores)),
         wording=wording,
         rules=list(dict.fromkeys(rule.text for rule in model.rules(_N_RULES))),
         derivation=_derivation(model),

@@ -290,13 +290,13 @@ class _Graph:
         names = [self.free(name) for name in ("label", "probabilities", "scores")]
         scores = self.scores()
         made = []
-        if formula.classes is None or formula.is_binary:
+        if not formula.classes or formula.is_binary:
             self.add("Reshape", scores, self.constant([-1], np.int64), name=names[2])
             shape: list[Any] = ["N"]
         else:
             self.add("Identity", scores, name=names[2])
             shape = ["N", formula.n_scores]
-        if formula.classes is not None:
+        if formula.classes:
             kind, width = self._label(scores, names[0])
             self._probabilities(scores, names[1])
             made.append(helper.make_tensor_value_info(names[0], kind, ["N", *width]))
@@ -307,7 +307,6 @@ class _Graph:
     def _label(self, scores: str, name: str) -> tuple[int, list[int]]:
         """Add the predicted classes, or labels; return their type and width."""
         formula = self.formula
-        assert formula.classes is not None
         if formula.multilabel or formula.is_binary:
             above = self.add("Greater", scores, self.constant(0.0))
             if formula.multilabel:
@@ -323,7 +322,6 @@ class _Graph:
 
     def _probabilities(self, scores: str, name: str) -> None:
         formula = self.formula
-        assert formula.link is not None
         kind, scale, shifts = formula.link
         z = scores
         if scale != 1.0:

@@ -43,7 +43,7 @@ def python_module(formula: Formula, max_size: int) -> str:
     head, functions = source.split("# functions\n\n\n")
     imports = head[head.index("import math") : head.index("# model")].rstrip()
     functions, classifier = functions.split("# classifier\n\n\n")
-    calls = _CALLS_OF_RANKS if formula.classes is None else _CALLS_OF_CLASSES
+    calls = _CALLS_OF_CLASSES if formula.classes else _CALLS_OF_RANKS
     if formula.multilabel:
         calls = _CALLS_OF_LABELS
     lines = [
@@ -58,7 +58,7 @@ def python_module(formula: Formula, max_size: int) -> str:
         functions.rstrip(),
         "",
         "",
-        "predict = scores" if formula.classes is None else classifier.rstrip(),
+        classifier.rstrip() if formula.classes else "predict = scores",
         "",
     ]
     return within_limit("\n".join(lines), max_size, "the Python module", formula)
@@ -73,7 +73,7 @@ def _constants(formula: Formula) -> Iterator[str]:
     yield f"CATEGORICAL = {kinds!r}"
     yield f"INFINITE = {formula.infinite!r}"
     yield f"MULTILABEL = {formula.multilabel!r}"
-    if formula.classes is not None and formula.link is not None:
+    if formula.classes:
         yield f"CLASSES = {tuple(formula.classes)!r}"
         kind, scale, shifts = formula.link
         yield "# Probabilities are this function of scale * scores + shifts."

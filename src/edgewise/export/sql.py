@@ -24,7 +24,7 @@ def sql_query(formula: Formula, table: str | Sequence[str], max_size: int) -> st
     writer = _Writer(formula)
     # Computed columns come first: where a table has a column of the same name, most databases take
     # the first of the two, and others refuse the query.
-    several = formula.classes is not None and len(formula.classes) > 2 and not formula.multilabel
+    several = len(formula.classes) > 2 and not formula.multilabel
     # Each probability of several classes depends on all scores. A database that inlines the scores
     # computes them for each probability again, in time and memory quadratic in the classes.
     scored, notes = ("AS MATERIALIZED", _SEVERAL_NOTES) if several else ("AS", _NOTES)
@@ -61,15 +61,14 @@ class _Writer:
             return quote(name)
 
         classes = formula.classes
-        if classes is None or formula.is_binary:
+        if not classes or formula.is_binary:
             self.score_names = [free("predicted score")]
         else:
             self.score_names = [free(f"score of {label}") for label in classes]
-        if classes is not None:
+        if classes:
             self.shares = [free(f"probability of {label}") for label in classes]
             labels = [f"has {label}" for label in classes] if formula.multilabel else ["prediction"]
             self.labels = [free(label) for label in labels]
-            assert formula.link is not None
             farthest = formula.link.scale * formula.reach + np.abs(formula.link.shifts).max()
             self.is_small = 2 * farthest < _FARTHEST
 
@@ -211,7 +210,7 @@ class _Writer:
     def predictions(self) -> list[str]:
         """Return the expressions of predictions and probabilities, with their names."""
         classes, link = self.formula.classes, self.formula.link
-        if classes is None or link is None:
+        if not classes:
             return []
         scores = [f"s.{name}" for name in self.score_names]
         z = [
@@ -232,7 +231,6 @@ class _Writer:
         return [f"  {expression} AS {name}" for expression, name in named]
 
     def _share(self, z: list[str], k: int) -> str:
-        assert self.formula.link is not None
         if self.formula.link.kind == "softmax":
             others = [self._exponential(f"{logit} - {z[k]}") for j, logit in enumerate(z) if j != k]
             return f"1.0E0 / (1.0E0 + {' + '.join(others)})"
