@@ -46,13 +46,6 @@ def test_standard_operators_and_a_column_each(trees, tmp_path):
     assert told["categories"]["select"] == ["", "b\nc", "it's", "é"]
 
 
-def test_the_same_model_gives_the_same_bytes(trees, tmp_path):
-    model, _ = trees
-    for name in ("a.onnx", "b.onnx"):
-        model.export(tmp_path / name)
-    assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
-
-
 @pytest.mark.parametrize("learner", ["stump", "product", "tree"])
 def test_single_precision_is_compared_with_the_thresholds_in_double(learner, tmp_path):
     rng = np.random.default_rng(2)

@@ -116,13 +116,3 @@ def test_a_model_without_tests(learner, folder):
     X = np.ones((6, 2))
     assert_all_same(AdaBoostMH(learner, n_rounds=2).fit(X, [0, 1, 1, 2, 1, 1]), X, folder)
     assert_all_same(RankBoost(learner, n_rounds=2).fit(X, [0, 1, 0, 0, 1, 0]), X, folder)
-
-
-def test_a_loaded_model(folder):
-    import edgewise
-
-    rng = np.random.default_rng(8)
-    X = mixed(rng, 60)
-    model = classifier("tree", X, targets(rng, X, "strings"))
-    model.save(folder / "model.edgewise")
-    assert_all_same(edgewise.load(folder / "model.edgewise"), X, folder)

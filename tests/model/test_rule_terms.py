@@ -84,19 +84,6 @@ def test_sums_hold_the_rules_of_both(
     assert np.array_equal(joined.coefficients, both)
 
 
-@given(seeds, mixtures, widths, st.integers(0, 12))
-def test_a_sum_of_slices_is_the_whole(make_rule_terms, seed, kinds, n_scores, at):
-    terms, _ = make_rule_terms(seed, n_scores=n_scores, kinds=kinds)
-    same_terms(terms[:at] + terms[at:], terms)
-
-
-def test_packing_changes_no_rule_and_shares_no_memory(make_rule_terms):
-    values = np.array([1, -1, 0], dtype=np.int8)
-    terms = Terms.pack([Subset(3, values)], [1.0], np.ones((1, 1)))
-    values[0] = -1
-    assert terms.rule(0).values.tolist() == [1, -1, 0]
-
-
 def test_no_terms(rule_rows):
     terms, rows = Terms.empty(3), rule_rows(0)
     assert (len(terms), terms.n_scores, terms.total_vote) == (0, 3, 0.0)

@@ -1,22 +1,9 @@
 """Terms are stumps on raw values."""
 
 import numpy as np
-import polars as pl
-import pytest
 
 from edgewise.data import RawRows, as_table, encode, fit_encode
 from edgewise.model import Cut, Terms
-
-
-@pytest.mark.parametrize("per_score", [False, True])
-def test_staged_scores_are_the_sums_of_the_first_terms(
-    make_terms, make_rows, term_by_term, per_score
-):
-    terms, X = make_terms(0, n_terms=12, per_score=per_score, votes="real"), make_rows(0, n=20)
-    stages = list(terms.staged_scores(RawRows(as_table(X, infinite="value"))))
-    assert len(stages) == 12
-    for t, scores in enumerate(stages):
-        np.testing.assert_allclose(scores.T, term_by_term(terms[: t + 1], X), atol=1e-12)
 
 
 def test_a_cut_of_raw_values_is_the_cut_of_bins(make_problem):
@@ -53,25 +40,3 @@ def test_slices_and_sums_of_terms(make_terms, make_rows, term_by_term):
     assert np.array_equal(term_by_term(first + second, X), term_by_term(terms, X))
     parts = term_by_term(first, X) + term_by_term(second, X)
     np.testing.assert_allclose(parts, term_by_term(terms, X), atol=1e-12)
-
-
-def test_no_terms():
-    terms = Terms.empty(3, n_cuts=1)
-    assert len(terms) == 0
-    assert terms.n_scores == 3
-    assert terms.total_vote == 0.0
-    assert list(terms.staged_scores(RawRows(as_table([[1.0]])))) == []
-
-
-def test_total_vote_bounds_every_score(make_terms, make_rows, term_by_term):
-    terms, X = make_terms(2, votes="real"), make_rows(2)
-    assert np.abs(term_by_term(terms, X)).max() <= terms.total_vote
-    discrete = make_terms(2)
-    assert discrete.total_vote == pytest.approx(discrete.alphas.sum(), rel=1e-12)
-
-
-def test_categories_where_training_had_numbers_name_the_column():
-    terms = Terms.pack([Cut(0, 0.0, 0)], [1.0], np.ones((1, 2)), n_cuts=1)
-    table = as_table(pl.DataFrame({"color": ["red", "blue"]}))
-    with pytest.raises((TypeError, ValueError), match="'color'"):
-        list(terms.outputs(RawRows(table)))

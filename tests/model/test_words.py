@@ -72,10 +72,6 @@ def test_subsets(words, inside, missing, text):
     assert subset(2, inside, missing).words(words) == text
 
 
-def test_values_that_are_numbers_are_told_as_such(words):
-    assert subset(3, [0, 7]).words(words) == "(digit in {0, 7})"
-
-
 def test_long_lists_are_cut_short():
     names = {0: tuple(f"v{i:02d}" for i in range(40))}
     values = np.full(41, -1, dtype=np.int8)
@@ -214,11 +210,6 @@ def test_rules_use_the_names_of_columns_classes_and_values():
     y = np.where(frame["color"].isin(["red", "pink"]), "warm", "cold")
     model = AdaBoostMH(Indicator(), n_rounds=1).fit(frame, y)
     assert str(model.rules()[0]).endswith("(color in {pink, red}) -> votes for warm, against cold")
-
-
-def test_a_model_without_rounds_has_no_rules():
-    model = AdaBoostMH("stump", n_rounds=3).fit(np.zeros((4, 1)), [0, 1, 0, 1])
-    assert model.rules() == []
 
 
 def test_a_constant_is_told_as_such_by_every_learner():

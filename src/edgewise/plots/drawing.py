@@ -78,10 +78,11 @@ def make_file_figure(width: float, height: float) -> "Figure":
 
 def _import_matplotlib(module: str) -> Any:
     try:
-        return import_module(f"matplotlib.{module}")
+        import_module("matplotlib")
     except ImportError as error:
         advice = "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
         raise ImportError(advice) from error
+    return import_module(f"matplotlib.{module}")
 
 
 def save_figure(figure: "Figure", path: PathLike) -> None:
