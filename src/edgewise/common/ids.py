@@ -234,7 +234,7 @@ def factorize(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.int
     return firsts, numbers_of[like].astype(np.intp)
 
 
-def factorize_list(words: list[str]) -> tuple[list[str], NDArray[np.intp]]:
+def factorize_list(words: Sequence[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the different strings of a list in their first order, and which each string is."""
     few = list(dict.fromkeys(words))
     code_of = dict(zip(few, range(len(few)), strict=True))

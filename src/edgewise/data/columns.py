@@ -1,4 +1,4 @@
-"""Typed columns: what every kind of input becomes before it is binned."""
+"""Typed columns: numbers, sparse numbers or categories, one type for any kind of input."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE, ROW, Codes, Reals, Rows
-from edgewise.common.ids import is_missing
+from edgewise.common.ids import factorize_list, is_missing
 
-DATES = "edgewise.io.Schema makes numbers of dates"
+DATES = "edgewise.io.Schema turns dates into numbers"
 
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """Numbers, one a row; NaN marks a missing value.
+    """Numbers, one per row; NaN marks a missing value.
 
-    The values keep their own dtype (uint8 pixels stay uint8) until they are compared with a
-    threshold, which is done in float64.
+    The values keep their dtype (uint8 pixels stay uint8); thresholds are compared in float64.
     """
 
     values: NDArray[np.number]
@@ -29,13 +28,13 @@ class NumericColumn:
         return len(self.values)
 
     def reals(self) -> Reals:
-        """Return the values as float64, a view where they are already."""
+        """Return the values as float64, without a copy if they are float64."""
         return np.asarray(self.values, dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class SparseColumn:
-    """Numbers of which only those stored can differ from 0; NaN marks a missing value."""
+    """Numbers that are 0 except in the stored rows; NaN marks a missing value."""
 
     rows: Rows
     values: Reals
@@ -45,13 +44,13 @@ class SparseColumn:
         return self.n_rows
 
     def reals(self) -> Reals:
-        """Return all rows' values as float64, zeros included."""
+        """Return the values of all rows as float64."""
         dense = np.zeros(self.n_rows)
         dense[self.rows] = self.values
         return dense
 
     def part(self, part: slice) -> Reals:
-        """Return the values of some rows next to each other; those stored must ascend by row."""
+        """Return the values of a range of rows; the stored rows must ascend."""
         start, stop, _ = part.indices(self.n_rows)
         here = slice(*np.searchsorted(self.rows, (start, stop)))
         dense = np.zeros(stop - start)
@@ -61,7 +60,7 @@ class SparseColumn:
 
 @dataclass(frozen=True)
 class CategoricalColumn:
-    """Codes into `categories`, one a row; the code ``len(categories)`` marks a missing value."""
+    """Codes into `categories`, one per row; ``len(categories)`` marks a missing value."""
 
     codes: Codes
     categories: tuple[object, ...]
@@ -75,37 +74,48 @@ class CategoricalColumn:
         return len(self.categories)
 
     def recode(self, categories: tuple[object, ...]) -> "CategoricalColumn":
-        """Return the column in terms of other categories; a value not among them is missing."""
-        code_of = {category: code for code, category in enumerate(categories)}
-        unseen = len(categories)
-        table = [code_of.get(category, unseen) for category in self.categories]
-        codes = np.array([*table, unseen], dtype=np.uint32)[self.codes]
-        return CategoricalColumn(codes, categories)
+        """Return the column coded by other categories; values outside of them are missing."""
+        return recode(self.codes, self.categories, categories)
 
 
 Column = NumericColumn | SparseColumn | CategoricalColumn
 
 
+def recode(
+    codes: NDArray[np.integer], values: Sequence[Any], categories: Sequence[Any] | None = None
+) -> CategoricalColumn:
+    """Return the values ``values[code]`` as a column with the given or with sorted categories.
+
+    The codes -1 and ``len(values)``, the value None and values outside of the categories are
+    missing.
+    """
+    if categories is None:
+        categories = sorted({value for value in values if value is not None})
+    code_of = {category: code for code, category in enumerate(categories)}
+    missing = len(categories)
+    table = [*(code_of.get(value, missing) for value in values), missing]
+    return CategoricalColumn(np.array(table, dtype=CATEGORY_CODE)[codes], tuple(categories))
+
+
 def as_numbers(column: Column) -> NumericColumn | SparseColumn | None:
-    """Return a column as one of numbers, or None; one without any value has no kind of its own."""
+    """Return a column of numbers, or None; a column without values is of either kind."""
     if not isinstance(column, CategoricalColumn):
         return column
     return None if column.categories else NumericColumn(np.full(len(column), np.nan))
 
 
 def as_categorical(column: Column, trained: tuple[object, ...] = ()) -> CategoricalColumn | None:
-    """Return a column as a categorical one, or None; one without any value has no kind.
+    """Return a categorical column, or None; a column without values is of either kind.
 
-    Numbers are categories where the values in training were: a pandas category of 1, 2 and 3 comes
-    back from a file, or from a request, as numbers.
+    Numbers are categories if those of training were: a pandas category of 1, 2 and 3 is read back
+    from a file, or from a request, as numbers.
     """
     if isinstance(column, CategoricalColumn):
         return column
     if len(column.values) == len(column) and np.isnan(column.reals()).all():
-        return CategoricalColumn(np.zeros(len(column), dtype=np.uint32), ())
+        return CategoricalColumn(np.zeros(len(column), dtype=CATEGORY_CODE), ())
     if trained and all(isinstance(category, str) and _is_number(category) for category in trained):
-        numbers = categories_of_numbers(column.reals())
-        return CategoricalColumn(numbers.codes, tuple(map(_category_name, numbers.categories)))
+        return strings_of_numbers(column.reals())
     return None
 
 
@@ -122,13 +132,16 @@ def take_rows(column: Column, rows: NDArray[np.intp]) -> NumericColumn | Categor
 
 
 def concatenate_columns(parts: Sequence[Column], name: str) -> Column:
-    """Return runs of rows as one column; a run without any value goes with those that have some."""
+    """Return runs of rows as one column; a run without values adopts the kind of the others."""
     if len(parts) == 1:
         return parts[0]
     if any(isinstance(run, CategoricalColumn) for run in parts):
-        named = [run for run in map(as_categorical, parts) if run is not None]
-        if len(named) == len(parts):
-            return _concatenate_categories(named)
+        categorical = [run for run in map(as_categorical, parts) if run is not None]
+        if len(categorical) == len(parts):
+            every = {value for run in categorical for value in run.categories}
+            categories = tuple(sorted(every))  # type: ignore[type-var]
+            codes = [run.recode(categories).codes for run in categorical]
+            return CategoricalColumn(np.concatenate(codes), categories)
     numbers = [run for run in map(as_numbers, parts) if run is not None]
     if len(numbers) < len(parts):
         raise ValueError(f"pieces have numbers in some, categories in others of column {name!r}")
@@ -136,7 +149,7 @@ def concatenate_columns(parts: Sequence[Column], name: str) -> Column:
 
 
 def copy_column(column: Column) -> Column:
-    """Return a column with memory of its own, so that the table it comes from can be let go."""
+    """Return a column that shares no memory with its table, so that the table can be freed."""
     if isinstance(column, CategoricalColumn):
         return column
     if isinstance(column, SparseColumn):
@@ -157,13 +170,6 @@ def _concatenate_numbers(
     return SparseColumn(np.concatenate(rows), np.concatenate(values), int(ends[-1]))
 
 
-def _concatenate_categories(parts: Sequence[CategoricalColumn]) -> CategoricalColumn:
-    every = {value for run in parts for value in run.categories}
-    categories = tuple(sorted(every))  # type: ignore[type-var]
-    codes = [run.recode(categories).codes for run in parts]
-    return CategoricalColumn(np.concatenate(codes).astype(CATEGORY_CODE), categories)
-
-
 def column_from_series(series: Any, name: str) -> Column:
     """Return a narwhals series as a typed column."""
     import narwhals.stable.v1 as nw
@@ -171,16 +177,15 @@ def column_from_series(series: Any, name: str) -> Column:
     dtype, native_dtype = series.dtype, getattr(series.to_native(), "dtype", None)
     if type(native_dtype).__name__ == "SparseDtype":
         return _from_sparse(series.to_native().array, name)
-    # Many versions of narwhals do not know half precision.
+    # Many versions of narwhals do not support half precision. Booleans are the numbers 0 and 1:
+    # a threshold tests their value.
     if dtype.is_numeric() or dtype == nw.Boolean or native_dtype == np.float16:
-        # A yes/no column is the numbers 0 and 1: a threshold on it is the same rule as a test of
-        # its value, and every learner for numbers can use it.
         return NumericColumn(_numbers(series, nw))
     coded = _native_codes(series, dtype, nw)
     if coded is not None:
         return coded
     if dtype in (nw.Categorical, nw.Enum, nw.String):
-        # Missing values are asked for before the cast, which may turn them into words.
+        # Before the cast, which may turn missing values into strings.
         missing = series.is_null().to_list()
         strings = series.cast(nw.String).to_list()
         return categorical_column(
@@ -199,7 +204,7 @@ def column_from_series(series: Any, name: str) -> Column:
 
 
 def _from_sparse(array: Any, name: str) -> Column:
-    """Return a sparse column of pandas, which stores all values but one."""
+    """Return a sparse column of pandas, which stores all values except `fill_value`."""
     if array.dtype.subtype.kind not in "fiub":
         raise ValueError(f"X has column {name!r} of type {array.dtype}; it must hold numbers")
     if array.fill_value != 0:
@@ -209,7 +214,7 @@ def _from_sparse(array: Any, name: str) -> Column:
 
 
 def _native_codes(series: Any, dtype: Any, nw: Any) -> CategoricalColumn | None:
-    """Return a column of pandas or polars by its own codes, which is fast; None for others."""
+    """Return a column of pandas or polars from its own codes, which is fast; None for others."""
     native, home = series.to_native(), type(series.to_native()).__module__.split(".")[0]
     if home == "pandas" and dtype in (nw.Categorical, nw.String):
         import pandas
@@ -226,14 +231,11 @@ def _native_codes(series: Any, dtype: Any, nw: Any) -> CategoricalColumn | None:
         codes = as_text.replace_strict(order, code, default=None).fill_null(-1).to_numpy()
     else:
         return None
-    categories = sorted(set(strings))
-    rank = {string: place for place, string in enumerate(categories)}
-    table = np.array([*(rank[string] for string in strings), len(categories)], dtype=CATEGORY_CODE)
-    return CategoricalColumn(table[codes], tuple(categories))
+    return recode(codes, strings)
 
 
 def _category_name(value: Any) -> str:
-    """Return the name of a category; 3 and 3.0 are the same, as in a column with missing values."""
+    """Return the name of a category: "3" for 3 and for the 3.0 of a column with missing values."""
     is_whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
     return str(int(value)) if is_whole else str(value)
 
@@ -269,7 +271,7 @@ def _is_stored(dtype: np.dtype[Any]) -> bool:
 
 
 def column_from_objects(values: list[Any], name: str) -> Column:
-    """Type a column of Python objects by what it really holds."""
+    """Return Python objects as a typed column."""
     present = [value for value in values if not is_missing(value)]
     if not present:
         return NumericColumn(np.full(len(values), np.nan))
@@ -291,7 +293,7 @@ def column_from_objects(values: list[Any], name: str) -> Column:
 
 
 def categories_of_numbers(values: NDArray[np.float64]) -> CategoricalColumn:
-    """Return numbers as a categorical column: each different number is a value."""
+    """Return numbers as a categorical column: each distinct number is a category."""
     missing = np.isnan(values)
     distinct, indices = np.unique(values[~missing], return_inverse=True)
     codes = np.full(len(values), len(distinct), dtype=CATEGORY_CODE)
@@ -299,11 +301,13 @@ def categories_of_numbers(values: NDArray[np.float64]) -> CategoricalColumn:
     return CategoricalColumn(codes, tuple(distinct.tolist()))
 
 
-def categorical_column(given: Sequence[Any]) -> CategoricalColumn:
-    """Return strings as a categorical column; categories are sorted."""
-    values = [None if is_missing(value) else value for value in given]
-    categories = tuple(sorted({value for value in values if value is not None}))
-    code_of: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
-    code_of[None] = len(categories)
-    codes = np.fromiter((code_of[value] for value in values), CATEGORY_CODE, len(values))
-    return CategoricalColumn(codes, categories)
+def strings_of_numbers(values: Reals) -> CategoricalColumn:
+    """Return numbers as a categorical column of strings: 3.0 is "3"."""
+    numbers = categories_of_numbers(values)
+    return recode(numbers.codes, [_category_name(number) for number in numbers.categories])
+
+
+def categorical_column(values: Sequence[Any]) -> CategoricalColumn:
+    """Return strings, some of which may be missing, as a categorical column."""
+    strings, codes = factorize_list([None if is_missing(value) else value for value in values])
+    return recode(codes, strings)

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -27,10 +28,9 @@ from edgewise.io.text import parse_number
 _LIBRARIES: Final = ("pandas", "polars")
 _WRITTEN: Final = (".csv", ".csv.gz", ".parquet")
 _ROWS_AT_ONCE: Final = 10_000
-# Below this fraction of strings, a column of numbers has typing errors and not categories.
+# Below this fraction, strings in a column of numbers are typing errors and not categories.
 _FEW_WORDS: Final = 0.1
-_INSTALL: Final = 'pip install "edgewise[frames]"'
-# Columns that an error lists at most.
+# The maximum number of columns that an error lists.
 _LISTED: Final = 100
 
 
@@ -160,7 +160,7 @@ def iter_csv(columns: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_output_table(path: PathLike) -> None:
-    """Raise unless a table can be written under this name with the libraries that are here."""
+    """Raise unless the installed libraries can write a table under this name."""
     name = Path(path).name.lower()
     if not name.endswith(_WRITTEN):
         raise ValueError(f"path must end in {', '.join(_WRITTEN)}, got {str(path)!r}")
@@ -172,11 +172,10 @@ def frame_library(name: str | None) -> Any:
     """Import a library of data frames; None is the first that is installed."""
     names = _LIBRARIES if name is None else (one_of("library", name, _LIBRARIES),)
     for candidate in names:
-        try:
+        with suppress(ImportError):
             return import_module(candidate)
-        except ImportError:
-            continue
-    raise ImportError(f"reading a table needs {' or '.join(names)}: {_INSTALL}")
+    purpose = f"reading a table needs {' or '.join(names)}"
+    return import_optional(names[0], purpose, "frames")
 
 
 def _require_pyarrow() -> None:

@@ -11,16 +11,12 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.choices import TASKS
-from edgewise.common.dtypes import CATEGORY_CODE
+from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize
-from edgewise.data.columns import (
-    CategoricalColumn,
-    Column,
-    NumericColumn,
-    categories_of_numbers,
-)
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, strings_of_numbers
 from edgewise.data.table import ColumnTable, Table
 from edgewise.io.tables import (
+    MOSTLY,
     DateColumn,
     HighCardinalityColumn,
     RawColumn,
@@ -31,52 +27,34 @@ from edgewise.io.tables import (
 from edgewise.io.text import parse_number
 
 USED: Final = ("number", "category", "date")
-KINDS: Final = (*USED, "id", "text", "constant", "dropped")
+KINDS: Final = (*USED, "id", "constant", "dropped")
 """Kinds of columns; a model uses those in `USED`."""
 
-# With fewer rows, a column that never repeats a value is not taken for ids.
+# In tables with fewer rows, distinct values do not make a column of ids.
 _MIN_ROWS_FOR_IDS: Final = 20
-# From this fraction of distinct values on, a column identifies rows and does nothing else.
+# The fraction of distinct values from which a column identifies rows.
 _NEARLY_ALL: Final = 0.9
 # The mean number of words per cell from which a column is free text.
 _TEXT_LENGTH: Final = 4.0
-# If this fraction of the cells are numbers, the others count as missing.
-_MOSTLY: Final = 0.9
-# The largest number of distinct integers that may be classes.
+# The maximum number of distinct integers that may be classes.
 _MAX_CLASSES: Final = 200
-# Rows in which distinct numbers are counted.
+# The number of rows in which distinct numbers are counted.
 _COUNTED_ROWS: Final = 1_000_000
-# Names listed in an error.
+# The maximum number of names that an error lists.
 _LISTED: Final = 60
 _NAMED_ID: Final = re.compile(r"(.*[_\W])?(id|uuid|guid|key|index|no|nr|number)|.*(Id|ID)")
 _TRUTH: Final = {"1": 1, "0": 0, "true": 1, "false": 0, "yes": 1, "no": 0, "y": 1, "n": 0}
 
 _ISO: Final = "ISO 8601"
-_FORMATS: Final = {
-    "%d.%m.%Y": "day.month.year",
-    "%d.%m.%Y %H:%M": "day.month.year",
-    "%d.%m.%Y %H:%M:%S": "day.month.year",
-    "%m/%d/%Y": "month/day/year",
-    "%m/%d/%Y %H:%M": "month/day/year",
-    "%m/%d/%Y %H:%M:%S": "month/day/year",
-    "%d/%m/%Y": "day/month/year",
-    "%d/%m/%Y %H:%M": "day/month/year",
-    "%d/%m/%Y %H:%M:%S": "day/month/year",
-    "%m/%d/%Y %I:%M %p": "month/day/year",
-    "%m/%d/%Y %I:%M:%S %p": "month/day/year",
-    "%d.%m.%y": "day.month.year",
-    "%m/%d/%y": "month/day/year",
-    "%d/%m/%y": "day/month/year",
-    "%Y/%m/%d": "year/month/day",
-    "%Y/%m/%d %H:%M": "year/month/day",
-    "%Y/%m/%d %H:%M:%S": "year/month/day",
-    "%d-%m-%Y": "day-month-year",
-    "%d-%b-%Y": "day-month-year",
-    "%d %b %Y": "day month year",
-    "%d %B %Y": "day month year",
-    "%b %d, %Y": "month day, year",
-    "%B %d, %Y": "month day, year",
-}
+_FORMATS: Final = (
+    *(
+        f"{day}{time}"
+        for day in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d")
+        for time in ("", " %H:%M", " %H:%M:%S")
+    ),
+    *("%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p", "%d.%m.%y", "%m/%d/%y", "%d/%m/%y"),
+    *("%d-%m-%Y", "%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
+)
 _DAY: Final = 86_400
 
 _PARTS: dict[str, Callable[[NDArray[np.datetime64]], NDArray[Any]]] = {
@@ -95,15 +73,14 @@ class ColumnSchema:
 
     name: str
     kind: str
-    """One of "number", "category" and "date", which a model uses, and "id", "text", "constant" and
-    "dropped", which are left out."""
+    """"number", "category" or "date", which a model uses, or "id", "constant" or "dropped"."""
     n_distinct: int
-    """Distinct values in training; of more than a million rows, in the first million."""
+    """Distinct values in the first million rows of training."""
     n_missing: int
     note: str = ""
     """Why the column is left out, or how its cells are read."""
     categories: tuple[str, ...] = ()
-    """The values of a category; others are missing."""
+    """The categories; other values are missing."""
     parts: tuple[str, ...] = ()
     """The features of a date."""
     date_format: str = ""
@@ -194,7 +171,7 @@ class Schema:
             The kind of target; None is "labels" for several targets, "grades" with `query`, and
             "classes" otherwise.
         drop, categorical, numeric : str or sequence of str, default ()
-            Columns to leave out, or to use as categories or numbers whatever they look like.
+            Columns to leave out, or to use as categories or as numbers.
         """
         table = raw_table(X)
         targets = (target,) if isinstance(target, str) else tuple(target)
@@ -230,7 +207,7 @@ class Schema:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The columns to read as strings whatever they look like, for :func:`read_columns`."""
+        """The columns that :func:`read_columns` must read as strings."""
         kinds = ("category", "id")
         names = [column.name for column in self.columns if column.kind in kinds]
         return (*names, *(name for name in (self.query, self.doc) if name is not None))
@@ -248,8 +225,8 @@ class Schema:
         missing = [column.name for column in used if column.name not in table.columns]
         if missing:
             listed = ", ".join(map(repr, missing[:_LISTED]))
-            plural = "s" if len(missing) > 1 else ""
-            raise ValueError(f"the table lacks the column{plural} {listed}, which training had")
+            columns = "column" if len(missing) == 1 else "columns"
+            raise ValueError(f"the table lacks the {columns} {listed}, which training had")
         features = [f for column in used for f in _features(column, table.columns[column.name])]
         return ColumnTable(features, self.feature_names)
 
@@ -261,32 +238,32 @@ class Schema:
 
     def new_categories(self, X: Any) -> dict[str, list[str]]:
         """Return the categories of a table that training did not have, by column."""
-        unseen, table = {}, raw_table(X)
+        table, unseen = raw_table(X), {}
         for column in self.columns:
-            raw = table.columns.get(column.name)
-            if column.kind == "category" and raw is not None:
+            if column.kind == "category" and column.name in table.columns:
                 known = set(column.categories)
-                strings = _as_categorical(raw, column.name).categories
-                new = [str(string) for string in strings if string not in known]
-                if new:
-                    unseen[column.name] = new
-        return unseen
+                raw = _as_categorical(table.columns[column.name], column.name)
+                unseen[column.name] = [str(name) for name in raw.categories if name not in known]
+        return {name: categories for name, categories in unseen.items() if categories}
 
     def labels(self, X: Any) -> NDArray[Any]:
-        """Return the classes, the 0/1 labels (a column for each target) or the grades of a table.
+        """Return the classes, the 0/1 labels (a column per target) or the grades of a table.
 
         Missing values are None for classes, and NaN for labels and grades.
         """
         table = raw_table(X)
+        columns = [_column(table, "target", name) for name in self.target]
         if self.task == "labels":
-            labels = [_labels(name, _column(table, "target", name)) for name in self.target]
-            return np.stack(labels, axis=1)
-        (name,) = self.target
-        raw = _column(table, "target", name)
-        return _grades(name, raw) if self.task == "grades" else _classes(name, raw)
+            return np.stack(list(map(_labels, self.target, columns)), axis=1)
+        if self.task == "grades":
+            return _grades(self.target[0], columns[0])
+        codes, classes = _class_codes(self.target[0], columns[0])
+        if (codes < 0).any():
+            classes = np.array([*classes.tolist(), None], dtype=object)
+        return classes[codes]
 
     def class_codes(self, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return classes as indices into a sorted array, -1 for a missing one, and the array."""
+        """Return the class of each row as an index, -1 if missing, and the sorted classes."""
         (name,) = self.target
         return _class_codes(name, _column(raw_table(X), "target", name))
 
@@ -304,22 +281,21 @@ class Schema:
 
     def ids(self, X: Any) -> dict[str, NDArray[Any]]:
         """Return the columns of ids that a table has, as strings: "" where one is missing."""
-        table = raw_table(X)
+        raws = raw_table(X).columns
         names = [column.name for column in self.columns if column.kind == "id"]
-        raws = {name: table.columns[name] for name in names if name in table.columns}
         return {
-            name: _as_strings(raw, name)
-            for name, raw in raws.items()
-            if not isinstance(raw, HighCardinalityColumn)
+            name: _as_strings(raws[name], name)
+            for name in names
+            if name in raws and not isinstance(raws[name], HighCardinalityColumn)
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the schema in values that JSON can hold."""
+        """Return the schema in types of JSON."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, saved: Any) -> Self:
-        """Return the schema that :meth:`to_json` gave, or raise if it is damaged."""
+        """Return the schema of :meth:`to_json`, or raise if it is damaged."""
         columns = tuple(map(_column_from_json, saved["columns"]))
         roles = {name: saved[name] for name in ("query", "doc", "weight")}
         names = [name for name in roles.values() if name is not None]
@@ -373,17 +349,20 @@ def _column(table: RawTable, role: str, name: str) -> RawColumn:
 
 
 def _infer_column(name: str, column: RawColumn, requested: str) -> ColumnSchema:
-    """Return the schema of a column: as requested, or as it looks."""
-    n_missing = _count_missing(column)
-    if requested == "drop":
-        return ColumnSchema(name, "dropped", _count_distinct(column), n_missing, "as requested")
-    if n_missing == len(column):
-        return ColumnSchema(name, "constant", 0, n_missing, "no value in any row")
+    """Return the schema of a column, of the kind that is requested, or else of the inferred one."""
     if isinstance(column, NumericColumn) and requested == "categorical":
         column = _as_categorical(column, name)
-    if isinstance(column, HighCardinalityColumn):
-        return _infer_high_cardinality(name, column, requested)
+    n_missing = _count_missing(column)
     schema = ColumnSchema(name, "number", _count_distinct(column), n_missing)
+    if requested == "drop":
+        return replace(schema, kind="dropped", note="as requested")
+    if n_missing == len(column):
+        return replace(schema, kind="constant", n_distinct=0, note="no value in any row")
+    if isinstance(column, HighCardinalityColumn):
+        if requested:
+            raise ArgumentError(requested, name, "has too many distinct values: leave it out")
+        _check_text(name, column.examples, np.ones(len(column.examples), dtype=np.int64))
+        return replace(schema, kind="id", note="almost all values unique")
     if schema.n_distinct == 1 and not n_missing:
         return replace(schema, kind="constant", note="the same in every row")
     if isinstance(column, DateColumn):
@@ -401,7 +380,7 @@ def _infer_strings(schema: ColumnSchema, column: CategoricalColumn, requested: s
     n_present = int(counts.sum())
     is_number = np.array([parse_number(string) is not None for string in strings])
     fraction = float(counts[is_number].sum()) / n_present
-    if requested == "numeric" or (not requested and fraction >= _MOSTLY):
+    if requested == "numeric" or (not requested and fraction >= MOSTLY):
         if not is_number.any():
             raise ArgumentError("numeric", schema.name, f"holds no number, but {strings[0]!r}")
         return _mark_unparsed(schema, strings, counts, is_number)
@@ -410,37 +389,25 @@ def _infer_strings(schema: ColumnSchema, column: CategoricalColumn, requested: s
         schema = _mark_unparsed(schema, strings, counts, ~np.isnat(times))
         return _infer_dates(schema, times[column.codes[column.codes < len(strings)]], date_format)
     categories = replace(schema, kind="category", categories=tuple(strings))
-    if requested:
-        return categories
     unique = len(strings) / n_present
-    if n_present < _MIN_ROWS_FOR_IDS or unique < _NEARLY_ALL / 2:
+    if requested or n_present < _MIN_ROWS_FOR_IDS or unique < _NEARLY_ALL / 2:
         return categories
     _check_text(schema.name, strings, counts)
-    if unique >= _NEARLY_ALL:
-        note = "distinct in every row" if unique == 1 else "almost all values unique"
-        return replace(schema, kind="id", note=note)
-    return categories
+    if unique < _NEARLY_ALL:
+        return categories
+    note = "distinct in every row" if unique == 1 else "almost all values unique"
+    return replace(schema, kind="id", note=note)
 
 
 def _mark_unparsed(
-    schema: ColumnSchema, words: Sequence[str], counts: NDArray[Any], parsed: NDArray[np.bool_]
+    schema: ColumnSchema, words: Sequence[str], counts: NDArray[Any], is_parsed: NDArray[np.bool_]
 ) -> ColumnSchema:
-    """Return a column in which strings that cannot be parsed are missing values."""
-    if parsed.all():
+    """Return the schema of a column in which strings that cannot be parsed are missing."""
+    if is_parsed.all():
         return schema
-    odd, n_odd = words[int(parsed.argmin())], int(counts[~parsed].sum())
+    odd, n_odd = words[int(is_parsed.argmin())], int(counts[~is_parsed].sum())
     note = f"{pluralize(n_odd, 'cells')} such as {odd!r} missing"
     return replace(schema, note=note, lenient=True)
-
-
-def _infer_high_cardinality(
-    name: str, column: HighCardinalityColumn, requested: str
-) -> ColumnSchema:
-    if requested:
-        raise ArgumentError(requested, name, "has too many distinct values: leave it out")
-    _check_text(name, column.examples, np.ones(len(column.examples), dtype=np.int64))
-    n_distinct = _count_distinct(column)
-    return ColumnSchema(name, "id", n_distinct, column.n_missing, "almost all values unique")
 
 
 def _check_text(name: str, words: Sequence[str], counts: NDArray[Any]) -> None:
@@ -455,16 +422,14 @@ def _check_text(name: str, words: Sequence[str], counts: NDArray[Any]) -> None:
 
 
 def _numbers_rows(name: str, column: NumericColumn) -> bool:
-    """Return whether a column numbers the rows."""
-    values, n_rows = column.values, len(column)
-    if n_rows < _MIN_ROWS_FOR_IDS or np.isnan(column.reals()).any():
-        return False
-    if values.dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
+    """Return whether a column numbers the rows: distinct integers, without gaps or named as ids."""
+    values, n_rows = column.reals(), len(column)
+    if n_rows < _MIN_ROWS_FOR_IDS or not np.array_equal(values, np.floor(values)):
         return False
     span = float(values.max()) - float(values.min()) + 1
     if span < n_rows or (span > n_rows and not _NAMED_ID.fullmatch(name)):
         return False
-    return len(np.unique(values)) == n_rows
+    return len(np.unique(column.values)) == n_rows
 
 
 def _infer_dates(
@@ -475,37 +440,46 @@ def _infer_dates(
     parts = tuple(part for part, numbers in values.items() if numbers.min() < numbers.max())
     if not parts:
         return replace(schema, kind="constant", note="the same in every row")
-    read = f"read as {_FORMATS[date_format]}" if date_format in _FORMATS else ""
+    read = f"read as {_format_words(date_format)}" if date_format != _ISO else ""
     note = ", ".join(filter(None, [read, schema.note]))
     return replace(schema, kind="date", parts=parts, date_format=date_format, note=note)
 
 
 def _find_date_format(words: Sequence[str], counts: NDArray[Any]) -> str:
-    """Return the format in which most cells are dates; an empty one if there is none."""
-    best, n_best = "", _MOSTLY * counts.sum()
+    """Return the format in which most cells are dates, or an empty string."""
+    best, n_best = "", MOSTLY * counts.sum()
     for date_format in (_ISO, *_FORMATS):
-        first = ~np.isnat(_parse_dates(words[:50], date_format))
-        if first.mean() < _MOSTLY / 2:
+        is_date = ~np.isnat(_parse_dates(words[:50], date_format))
+        if is_date.mean() < MOSTLY / 2:
             continue
-        n_read = counts[~np.isnat(_parse_dates(words, date_format))].sum()
-        # Days up to 12 are months as well: a later format must read more.
-        if n_read >= n_best and (not best or n_read > n_best):
-            best, n_best = date_format, n_read
+        n_dates = counts[~np.isnat(_parse_dates(words, date_format))].sum()
+        # Day and month of 3/4 may be swapped: a later format must read more cells.
+        if n_dates >= n_best and (not best or n_dates > n_best):
+            best, n_best = date_format, n_dates
     return best
+
+
+def _format_words(date_format: str) -> str:
+    """Return a date format for people: day.month.year."""
+    units = {"d": "day", "m": "month", "b": "month", "B": "month", "y": "year", "Y": "year"}
+    day = re.sub(" %[HI].*", "", date_format)
+    return re.sub("%(.)", lambda match: units[match[1]], day)
 
 
 def _parse_dates(words: Iterable[str], date_format: str) -> NDArray[np.datetime64]:
     """Return strings as dates, NaT for those that are not."""
+
+    def parse(string: str) -> Any:
+        if date_format != _ISO:
+            return datetime.strptime(string, date_format)
+        if string[4:5] != "-":
+            return None
+        return datetime.fromisoformat(f"{string}-01" if len(string) == 7 else string)
+
     times: list[Any] = []
     for string in words:
         try:
-            if date_format != _ISO:
-                times.append(to_utc(datetime.strptime(string, date_format)))
-            elif string[4:5] == "-":
-                full_date = f"{string}-01" if len(string) == 7 else string
-                times.append(to_utc(datetime.fromisoformat(full_date)))
-            else:
-                times.append(None)
+            times.append(to_utc(parse(string)))
         except (ValueError, OverflowError):
             times.append(None)
     return np.array(times, dtype="datetime64[s]")
@@ -516,9 +490,8 @@ def _count_missing(column: RawColumn) -> int:
         return column.n_missing
     if isinstance(column, CategoricalColumn):
         return int((column.codes == column.missing_code).sum())
-    if isinstance(column, DateColumn):
-        return int(np.isnat(column.values).sum())
-    return int(np.isnan(column.values).sum()) if column.values.dtype.kind == "f" else 0
+    # A missing value, NaN or NaT, differs from itself.
+    return int((column.values != column.values).sum())
 
 
 def _count_distinct(column: RawColumn) -> int:
@@ -530,7 +503,6 @@ def _count_distinct(column: RawColumn) -> int:
     if len(values) > _COUNTED_ROWS and np.nanmin(values) < np.nanmax(values):
         # In a sorted file the first rows may all be the same.
         values, lower_bound = values[:_COUNTED_ROWS], 2
-    # A missing value differs from itself.
     return max(lower_bound, len(np.unique(values[values == values])))
 
 
@@ -568,8 +540,7 @@ def _as_numeric(schema: ColumnSchema, raw: RawColumn) -> NumericColumn:
     if not schema.lenient and None in numbers:
         odd = raw.categories[numbers.index(None)]
         raise ValueError(f"column {schema.name!r} holds {odd!r}, where training had numbers")
-    table = np.array([*(np.nan if x is None else x for x in numbers), np.nan])
-    return NumericColumn(table[raw.codes])
+    return NumericColumn(np.array([*numbers, None], dtype=float)[raw.codes])
 
 
 def _as_categorical(raw: RawColumn, name: str) -> CategoricalColumn:
@@ -578,13 +549,7 @@ def _as_categorical(raw: RawColumn, name: str) -> CategoricalColumn:
         return raw
     if not isinstance(raw, NumericColumn):
         raise ValueError(f"column {name!r} must hold strings or numbers")
-    column = categories_of_numbers(raw.reals())
-    numbers: Any = column.categories
-    strings = [str(int(x)) if x.is_integer() else repr(x) for x in numbers]
-    categories = tuple(sorted(strings))
-    code_of = {string: code for code, string in enumerate(categories)}
-    table = np.array([*map(code_of.__getitem__, strings), len(strings)], dtype=CATEGORY_CODE)
-    return CategoricalColumn(table[column.codes], categories)
+    return strings_of_numbers(raw.reals())
 
 
 def _as_strings(raw: RawColumn, name: str) -> NDArray[Any]:
@@ -601,15 +566,19 @@ def _as_dates(schema: ColumnSchema, raw: RawColumn) -> NDArray[np.datetime64]:
     if isinstance(raw, CategoricalColumn):
         times = _parse_dates([str(string) for string in raw.categories], schema.date_format)
         if schema.lenient or not np.isnat(times).any():
-            return np.concatenate([times, np.array(["NaT"], "datetime64[s]")])[raw.codes]
-    date_format = _FORMATS.get(schema.date_format, schema.date_format)
-    raise ValueError(f"column {schema.name!r} holds values that are not dates ({date_format})")
+            return np.append(times, np.datetime64("NaT"))[raw.codes]
+    date_format = schema.date_format
+    words = date_format if date_format == _ISO else _format_words(date_format)
+    raise ValueError(f"column {schema.name!r} holds values that are not dates ({words})")
+
+
+# Targets and weights
 
 
 def _class_codes(name: str, raw: RawColumn) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the index of each row's class among the sorted classes, -1 for none, and the classes.
+    """Return the class of each row as an index, -1 if missing, and the sorted classes.
 
-    They are integers where all are, otherwise strings.
+    Classes are integers if all values are, otherwise strings.
     """
     column = _as_categorical(raw, name)
     values: list[Any] = list(column.categories)
@@ -620,13 +589,6 @@ def _class_codes(name: str, raw: RawColumn) -> tuple[NDArray[Any], NDArray[Any]]
     return np.array([*indices, -1], dtype=dtype)[column.codes], classes
 
 
-def _classes(name: str, raw: RawColumn) -> NDArray[Any]:
-    codes, classes = _class_codes(name, raw)
-    if (codes >= 0).all():
-        return classes[codes]
-    return np.array([*classes.tolist(), None], dtype=object)[codes]
-
-
 def _check_classes(name: str, raw: RawColumn) -> None:
     """Raise if a target does not look like classes."""
     n_distinct = _count_distinct(raw)
@@ -634,41 +596,38 @@ def _check_classes(name: str, raw: RawColumn) -> None:
         values = raw.reals()
         are_integers = np.array_equal(values, np.floor(values), equal_nan=True)
         if n_distinct > (_MAX_CLASSES if are_integers else _MAX_CLASSES / 10):
-            raise ArgumentError(
-                "target",
-                name,
+            problem = (
                 f"holds {n_distinct:,} distinct numbers, and edgewise does not do regression: bin "
-                "the target, or pass query= to rank",
+                "the target, or pass query= to rank"
             )
+            raise ArgumentError("target", name, problem)
     elif (
         isinstance(raw, (HighCardinalityColumn, DateColumn))
         or n_distinct > len(raw) / 2 > _MIN_ROWS_FOR_IDS
     ):
-        raise ArgumentError(
-            "target", name, f"holds {n_distinct:,} distinct values: too many for classes"
-        )
+        problem = f"holds {n_distinct:,} distinct values: too many for classes"
+        raise ArgumentError("target", name, problem)
 
 
-def _labels(name: str, raw: RawColumn) -> NDArray[np.float64]:
+def _labels(name: str, raw: RawColumn) -> Reals:
     """Return 0/1 labels; NaN where one is missing."""
     column = _as_categorical(raw, name)
     labels = [_TRUTH.get(str(string).lower()) for string in column.categories]
     if None in labels:
         odd = column.categories[labels.index(None)]
         raise ArgumentError("target", name, f"must hold 0 and 1 (or no and yes), got {odd!r}")
-    return np.array([*labels, np.nan], dtype=np.float64)[column.codes]
+    return np.array([*labels, None], dtype=float)[column.codes]
 
 
-def _grades(name: str, raw: RawColumn, role: str = "target") -> NDArray[np.float64]:
+def _grades(name: str, raw: RawColumn, role: str = "target") -> Reals:
     try:
-        column = _as_numeric(ColumnSchema(name, "number", 0, 0), raw)
+        return _as_numeric(ColumnSchema(name, "number", 0, 0), raw).reals()
     except ValueError:
         odd = f", got {raw.categories[0]!r}" if isinstance(raw, CategoricalColumn) else ""
         raise ArgumentError(role, name, f"must hold numbers{odd}") from None
-    return np.asarray(column.reals())
 
 
-def _weights(name: str, raw: RawColumn) -> NDArray[np.float64]:
+def _weights(name: str, raw: RawColumn) -> Reals:
     weights = _grades(name, raw, "weight")
     invalid = ~(weights >= 0) | np.isinf(weights)
     if invalid.any():

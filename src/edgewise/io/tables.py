@@ -1,18 +1,16 @@
-"""Files of tables as columns, read some rows at a time: CSV, TSV, Parquet, Arrow and ARFF.
+"""Files of tables as columns, read in chunks: CSV, TSV, Parquet, Arrow and ARFF.
 
-Cells of text files are read as text. A column is numeric if all its cells are numbers, a column of
-dates if they are ISO 8601 and hardly any repeats, and categorical otherwise; each string is kept
-once, so a file needs little more memory than the numbers in it.
+A column of a text file is numeric if all its cells are numbers, and categorical otherwise. Beyond
+:data:`MAX_CATEGORIES` distinct strings it holds ISO 8601 dates, or numbers among which other cells
+are missing, or too many distinct strings to keep. Each string is kept once, so a file needs little
+more memory than its numbers.
 """
 
-import ctypes
 import re
-import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -20,20 +18,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.files import PathLike, open_input
-from edgewise.common.ids import is_missing
+from edgewise.common.ids import factorize_list, is_missing
 from edgewise.common.lazy import import_optional
 from edgewise.data.columns import (
     CategoricalColumn,
     NumericColumn,
     SparseColumn,
     column_from_series,
+    recode,
 )
 from edgewise.data.table import as_table, is_frame
-from edgewise.io import text
 from edgewise.io.arff import parse_arff
-from edgewise.io.text import NA_VALUES, DelimitedText, parse_number, with_decimal_point
+from edgewise.io.text import NA_VALUES, NUMBER, DelimitedText, parse_number, with_decimal_point
 
 SEPARATED: Final = (".csv", ".tsv", ".tab")
 ARROW: Final = (".parquet", ".feather", ".arrow")
@@ -43,10 +40,10 @@ SUFFIXES: Final = (*SEPARATED, *ARROW, ".arff")
 MAX_CATEGORIES: Final = 100_000
 """The number of distinct strings of a column beyond which they are not kept."""
 
-# Files of more chunks than this leave memory behind that is worth giving back.
-_MANY_CHUNKS: Final = 25
-# The fraction of numbers from which a column with too many distinct strings is numeric.
-_MOSTLY: Final = 0.9
+MOSTLY: Final = 0.9
+"""The fraction of numbers from which the other cells of a column count as missing."""
+
+_N_EXAMPLES: Final = 1000
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 
 
@@ -97,6 +94,17 @@ def table_kind(path: PathLike) -> str | None:
     return suffix
 
 
+def check_kind(path: PathLike) -> str:
+    """Return the ending of a table file's name, or raise."""
+    kind = table_kind(path)
+    if kind is None:
+        listed = ", ".join(SUFFIXES)
+        raise ValueError(
+            f"path must end in {listed} (.csv, .tsv and .arff may be gzipped), got {str(path)!r}"
+        )
+    return kind
+
+
 def read_columns(path: PathLike, words: Collection[str] = ()) -> RawTable:
     r"""Read a table into columns of numbers, dates and strings; see :class:`Schema` for their use.
 
@@ -125,17 +133,6 @@ def read_columns(path: PathLike, words: Collection[str] = ()) -> RawTable:
     return read_raw_table(path, check_kind(path), words)
 
 
-def check_kind(path: PathLike) -> str:
-    """Return the ending of a table file's name, or raise."""
-    kind = table_kind(path)
-    if kind is None:
-        listed = ", ".join(SUFFIXES)
-        raise ValueError(
-            f"path must end in {listed} (.csv, .tsv and .arff may be gzipped), got {str(path)!r}"
-        )
-    return kind
-
-
 def read_raw_table(
     path: PathLike, kind: str, words: Collection[str] = (), keep_all: bool = False
 ) -> RawTable:
@@ -147,44 +144,52 @@ def read_raw_table(
     elif kind == ".arff":
         columns = _read_arff(path, words)
     else:
-        columns = _read_arrow(path, kind, words)
-    table = RawTable(columns, len(next(iter(columns.values()))))
-    if not table.n_rows:
+        table = read_arrow_table(path, kind)
+        columns = {
+            name: _from_arrow(path, name, table[name], name in words) for name in table.column_names
+        }
+    n_rows = len(next(iter(columns.values())))
+    if not n_rows:
         raise ValueError(f"{path} is empty: it has column names and no rows")
-    return table
+    return RawTable(columns, n_rows)
 
 
 def raw_table(X: Any) -> RawTable:
-    """Return a data frame or array as columns; one that was read from a file stays as it is."""
+    """Return a data frame or an array as columns; a RawTable is returned as it is."""
     if isinstance(X, RawTable):
         return X
     if not is_frame(X):
         table = as_table(X, "value")
-        columns: dict[str, RawColumn] = {
-            table.name(j): _dense(column) for j, column in enumerate(table.columns())
-        }
-        return RawTable(columns, table.n_rows)
+        columns = {table.name(j): _dense(column) for j, column in enumerate(table.columns())}
+        return RawTable({**columns}, table.n_rows)
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True)
     check_names("X", [str(name) for name in frame.columns])
-    raw: dict[str, RawColumn] = {}
-    for name in frame.columns:
-        series = frame.get_column(name)
-        if series.dtype in (nw.Datetime, nw.Date):
-            if getattr(series.dtype, "time_zone", None) is not None:
-                series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            column: RawColumn | None = DateColumn(
-                _to_seconds(series.cast(nw.Datetime("us")).to_numpy())
-            )
-        else:
-            column = date_column(series.to_list()) if series.dtype == nw.Object else None
-        if column is None:
-            column = _without_na_values(_dense(column_from_series(series, str(name))))
-        raw[str(name)] = column
+    raw = {str(name): _from_series(frame.get_column(name), nw) for name in frame.columns}
     kinds = (nw.Categorical, nw.Enum)
     declared = frozenset(str(name) for name, kind in frame.schema.items() if kind in kinds)
     return RawTable(raw, len(frame), declared)
+
+
+def _from_series(series: Any, nw: Any) -> RawColumn:
+    """Return a column of a data frame, in which strings such as NA are missing values."""
+    if series.dtype in (nw.Datetime, nw.Date):
+        if getattr(series.dtype, "time_zone", None) is not None:
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        times = series.cast(nw.Datetime("us")).to_numpy()
+        return DateColumn(np.asarray(times, dtype="datetime64[s]"))
+    dates = date_column(series.to_list()) if series.dtype == nw.Object else None
+    if dates is not None:
+        return dates
+    column = _dense(column_from_series(series, str(series.name)))
+    if isinstance(column, NumericColumn):
+        return column
+    return recode(column.codes, [_strip(str(name), NA_VALUES) for name in column.categories])
+
+
+def _dense(column: Any) -> NumericColumn | CategoricalColumn:
+    return NumericColumn(column.reals()) if isinstance(column, SparseColumn) else column
 
 
 def date_column(values: Sequence[Any]) -> DateColumn | None:
@@ -198,39 +203,17 @@ def date_column(values: Sequence[Any]) -> DateColumn | None:
 
 def to_utc(time: Any) -> Any:
     """Return a time in UTC, without its time zone."""
-    aware = getattr(time, "tzinfo", None) is not None
-    return time.astimezone(UTC).replace(tzinfo=None) if aware else time
+    is_aware = getattr(time, "tzinfo", None) is not None
+    return time.astimezone(UTC).replace(tzinfo=None) if is_aware else time
 
 
 def check_names(owner: object, names: Sequence[str]) -> None:
-    """Raise if there are no names of columns, or two are the same."""
+    """Raise unless there are column names, all different."""
     if not names:
         raise ValueError(f"{owner} is empty: it has no column names")
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise ValueError(f"{owner} has several columns of the same name: {repeated[0]!r}")
-
-
-def _dense(column: Any) -> NumericColumn | CategoricalColumn:
-    return NumericColumn(column.reals()) if isinstance(column, SparseColumn) else column
-
-
-def _without_na_values(
-    column: NumericColumn | CategoricalColumn,
-) -> NumericColumn | CategoricalColumn:
-    """Return a column in which strings such as NA are missing values."""
-    if isinstance(column, NumericColumn):
-        return column
-    strings = [str(string).strip() for string in column.categories]
-    kept = tuple(sorted({string for string in strings if string not in NA_VALUES}))
-    code_of = {string: code for code, string in enumerate(kept)}
-    codes = [code_of.get(string, len(kept)) for string in strings]
-    table = np.array([*codes, len(kept)], dtype=CATEGORY_CODE)
-    return CategoricalColumn(table[column.codes], kept)
-
-
-def _to_seconds(values: Any) -> NDArray[np.datetime64]:
-    return np.asarray(values, dtype="datetime64[s]")
 
 
 # Text files
@@ -250,194 +233,171 @@ def read_delimited(
     column becomes a :class:`HighCardinalityColumn` either.
     """
     indices = [list(file.names).index(name) for name in columns]
-    n_chunks = Path(file.path).stat().st_size / text._CHUNK_BYTES
-    make = partial(_ColumnBuilder, decimal_comma=file.decimal_comma, keep_all=keep_all)
-    modes = dict[str, str]()
+
+    def make_builder(name: str, kind: str) -> _ColumnBuilder:
+        if name in words:
+            return _ColumnBuilder(name, "strings", keep_all=True, na_values=na_values)
+        return _ColumnBuilder(name, kind, keep_all=keep_all, decimal_comma=file.decimal_comma)
+
+    return _build_columns(columns, lambda: file.chunks(indices), make_builder)
+
+
+def _build_columns(
+    names: Sequence[str],
+    read_chunks: Callable[[], Iterable[Sequence[Any]]],
+    make_builder: "Callable[[str, str], _ColumnBuilder]",
+) -> dict[str, RawColumn]:
+    """Return columns, given their cells in chunks, which are read again if a column's kind changes.
+
+    The first rows do not show the kind of every column.
+    """
+    kinds = dict.fromkeys(names, "")
     while True:
-        builders = [
-            make(name, as_words=True, na_values=na_values)
-            if name in words
-            else make(name, modes.get(name, ""))
-            for name in columns
-        ]
+        builders = [make_builder(name, kind) for name, kind in kinds.items()]
         try:
-            for chunk in file.chunks(indices):
+            for chunk in read_chunks():
                 for builder, cells in zip(builders, chunk, strict=True):
-                    if not builder.expected and not isinstance(cells, tuple):
-                        builder.expected = int(1.05 * n_chunks * len(cells))
                     builder.add(cells)
-        except _WrongModeError as wrong:
-            # The first rows did not show all of the column: read the file again.
-            modes[wrong.name] = wrong.mode
-            continue
-        built = {builder.name: builder.finish() for builder in builders}
-        if n_chunks > _MANY_CHUNKS:
-            _release_memory()
-        return built
+            return {builder.name: builder.finish() for builder in builders}
+        except _WrongKindError as error:
+            kinds[error.name] = error.kind
 
 
-def _release_memory() -> None:
-    """Give freed memory back to the system, which the C library would keep (glibc)."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+class _WrongKindError(Exception):
+    """A column must be read again, as another kind."""
 
-
-class _WrongModeError(Exception):
-    """A column must be read in another mode from the start."""
-
-    def __init__(self, name: str, mode: str) -> None:
-        super().__init__(name, mode)
-        self.name, self.mode = name, mode
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(name, kind)
+        self.name, self.kind = name, kind
 
 
 class _ColumnBuilder:
-    """A column of a text file that grows with each run of rows.
+    """A column that grows chunk by chunk; cells are a sequence of str or None, or an Arrow array.
 
-    `mode` is "numbers", "words", "dates", "mostly" (numbers; other cells are missing) or "many"
-    (too many distinct strings to keep). An empty mode is detected: numbers, or else words. With
-    `as_words` the column is read as strings, as they are written.
+    `kind` is "numbers", "strings", "dates", "mostly numbers" or "many strings"; an empty kind is
+    detected: numbers or else strings.
     """
 
     def __init__(
         self,
         name: str,
-        mode: str = "",
+        kind: str = "",
         *,
-        as_words: bool = False,
-        decimal_comma: bool = False,
         keep_all: bool = False,
         na_values: Collection[str] = NA_VALUES,
+        decimal_comma: bool = False,
     ) -> None:
-        self.name, self.mode = name, "words" if as_words else mode
-        self.decimal_comma = decimal_comma and not as_words
-        self.keep_all, self.na_values = keep_all or as_words, na_values
-        self.values: NDArray[Any] | None = None
-        self.expected = 0
-        """How many rows there may be; memory that is not used costs nothing."""
-        self.codes: dict[str, int] = {}
-        self.n_rows = self.n_missing = self.n_kept = 0
+        self.name, self.kind = name, kind
+        self.keep_all, self.na_values, self.decimal_comma = keep_all, na_values, decimal_comma
+        self.chunks: list[NDArray[Any]] = []
+        """Numbers, dates or codes of strings."""
+        self.code_of: dict[str, int] = {}
+        self.n_rows = self.n_missing = 0
 
     def add(self, cells: Any) -> None:
-        """Add the cells of a run of rows."""
-        cells = _trim(cells, self.na_values)
-        self.n_rows += len(cells)
-        if self.mode in ("", "numbers"):
+        """Add the cells of a chunk."""
+        if self.kind in ("", "numbers"):
             numbers = self._parse_numbers(cells)
             if numbers is not None:
-                # A run of missing values decides nothing.
-                self.mode = self.mode or ("" if np.isnan(numbers).all() else "numbers")
-                self._append(_compact(numbers))
+                self.chunks.append(_compact(numbers))
+                if not np.isnan(numbers).all():
+                    self.kind = "numbers"
                 return
-            if self.n_kept:
-                raise _WrongModeError(self.name, "words")
-            self.mode = "words"
-        if self.mode == "words":
-            self._add_words(cells)
-            return
-        listed = cells if isinstance(cells, list) else cells.to_pylist()
-        if self.mode == "dates":
+            if self.chunks:
+                raise _WrongKindError(self.name, "strings")
+            self.kind = "strings"
+        strings, codes = _encode_cells(cells, self.na_values)
+        if self.decimal_comma:
+            strings = [string and with_decimal_point(string) for string in strings]
+        if self.kind == "strings":
+            self._add_strings(strings, codes)
+        elif self.kind == "dates":
             try:
-                self._append(np.array([cell or "NaT" for cell in listed], dtype="datetime64[s]"))
+                times = np.array([string or "NaT" for string in strings], dtype="datetime64[s]")
             except ValueError:
-                raise _WrongModeError(self.name, "many") from None
-        elif self.mode == "mostly":
-            parsed = [
-                None if cell is None else parse_number(self._to_decimal_point(cell))
-                for cell in listed
-            ]
-            self._append(np.array([np.nan if number is None else number for number in parsed]))
+                raise _WrongKindError(self.name, "many strings") from None
+            self.chunks.append(times[codes])
+        elif self.kind == "mostly numbers":
+            parsed = [None if string is None else parse_number(string) for string in strings]
+            self.chunks.append(np.array(parsed, dtype=float)[codes])
         else:
-            self.n_missing += listed.count(None)
-            if not self.codes:
-                self.codes = {cell: 0 for cell in listed[:1000] if cell is not None}
+            self.n_rows += len(codes)
+            self.n_missing += int(np.array([string is None for string in strings])[codes].sum())
+            if not self.code_of:
+                examples = [string for string in strings[:_N_EXAMPLES] if string is not None]
+                self.code_of = dict.fromkeys(examples, 0)
 
     def finish(self) -> RawColumn:
         """Return the column."""
-        if self.mode == "many":
-            return HighCardinalityColumn(tuple(self.codes), self.n_rows, self.n_missing)
-        if self.values is None:
-            return NumericColumn(np.empty(0))  # of a file without rows
-        values = self.values[: self.n_kept]
-        if self.mode == "dates":
-            return DateColumn(values)
-        if self.mode != "words":
-            return NumericColumn(values)
-        categories = sorted(self.codes)
-        table = np.empty(len(categories) + 1, dtype=CATEGORY_CODE)
-        for code, string in enumerate(categories):
-            table[self.codes[string]] = code
-        table[-1] = len(categories)
-        return CategoricalColumn(table[values], tuple(categories))
-
-    def _append(self, run: NDArray[Any]) -> None:
-        """Add values to one array: many small ones would fragment the memory."""
-        size = self.n_kept + len(run)
-        dtype = run.dtype if self.values is None else np.promote_types(self.values.dtype, run.dtype)
-        if self.values is None or size > len(self.values) or dtype != self.values.dtype:
-            grown = np.empty(max(size, 2 * self.n_kept, self.expected), dtype=dtype)
-            if self.values is not None:
-                grown[: self.n_kept] = self.values[: self.n_kept]
-            self.values = grown
-        self.values[self.n_kept : size] = run
-        self.n_kept = size
-
-    def _to_decimal_point(self, word: str) -> str:
-        return with_decimal_point(word) if self.decimal_comma else word
+        if self.kind == "many strings":
+            return HighCardinalityColumn(tuple(self.code_of), self.n_rows, self.n_missing)
+        values: NDArray[Any] = np.concatenate(self.chunks) if self.chunks else np.empty(0)
+        self.chunks.clear()
+        if self.kind == "strings" and len(values):
+            return recode(values, list(self.code_of))
+        return DateColumn(values) if self.kind == "dates" else NumericColumn(values)
 
     def _parse_numbers(self, cells: Any) -> NDArray[np.float64] | None:
         """Return the numbers of cells, or None if any is not a number."""
-        if isinstance(cells, list):
-            if self.decimal_comma:
-                cells = [None if cell is None else cell.replace(",", ".") for cell in cells]
-            strings = {cell for cell in cells if cell is not None}
-            if not all(map(text._NUMBER.fullmatch, strings)):
-                return None
-            return np.array([np.nan if cell is None else float(cell) for cell in cells])
-        arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+        if not isinstance(cells, (list, tuple)):
+            return _parse_arrow_numbers(cells, self.na_values, self.decimal_comma)
+        strings, codes = _encode_cells(cells, self.na_values)
         if self.decimal_comma:
-            cells = compute.replace_substring(cells, ",", ".")
-        try:
-            return np.asarray(cells.cast(arrow.float64()).to_numpy(zero_copy_only=False))
-        except arrow.ArrowInvalid:
+            strings = [string and string.replace(",", ".") for string in strings]
+        if not all(string is None or NUMBER.fullmatch(string) for string in strings):
             return None
+        return np.array(strings, dtype=float)[codes]
 
-    def _add_words(self, cells: Any) -> None:
-        if isinstance(cells, list):
-            strings = list(dict.fromkeys(cell for cell in cells if cell is not None))
-            code_of = {string: code for code, string in enumerate(strings)}
-            run = (-1 if cell is None else code_of[cell] for cell in cells)
-            codes = np.fromiter(run, np.intp, len(cells))
-        else:
-            encoded = cells.dictionary_encode()
-            strings = encoded.dictionary.to_pylist()
-            codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    def _add_strings(self, strings: Sequence[str | None], codes: NDArray[np.intp]) -> None:
         table = [
-            self.codes.setdefault(self._to_decimal_point(string), len(self.codes))
+            -1 if string is None else self.code_of.setdefault(string, len(self.code_of))
             for string in strings
         ]
-        # The last entry is for missing values, whose code is -1.
-        self._append(np.array([*table, -1], dtype=np.int32)[codes])
-        if len(self.codes) > MAX_CATEGORIES and not self.keep_all:
-            raise _WrongModeError(self.name, self._mode_of_many())
-
-    def _mode_of_many(self) -> str:
-        if all(map(_ISO.fullmatch, self.codes)):
-            return "dates"
-        n_numbers = sum(parse_number(string) is not None for string in self.codes)
-        return "mostly" if n_numbers >= _MOSTLY * len(self.codes) else "many"
+        self.chunks.append(np.array(table, dtype=np.int32)[codes])
+        if len(self.code_of) <= MAX_CATEGORIES or self.keep_all:
+            return
+        if all(map(_ISO.fullmatch, self.code_of)):
+            raise _WrongKindError(self.name, "dates")
+        n_numbers = sum(parse_number(string) is not None for string in self.code_of)
+        is_mostly = n_numbers >= MOSTLY * len(self.code_of)
+        raise _WrongKindError(self.name, "mostly numbers" if is_mostly else "many strings")
 
 
-def _trim(cells: Any, na_values: Collection[str]) -> Any:
-    """Return cells without white space around them; missing ones are None, or null."""
+def _strip(string: str, na_values: Collection[str]) -> str | None:
+    stripped = string.strip()
+    return None if stripped in na_values else stripped
+
+
+def _encode_cells(
+    cells: Any, na_values: Collection[str]
+) -> tuple[list[str | None], NDArray[np.intp]]:
+    """Return distinct strings, None for missing values, and the index of the string of each cell.
+
+    White space around strings is dropped.
+    """
     if isinstance(cells, (list, tuple)):
-        strings = (None if cell is None else cell.strip() for cell in cells)
-        return [None if string is None or string in na_values else string for string in strings]
+        strings, codes = factorize_list(cells)
+    else:
+        encoded = cells.dictionary_encode()
+        strings = [*encoded.dictionary.to_pylist(), None]
+        codes = encoded.indices.fill_null(len(strings) - 1).to_numpy(zero_copy_only=False)
+    return [None if string is None else _strip(string, na_values) for string in strings], codes
+
+
+def _parse_arrow_numbers(
+    cells: Any, na_values: Collection[str], decimal_comma: bool
+) -> NDArray[np.float64] | None:
+    """Return the numbers of an Arrow array of strings, or None if any is not a number."""
     arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
     trimmed = compute.utf8_trim_whitespace(cells)
-    missing = compute.is_in(trimmed, value_set=arrow.array(sorted(na_values)))
-    return compute.if_else(missing, arrow.scalar(None, arrow.string()), trimmed)
+    is_na = compute.is_in(trimmed, value_set=arrow.array(sorted(na_values)))
+    trimmed = compute.if_else(is_na, arrow.scalar(None, arrow.string()), trimmed)
+    if decimal_comma:
+        trimmed = compute.replace_substring(trimmed, ",", ".")
+    try:
+        return np.asarray(trimmed.cast(arrow.float64()).to_numpy(zero_copy_only=False))
+    except arrow.ArrowInvalid:
+        return None
 
 
 def _compact(numbers: NDArray[np.float64]) -> NDArray[Any]:
@@ -448,6 +408,15 @@ def _compact(numbers: NDArray[np.float64]) -> NDArray[Any]:
             if np.array_equal(small, numbers, equal_nan=True):
                 return small
     return numbers
+
+
+def _from_chunks(name: str, chunks: Sequence[Any], as_strings: bool) -> RawColumn:
+    """Return the column of some chunks of cells."""
+
+    def make_builder(name: str, kind: str) -> _ColumnBuilder:
+        return _ColumnBuilder(name, "strings" if as_strings else kind, keep_all=as_strings)
+
+    return _build_columns([name], lambda: ([cells] for cells in chunks), make_builder)[name]
 
 
 # Other files
@@ -465,39 +434,31 @@ def read_arrow_table(path: PathLike, kind: str) -> Any:
                 table = arrow.ipc.open_stream(stream).read_all()
             else:
                 table = arrow.feather.read_table(stream)
-            # Arrow takes the offsets of strings from the file as they are: a damaged one would
-            # read and write beyond its memory.
+            # Arrow trusts the offsets of strings in a file: damaged ones would read and write
+            # beyond its memory.
             table.validate(full=True)
         except Exception as error:
             name = "Parquet" if kind == ".parquet" else "Arrow"
             raise ValueError(f"{path} is not a readable {name} file: {error}") from error
-    # An index of pandas without a name only numbers the rows.
-    table = table.select(
-        [name for name in table.column_names if not name.startswith("__index_level_")]
-    )
-    check_names(path, table.column_names)
-    return table
+    # An unnamed index of pandas only numbers the rows.
+    names = [name for name in table.column_names if not name.startswith("__index_level_")]
+    check_names(path, names)
+    return table.select(names)
 
 
-def _read_arrow(path: PathLike, kind: str, words: Collection[str]) -> dict[str, RawColumn]:
-    table = read_arrow_table(path, kind)
-    names = table.column_names
-    return {name: _from_arrow(path, name, table[name], name in words) for name in names}
-
-
-def _from_arrow(path: PathLike, name: str, column: Any, as_words: bool) -> RawColumn:
+def _from_arrow(path: PathLike, name: str, column: Any, as_strings: bool) -> RawColumn:
     arrow = import_module("pyarrow")
-    kind, types = column.type, arrow.types
-    if types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
+    types = arrow.types
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_boolean(column.type):
+        column = column.cast(arrow.int8())
+    kind = column.type
     if types.is_date(kind) or types.is_timestamp(kind):
-        naive = column.cast(arrow.timestamp("s"), safe=False)
-        return DateColumn(_to_seconds(naive.to_numpy()))
-    if types.is_boolean(kind):
-        column, kind = column.cast(arrow.int8()), arrow.int8()
-    number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    if number and not as_words:
+        times = column.cast(arrow.timestamp("s"), safe=False).to_numpy()
+        return DateColumn(np.asarray(times, dtype="datetime64[s]"))
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    if is_number and not as_strings:
         are_integers = types.is_integer(kind) and not column.null_count
         values = column if are_integers else column.cast(arrow.float64(), safe=False)
         return NumericColumn(np.asarray(values.to_numpy()))
@@ -510,20 +471,7 @@ def _from_arrow(path: PathLike, name: str, column: Any, as_words: bool) -> RawCo
             f"{path} has the column {name!r} of type {kind}: columns must hold numbers, strings or "
             "dates"
         ) from None
-    return _from_runs(name, strings.chunks, as_words)
-
-
-def _from_runs(name: str, runs: Sequence[Any], as_words: bool) -> RawColumn:
-    """Return the column of some runs of cells."""
-    mode = ""
-    while True:
-        builder = _ColumnBuilder(name, mode, as_words=as_words)
-        try:
-            for cells in runs:
-                builder.add(cells)
-            return builder.finish()
-        except _WrongModeError as wrong:
-            mode = wrong.mode
+    return _from_chunks(name, strings.chunks, as_strings)
 
 
 def _read_arff(path: PathLike, words: Collection[str]) -> dict[str, RawColumn]:
@@ -538,11 +486,10 @@ def _read_arff(path: PathLike, words: Collection[str]) -> dict[str, RawColumn]:
     for j, (name, kind) in enumerate(zip(data.names, data.kinds, strict=True)):
         cells = data.column(j)
         if kind == "numeric" and name not in words:
-            numbers = np.array([np.nan if cell is None else cell for cell in cells], dtype=float)
-            columns[name] = NumericColumn(_compact(numbers))
+            columns[name] = NumericColumn(_compact(np.array(cells, dtype=float)))
             continue
         if kind == "numeric":
             cells = [None if cell is None else f"{cell:g}" for cell in cells]
         # The values of a nominal attribute are categories even where they are numbers.
-        columns[name] = _from_runs(name, [cells], name in words or kind != "string")
+        columns[name] = _from_chunks(name, [cells], name in words or kind != "string")
     return columns

@@ -17,18 +17,18 @@ NA_VALUES: Final = frozenset({"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL"
 """Cells that stand for a missing value."""
 
 SEPARATORS: Final = ("::", "\t", ",", ";", "|")
-"""Separators of cells that are detected; blanks only where a reader asks for them."""
+"""Separators that are detected; a reader may add blanks."""
 
-# Hardly any cell contains these, so one of them in a line is the separator.
+# Cells rarely contain these, so a line that has one is separated by it.
 _UNMISTAKABLE: Final = ("::", "\t")
 # The csv module takes separators of one character only.
 _UNIT: Final = "\x1f"
-# Bytes of text, and rows, that are read at a time.
+# Bytes of text, or rows, per chunk.
 _CHUNK_BYTES: Final = 1 << 22
 _CHUNK_ROWS: Final = 20_000
 
-# No two parts of these may match the same characters: a cell of a million digits takes no time.
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|Infinity)")
+# No two groups may match the same characters, so that a cell of a million digits takes no time.
+NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|Infinity)")
 # An amount of money or a percentage, with or without commas between thousands.
 _AMOUNT: Final = re.compile(
     r"([-+]?)[$€£]?\s?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s?[%$€£]?"
@@ -40,8 +40,8 @@ _COMMA_AMOUNT: Final = re.compile(
 
 
 def parse_number(word: str) -> float | None:
-    """Return the number that a word stands for: 12, 1.5e3, $1,200.50, 45%; None for others."""
-    if _NUMBER.fullmatch(word):
+    """Return the number that a word stands for, such as 12, 1.5e3, $1,200.50 or 45%, or None."""
+    if NUMBER.fullmatch(word):
         return float(word)
     money = _AMOUNT.fullmatch(word)
     if money is None or (money[1] and money[2][0] in "+-"):
@@ -50,7 +50,7 @@ def parse_number(word: str) -> float | None:
 
 
 def with_decimal_point(word: str) -> str:
-    """Return a number that is written with a decimal comma as one with a point; else the word."""
+    """Return a number with a decimal comma as one with a point; other words stay as they are."""
     if "," not in word or not _COMMA_AMOUNT.fullmatch(word):
         return word
     return word.replace(".", "").replace(",", ".")
@@ -84,22 +84,17 @@ def read_lines(path: PathLike, fallback: str | None = None) -> list[str]:
     return io.StringIO(text, newline="").readlines()
 
 
-def split_rows(
-    lines: Iterable[str], separator: str | None, quotes: bool = True
-) -> Iterator[list[str]]:
+def split_rows(lines: Iterable[str], separator: str, quotes: bool = True) -> Iterator[list[str]]:
     """Yield the cells of each row that is not empty.
 
-    A separator of None is any run of blanks. With `quotes`, a cell in double quotes may contain
+    The separator " " is any run of blanks. With `quotes`, a cell in double quotes may contain
     separators and line ends.
     """
-    if separator is None or separator == " ":
-        lines, separator = (f"{line.strip()}\n" for line in lines), " "
-    elif len(separator) > 1:
-        long = separator
-        lines, separator = (line.replace(long, _UNIT) for line in lines), _UNIT
+    if separator == " ":
+        lines = (f"{line.strip()}\n" for line in lines)
     rows = csv.reader(
-        lines,
-        delimiter=separator,
+        lines if len(separator) == 1 else (line.replace(separator, _UNIT) for line in lines),
+        delimiter=separator if len(separator) == 1 else _UNIT,
         quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE,
         strict=quotes,
         skipinitialspace=separator == " ",
@@ -112,16 +107,16 @@ def split_rows(
 
 @dataclass(frozen=True)
 class DelimitedText:
-    """A text file of rows of cells, read some rows at a time.
+    """A text file of rows of cells, read in chunks.
 
     Parameters
     ----------
     names : sequence of str
         The names of the columns.
     n_skipped : int
-        The lines before the first row: empty ones and the header.
+        The number of lines before the first row: empty ones and the header.
     n_columns : int
-        The cells of a row; columns after the named ones are ignored.
+        The number of cells per row; columns after the named ones are ignored.
     """
 
     path: PathLike
@@ -138,30 +133,24 @@ class DelimitedText:
         names: Sequence[str] | None = None,
         separators: Sequence[str] = SEPARATORS,
     ) -> "DelimitedText":
-        """Read the header of a file, or raise if it is not text in UTF-8.
+        """Read the header of a plain or gzipped file, or raise if it is not text in UTF-8.
 
-        Parameters
-        ----------
-        path : str or path-like
-            A file, plain or gzipped.
-        separator : str or None, default None
-            The text between cells; None detects it among `separators`.
-        names : sequence of str or None, default None
-            The names of the first columns of a file without a header.
+        A separator of None is detected among `separators`; `names` are those of a file without a
+        header.
         """
         n_skipped, line = _first_line(path)
         if separator is None:
             separator = next(iter(rank_separators(line, separators)), None)
-        if separator is None and " " in separators and len(line.split()) > 1:
-            separator = " "
+        if separator is None:
+            separator = " " if " " in separators and len(line.split()) > 1 else ","
         try:
-            cells = next(split_rows([line], separator or ","), [])
+            cells = next(split_rows([line], separator), [])
         except ValueError as error:
             raise unreadable(path, error) from error
         if names is None:
             names = [cell.strip() or f"column {j}" for j, cell in enumerate(cells, 1)]
             n_skipped += 1
-        return cls(path, list(names), separator or ",", n_skipped, max(len(cells), len(names)))
+        return cls(path, list(names), separator, n_skipped, max(len(cells), len(names)))
 
     @property
     def decimal_comma(self) -> bool:
@@ -169,53 +158,42 @@ class DelimitedText:
         return self.separator == ";"
 
     def chunks(self, columns: Sequence[int]) -> Iterator[Sequence[Any]]:
-        """Yield the cells of some columns, a run of rows at a time.
+        """Yield the cells of some columns in chunks of rows.
 
-        They are arrays of Arrow where it is installed and knows the separator, else tuples.
+        They are Arrow arrays where pyarrow is installed and supports the separator, else tuples.
         """
-        if len(self.separator) == 1 and self.separator != " ":
-            try:
-                arrow_csv = import_module("pyarrow.csv")
-            except ImportError:
-                pass
-            else:
-                return self._arrow_chunks(arrow_csv, columns)
-        return self._plain_chunks(columns)
+        if len(self.separator) > 1 or self.separator == " ":
+            return self._plain_chunks(columns)
+        try:
+            return self._arrow_chunks(import_module("pyarrow.csv"), columns)
+        except ImportError:
+            return self._plain_chunks(columns)
 
     def _arrow_chunks(self, arrow_csv: Any, columns: Sequence[int]) -> Iterator[Sequence[Any]]:
         arrow = import_module("pyarrow")
         names = list(map(str, range(self.n_columns)))
+        read = arrow_csv.ReadOptions(
+            block_size=_CHUNK_BYTES, column_names=names, skip_rows=self.n_skipped
+        )
+        parse = arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True)
+        convert = arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, arrow.string()),
+            include_columns=[*(names[j] for j in columns), names[-1]],
+        )
+        last_cell = ""
         with open_input(self.path) as stream:
             try:
-                batches = arrow_csv.open_csv(
-                    stream,
-                    arrow_csv.ReadOptions(
-                        block_size=_CHUNK_BYTES, column_names=names, skip_rows=self.n_skipped
-                    ),
-                    arrow_csv.ParseOptions(delimiter=self.separator, newlines_in_values=True),
-                    arrow_csv.ConvertOptions(
-                        column_types=dict.fromkeys(names, arrow.string()),
-                        include_columns=[*(names[j] for j in columns), names[-1]],
-                    ),
-                )
-            except arrow.ArrowInvalid as error:
+                for batch in arrow_csv.open_csv(stream, read, parse, convert):
+                    yield batch.columns[:-1]
+                    last_cell = str(batch.column(-1)[-1]) if len(batch) else last_cell
+            except arrow.ArrowException as error:
                 if "Empty CSV" in str(error):
                     return
                 raise unreadable(self.path, error) from error
-            last = None
-            while True:
-                try:
-                    batch = batches.read_next_batch()
-                except StopIteration:
-                    break
-                except arrow.ArrowException as error:
-                    raise unreadable(self.path, error) from error
-                yield batch.columns[:-1]
-                last = batch.column(-1)
-            # A quote that is not closed takes all text up to the end of the file into its cell.
-            if last is not None and len(last) and str(last[-1]).endswith("\n"):
-                raise unreadable(self.path, "a quote is not closed")
-            arrow.default_memory_pool().release_unused()
+        # A quote that is not closed extends its cell to the end of the file.
+        if last_cell.endswith("\n"):
+            raise unreadable(self.path, "a quote is not closed")
+        arrow.default_memory_pool().release_unused()
 
     def _plain_chunks(self, columns: Sequence[int]) -> Iterator[Sequence[Any]]:
         with open_input(self.path) as stream:
@@ -223,17 +201,15 @@ class DelimitedText:
             try:
                 rows = split_rows(islice(text, self.n_skipped, None), self.separator)
                 while chunk := list(islice(rows, _CHUNK_ROWS)):
-                    self._check_widths(chunk)
+                    for row in chunk:
+                        if len(row) < self.n_columns or any(row[self.n_columns :]):
+                            expected = f"expected {self.n_columns} columns, got {len(row)}"
+                            raise ValueError(f"{expected}: {row}")
                     yield [tuple(row[j] for row in chunk) for j in columns]
             except ValueError as error:
                 raise unreadable(self.path, error) from error
             finally:
                 text.detach()
-
-    def _check_widths(self, rows: list[list[str]]) -> None:
-        for row in rows:
-            if len(row) < self.n_columns or any(row[self.n_columns :]):
-                raise ValueError(f"expected {self.n_columns} columns, got {len(row)}: {row}")
 
 
 def _first_line(path: PathLike) -> tuple[int, str]:
@@ -256,6 +232,6 @@ def _first_line(path: PathLike) -> tuple[int, str]:
 
 
 def unreadable(path: PathLike, error: object) -> ValueError:
-    """Return the error of a file that is not a table."""
+    """Return the error for a file that is not a table."""
     advice = "; save it as UTF-8" if "utf" in str(error).lower() else ""
     return ValueError(f"{Path(path)} is not a readable table: {error}{advice}")
