@@ -283,5 +283,5 @@ def test_decompress_reads_what_compress_writes():
 
 def test_without_unlzw3_it_says_how_to_go_on(monkeypatch):
     monkeypatch.setitem(sys.modules, "unlzw3", None)
-    with pytest.raises(ImportError, match=r"edgewise\[data\].*gzip"):
+    with pytest.raises(ImportError, match=r"gzip.*edgewise\[data\]"):
         decompress(b"\x1f\x9d\x90\x61\x00")

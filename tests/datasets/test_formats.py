@@ -75,7 +75,7 @@ def test_a_part_of_a_table_keeps_its_names():
     table = formats.LabeledTable(
         np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", "b"), ("c",)
     )
-    part = table.part(slice(1, None))
+    part = table.take(slice(1, None))
     assert part.X.tolist() == [[2.0, 3.0], [4.0, 5.0]]
     assert part.y.tolist() == [1, 0]
     assert (part.feature_names, part.label_names) == (("a", "b"), ("c",))

@@ -19,7 +19,7 @@ def test_unknown_names_list_the_known_ones():
 
 @pytest.mark.parametrize("name", datasets.names("classification"))
 def test_every_entry_is_complete(name):
-    facts, entry = datasets.info(name), catalog.entry(name)
+    facts, entry = datasets.info(name), catalog.find_entry(name)
     assert facts.name == name
     assert facts.license
     assert facts.citation
@@ -42,7 +42,7 @@ def test_every_entry_is_complete(name):
 def test_a_missing_file_is_named(name, tmp_path):
     if datasets.info(name).n_categorical:
         pytest.importorskip("pandas")
-    path = catalog.entry(name).all_files[0].path
+    path = catalog.find_entry(name).all_files[0].path
     with pytest.raises(datasets.DatasetNotFoundError, match=re.escape(path)):
         datasets.load(name, data_home=tmp_path, download=False)
 

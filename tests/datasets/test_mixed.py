@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise.datasets import loading
-from edgewise.datasets.catalog import DataFile, entry
+from edgewise.datasets.catalog import DataFile, find_entry
 from edgewise.datasets.files import DataFolders, sha256_of
 from edgewise.datasets.formats import n_categorical, read_mixed
 
@@ -29,7 +29,7 @@ Male, 7688, 0, 40, United-States, >50K.
 
 
 def test_both_files_of_adult_are_one_table():
-    table = loading._read(entry("adult"), [ADULT_DATA, ADULT_TEST])
+    table = loading._read_labeled(find_entry("adult"), [ADULT_DATA, ADULT_TEST])
     assert table.X.shape == (4, 14)
     assert table.y.tolist() == ["<=50K", ">50K", "<=50K", ">50K"]
     assert table.X["age"].tolist() == [39, 52, 25, 44]
@@ -38,8 +38,8 @@ def test_both_files_of_adult_are_one_table():
 
 
 def test_both_sides_of_adult_have_the_same_categories():
-    table = loading._read(entry("adult"), [ADULT_DATA, ADULT_TEST])
-    train, test = table.part(slice(2)), table.part(slice(2, None))
+    table = loading._read_labeled(find_entry("adult"), [ADULT_DATA, ADULT_TEST])
+    train, test = table.take(slice(2)), table.take(slice(2, None))
     assert train.X["workclass"].tolist() == ["State-gov", np.nan]
     assert test.X["workclass"].tolist() == ["Private", "Private"]
     assert train.X["workclass"].dtype == test.X["workclass"].dtype
@@ -50,7 +50,7 @@ def test_both_sides_of_adult_have_the_same_categories():
 
 def test_the_class_may_come_first():
     row = b"republican,n,y,n,y,y,y,n,n,n,y,?,y,y,y,n,y\n"
-    table = loading._read(entry("votes84"), [row])
+    table = loading._read_labeled(find_entry("votes84"), [row])
     assert table.y.tolist() == ["republican"]
     assert table.X.iloc[0, :3].tolist() == ["n", "y", "n"]
     assert table.X["synfuels-corporation-cutback"].isna().all()
@@ -59,7 +59,7 @@ def test_the_class_may_come_first():
 
 def test_white_space_separates_and_integer_classes_stay_integers():
     row = b"A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1 \n"
-    table = loading._read(entry("german"), [row])
+    table = loading._read_labeled(find_entry("german"), [row])
     assert table.y.tolist() == [1]
     assert table.y.dtype == np.int64
     assert n_categorical(table.X) == 13
@@ -96,7 +96,7 @@ def test_connect4_takes_the_original_with_three_classes_too(tmp_path):
     board = b",".join([b"b"] * 40 + [b"x", b"o"])
     binary = board + b",notloss\n" + board[::-1] + b",loss\n" + board + b",notloss\n"
     original = board + b",win\r\n" + board + b",draw\r\n" + board[::-1] + b",loss\r\n"
-    (file,) = entry("connect4").all_files
+    (file,) = find_entry("connect4").all_files
     file = dataclasses.replace(file, sha256=sha256_of(ROWS, binary))
     for content, classes in (
         (original, ["notloss", "notloss", "loss"]),
@@ -105,7 +105,7 @@ def test_connect4_takes_the_original_with_three_classes_too(tmp_path):
         (tmp_path / "uci").mkdir(exist_ok=True)
         (tmp_path / file.path).write_bytes(content)
         found = DataFolders(tmp_path).content(file, download=False)
-        table = loading._read(entry("connect4"), [found])
+        table = loading._read_labeled(find_entry("connect4"), [found])
         assert table.y.tolist() == classes
         assert table.X.iloc[0, -2:].tolist() == ["x", "o"]
 

@@ -137,7 +137,7 @@ class TestToy:
 class TestNames:
     @pytest.mark.parametrize("name", datasets.names("ranking"))
     def test_every_entry_is_complete(self, name):
-        facts, entry = datasets.info(name), catalog.entry(name)
+        facts, entry = datasets.info(name), catalog.find_entry(name)
         assert facts.name == name
         assert facts.license
         assert facts.citation
@@ -151,7 +151,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", datasets.names("ranking"))
     def test_a_missing_file_says_where_to_get_it(self, name, tmp_path):
-        first = catalog.entry(name).all_files[0]
+        first = catalog.find_entry(name).all_files[0]
         with pytest.raises(datasets.DatasetNotFoundError) as caught:
             datasets.load(name, data_home=tmp_path)
         for part in (first.path, first.by_hand, str(tmp_path), "EDGEWISE_DATA"):

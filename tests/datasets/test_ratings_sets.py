@@ -278,7 +278,7 @@ class TestDownload:
 class TestNames:
     @pytest.mark.parametrize("name", datasets.names("ratings"))
     def test_every_entry_is_complete(self, name):
-        facts, entry = datasets.info(name), catalog.entry(name)
+        facts, entry = datasets.info(name), catalog.find_entry(name)
         assert facts.name == name
         assert "2827872" in facts.citation
         assert facts.description
@@ -296,7 +296,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", datasets.names("ratings"))
     def test_a_missing_file_says_where_to_get_it(self, name, tmp_path):
-        first = catalog.entry(name).all_files[0]
+        first = catalog.find_entry(name).all_files[0]
         with pytest.raises(datasets.DatasetNotFoundError) as caught:
             datasets.load(name, data_home=tmp_path, download=False)
         for part in (

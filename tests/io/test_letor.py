@@ -153,8 +153,8 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("first", "second", "fault"),
         [
-            (b"1 qid:1 1:2\n", b"0 1:2\n", "it has no qid:, though lines before it have one"),
-            (b"1 1:2\n", b"0 qid:1 1:2\n", "it has a qid:, though lines before it have none"),
+            (b"1 qid:1 1:2\n", b"0 1:2\n", "it has no qid:, though other lines have one"),
+            (b"1 1:2\n", b"0 qid:1 1:2\n", "it has a qid:, though other lines have none"),
         ],
     )
     def test_queries_in_some_batches_only(self, first, second, fault):
@@ -333,7 +333,7 @@ class TestParts:
         assert parts.train.y.tolist() == [2.0]
         assert parts.train.X.shape == (1, 699)
         assert parts.validation is parts.test is None
-        with pytest.raises(ValueError, match="several files to train on"):
+        with pytest.raises(ValueError, match="several train files"):
             read_letor_parts(tmp_path)
         with pytest.raises(ValueError, match="no file set3"):
             read_letor_parts(tmp_path, "set3.")

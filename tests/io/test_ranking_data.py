@@ -85,9 +85,9 @@ def test_parts_of_other_lengths_are_refused(data, name):
     ("changes", "message"),
     [
         ({"X": np.ones((4, 3))}, r"same columns, got \[2, 3\]"),
-        ({"qid": None}, "parts must all have queries, or none"),
-        ({"docs": None}, "parts must all have names of documents, or none"),
-        ({"y": None}, "parts must all have grades, or none"),
+        ({"qid": None}, "parts must all have qid"),
+        ({"docs": None}, "parts must all have docs"),
+        ({"y": None}, "parts must all have y"),
         ({"X": sparse.csr_matrix((4, 2))}, "same kind of X"),
     ],
 )

@@ -89,7 +89,7 @@ def test_parts_have_the_features_of_all():
         (lambda ids, key: pd.DataFrame({key: ids}), ValueError, "must have columns besides"),
         (lambda ids, key: (ids, [[1]]), ValueError, "must have one row for each id, 2, got 1"),
         (lambda ids, key: (ids, [1, 2]), ValueError, "."),
-        (lambda ids, key: ([ids[0]] * 2, [[1], [2]]), ValueError, "must have each id once, but"),
+        (lambda ids, key: ([ids[0]] * 2, [[1], [2]]), ValueError, "must have each id once"),
         (lambda ids, key: ([ids[0], None], [[1], [2]]), ValueError, "must not be missing"),
         (lambda ids, key: ([1.5, 2.5], [[1], [2]]), TypeError, "must be"),
     ],

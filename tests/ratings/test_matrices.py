@@ -101,7 +101,7 @@ def test_input_is_not_changed():
         (([[0, 0]],), ValueError, "at least one rating"),
         (([[np.inf, 1]],), ValueError, "must be finite"),
         ((sparse.csr_array(np.array([[np.nan, 1]])),), ValueError, "must be finite"),
-        ((TABLE, [1, 2]), ValueError, "user_ids must be 3, one for each place of matrix, got 2"),
+        ((TABLE, [1, 2]), ValueError, "user_ids must be 3"),
         ((TABLE, None, [1]), ValueError, "item_ids must be 3"),
         ((TABLE, [1, 1, 2]), ValueError, "user_ids must all be different"),
         ((TABLE, ["a", 1, 2]), TypeError, "user_ids must be all integers or all strings"),

@@ -124,7 +124,7 @@ class Entry:
     @property
     def all_files(self) -> tuple[DataFile, ...]:
         """The files of all roles."""
-        return tuple(file for some in self.files.values() for file in some)
+        return tuple(file for files in self.files.values() for file in files)
 
 
 @cache
@@ -139,13 +139,13 @@ def parse(text: str) -> dict[str, Entry]:
     tables = tomllib.loads(text)
     terms, shared = tables.pop("terms", {}), tables.pop("shared", {})
     return {
-        name: _entry(name, shared.get(table.pop("like", ""), {}) | table, terms)
+        name: _make_entry(name, shared.get(table.pop("like", ""), {}) | table, terms)
         for name, table in tables.items()
     }
 
 
-def entry(name: str) -> Entry:
-    """Return the entry of a data set, or raise with the list of names."""
+def find_entry(name: str) -> Entry:
+    """Return the entry of a data set, or raise."""
     return entries()[one_of("name", name, entries())]
 
 
@@ -165,7 +165,7 @@ def names(kind: str | None = None) -> tuple[str, ...]:
     """
     if kind is not None:
         one_of("kind", kind, KINDS)
-    return tuple(name for name, one in entries().items() if kind in (None, one.info.kind))
+    return tuple(name for name, entry in entries().items() if kind in (None, entry.info.kind))
 
 
 def info(name: str) -> DatasetInfo:
@@ -177,11 +177,11 @@ def info(name: str) -> DatasetInfo:
     >>> datasets.info("pendigits").license
     'CC BY 4.0, as stated by the UCI Machine Learning Repository'
     """
-    return entry(name).info
+    return find_entry(name).info
 
 
-def _entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
-    columns = _columns(table.get("columns", ()), table.get("n_features", 0))
+def _make_entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
+    columns = _name_columns(table.get("columns", ()), table.get("n_features", 0))
     facts = {
         "name": name,
         "n_classes": len(table.get("classes", ())),
@@ -193,39 +193,39 @@ def _entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
         facts["n_categorical"] = len(columns) - len(table["numeric"])
     if table["kind"] == "ranking":
         facts["n_folds"] = len(table["n_rows"])
-    files = {role: _files(table, some) for role, some in table["files"].items()}
+    files = {role: _make_files(table, hashes) for role, hashes in table["files"].items()}
     settings = _select_fields(Entry, table) | {"files": files, "columns": columns}
     return Entry(DatasetInfo(**facts), **settings)
 
 
-def _files(table: dict[str, Any], files: dict[str, str]) -> tuple[DataFile, ...]:
-    settings = _select_fields(DataFile, table)
-    settings["delimiter"] = table.get("delimiter", ",").strip() or None
-    settings["replace"] = tuple(table.get("replace", {}).items())
-    data_files = []
-    for path, sha256 in files.items():
-        names = {"path": path, "name": path.rpartition("/")[2]}
-        settings["addresses"] = tuple(
-            address.format(**names) for address in table.get("addresses", ())
-        )
-        data_files.append(DataFile(path, sha256, **settings))
-    return tuple(data_files)
+def _make_files(table: dict[str, Any], hashes: dict[str, str]) -> tuple[DataFile, ...]:
+    settings = _select_fields(DataFile, table) | {
+        "delimiter": table.get("delimiter", ",").strip() or None,
+        "replace": tuple(table.get("replace", {}).items()),
+    }
+    files = []
+    for path, sha256 in hashes.items():
+        name = path.rpartition("/")[2]
+        urls = (url.format(path=path, name=name) for url in table.get("addresses", ()))
+        files.append(DataFile(path, sha256, **settings | {"addresses": tuple(urls)}))
+    return tuple(files)
 
 
 def _select_fields(kind: type[Any], table: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a class that a table has; lists become tuples."""
-    selected = {field.name: table[field.name] for field in fields(kind) if field.name in table}
+    names = [field.name for field in fields(kind) if field.name in table]
+    values = [table[name] for name in names]
     return {
-        key: tuple(value) if isinstance(value, list) else value for key, value in selected.items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in zip(names, values, strict=True)
     }
 
 
-def _columns(names: list[str] | str, n_features: int) -> tuple[str, ...]:
-    """Return names of columns; a pattern may have their number, or row and column of a pixel."""
+def _name_columns(names: list[str] | str, n_features: int) -> tuple[str, ...]:
+    """Return column names; a pattern may have their number, or the row and column of a pixel."""
     if not isinstance(names, str):
         return tuple(names)
-    side = math.isqrt(n_features)
+    side = max(math.isqrt(n_features), 1)
     return tuple(
-        names.format(number=j + 1, row=j // max(side, 1), column=j % max(side, 1))
-        for j in range(n_features)
+        names.format(number=j + 1, row=j // side, column=j % side) for j in range(n_features)
     )

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import REAL
 from edgewise.common.files import PathLike, replace_file
+from edgewise.common.lazy import import_optional
 from edgewise.datasets.catalog import DataFile
 
 logger = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ class DatasetMismatchError(ValueError):
 
 
 def check_counts(where: str, counts: Iterable[tuple[str, int, int]]) -> None:
-    """Compare counts (what, found, expected) with the catalog, or raise."""
+    """Raise unless counts (noun, count, expected count) are those of the catalog."""
     for noun, count, expected in counts:
         if count != expected:
             raise DatasetMismatchError(f"{where}: expected {expected} {noun}, found {count}")
@@ -148,7 +149,7 @@ class DataFolders:
 
     def _advice(self, file: DataFile, reason: str) -> str:
         looked_in = ", ".join(str(folder) for folder in self.folders()) or "no folder"
-        how = file.by_hand or f"get it from {' or '.join(map(_in_words, file.addresses))}"
+        how = file.by_hand or f"get it from {' or '.join(map(_describe_address, file.addresses))}"
         return (
             f"{file.path} is missing (looked in {looked_in}), and {reason}. By hand: {how}, put it "
             f"at {file.path} (plain, .gz or .Z) below a folder, and set {ENVIRONMENT} to that "
@@ -157,7 +158,7 @@ class DataFolders:
 
 
 def sha256_of(file: DataFile, content: bytes) -> str:
-    r"""Hash decompressed content in the way that the catalog says.
+    r"""Return the SHA-256 of decompressed content, as defined by the catalog.
 
     Copies of some sets have their rows in another order, or numbers printed in another way; a hash
     of sorted rows or of rounded values is the same for all of them.
@@ -185,14 +186,15 @@ def decompress(content: bytes) -> bytes:
         if content.startswith(b"\x1f\x8b"):
             return _read_limited(gzip.GzipFile(fileobj=io.BytesIO(content)))
         if content.startswith(b"\x1f\x9d"):
-            return bytes(_unlzw(content))
+            purpose = "reading a .Z file needs unlzw3; or unpack it with gzip"
+            return bytes(import_optional("unlzw3", purpose, "data").unlzw(content))
     except (OSError, EOFError, zlib.error, ValueError, IndexError) as error:
         raise ValueError(f"damaged compressed content: {error}") from error
     return content
 
 
 def _read_limited(stream: Any) -> bytes:
-    """Read a compressed stream, or raise if it expands to more than any file has."""
+    """Read a compressed stream, or raise if it is larger than the largest file of the catalog."""
     content: bytes = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise ValueError(f"it expands to more than {_MAX_BYTES:,} bytes")
@@ -210,13 +212,13 @@ def _verify(content: bytes, file: DataFile, where: str, remedy: str) -> bytes:
         data, digest = b"", f"content that cannot be read ({error})"
     if digest != file.sha256:
         raise DatasetMismatchError(
-            f"{_in_words(where)}: expected {file.path} with sha256 {file.sha256}, found {digest}. "
-            f"{remedy}"
+            f"{_describe_address(where)}: expected {file.path} with sha256 {file.sha256}, found "
+            f"{digest}. {remedy}"
         )
     return data
 
 
-def _in_words(address: str) -> str:
+def _describe_address(address: str) -> str:
     url, _, member = address.partition("#")
     return f"{url} (member {member})" if member else url
 
@@ -225,13 +227,3 @@ def _user_cache() -> Path:
     import pooch
 
     return Path(pooch.os_cache("edgewise"))
-
-
-def _unlzw(content: bytes) -> Any:
-    try:
-        import unlzw3
-    except ImportError as error:
-        raise ImportError(
-            'reading a .Z file needs unlzw3 (pip install "edgewise[data]"), or unpack it with gzip'
-        ) from error
-    return unlzw3.unlzw(content)

@@ -19,22 +19,20 @@ if TYPE_CHECKING:
 # Pandas is an optional dependency, so its name stays in quotes.
 Features: TypeAlias = "NDArray[Any] | sparse.csr_matrix | pandas.DataFrame"
 
-_MISSING: Final = "?"
-_COMMENT: Final = b"|"
 _IDX_UINT8: Final = 0x08
 
 
 @dataclass(frozen=True)
 class LabeledTable:
-    """Rows with their labels, and the names of both where the file has them."""
+    """Rows and their classes or labels, with names of columns and labels if the file has them."""
 
     X: Features
     y: NDArray[Any]
     feature_names: tuple[str, ...] = ()
     label_names: tuple[str, ...] = ()
 
-    def part(self, rows: slice) -> "LabeledTable":
-        """Return some of the rows, numbered from 0 where `X` is a data frame."""
+    def take(self, rows: slice) -> "LabeledTable":
+        """Return some rows; a data frame numbers them from 0."""
         frame: Any = self.X
         X = frame.iloc[rows].reset_index(drop=True) if hasattr(frame, "iloc") else frame[rows]
         return LabeledTable(X, self.y[rows], self.feature_names, self.label_names)
@@ -43,7 +41,7 @@ class LabeledTable:
 def read_numbers(
     content: bytes, *, delimiter: str | None = ",", class_first: bool = False
 ) -> LabeledTable:
-    """Read rows of numbers and a class, which is an integer or a word."""
+    """Read rows of numbers and a class, which is an integer or a string."""
     lines = [line.strip() for line in content.splitlines() if line.strip()]
     mark = None if delimiter is None else delimiter.encode()
     if class_first:
@@ -71,12 +69,8 @@ def read_mixed(
     """
     import pandas
 
-    rows = [
-        line.decode("ascii").split(delimiter)
-        for content in contents
-        for line in content.splitlines()
-        if line.strip() and not line.startswith(_COMMENT)
-    ]
+    lines = [line for content in contents for line in content.decode("ascii").splitlines()]
+    rows = [line.split(delimiter) for line in lines if line.strip() and not line.startswith("|")]
     for number, row in enumerate(rows, start=1):
         if len(row) != len(columns) + 1:
             raise ValueError(
@@ -84,11 +78,14 @@ def read_mixed(
             )
     cells = list(zip(*rows, strict=True)) or [()] * (len(columns) + 1)
     classes = cells.pop(0 if class_first else -1)
-    data = {
-        name: _reals(cell, name) if name in numeric else _categories(cell)
-        for name, cell in zip(columns, cells, strict=True)
-    }
-    return LabeledTable(pandas.DataFrame(data), _classes(classes))
+    frame = {}
+    for name, column in zip(columns, cells, strict=True):
+        values = [None if cell.strip() == "?" else cell.strip() for cell in column]
+        try:
+            frame[name] = np.array(values, REAL) if name in numeric else pandas.Categorical(values)
+        except ValueError as error:
+            raise ValueError(f"column {name!r} must hold numbers: {error}") from error
+    return LabeledTable(pandas.DataFrame(frame), _classes(classes))
 
 
 def read_idx(content: bytes) -> NDArray[np.uint8]:
@@ -114,41 +111,39 @@ def read_idx_pair(images: bytes, labels: bytes) -> LabeledTable:
 def read_arff(content: bytes, *, n_labels: int) -> LabeledTable:
     r"""Read a dense or sparse ARFF file whose last `n_labels` attributes are 0/1 labels.
 
-    Sparse rows give a CSR matrix; ``?`` becomes NaN.
+    Sparse rows become a CSR matrix; ``?`` becomes NaN.
     """
     try:
         data = parse_arff(content)
         names = tuple(data.names)
-        to_table: Any = _csr if data.is_sparse else _dense
-        table = to_table(data.rows, len(names))
+        table: Any = (
+            _sparse_rows(data.rows, len(names))
+            if data.is_sparse
+            else (np.array(data.rows, dtype=REAL).reshape(len(data.rows), len(names)))
+        )
     except (TypeError, ValueError) as error:
         raise ValueError(f"not an ARFF file of numbers: {error}") from error
     if not 0 < n_labels < len(names):
         raise ValueError(f"n_labels={n_labels} with {len(names)} attributes leaves no columns")
-    labels = table[:, -n_labels:]
-    y = labels.toarray() if data.is_sparse else labels
-    if not np.isin(y, (0, 1)).all():
+    X, labels = table[:, :-n_labels], table[:, -n_labels:]
+    if data.is_sparse:
+        labels = labels.toarray()
+    else:
+        X = np.ascontiguousarray(X)
+    if not np.isin(labels, (0, 1)).all():
         raise ValueError("ARFF labels must be 0 or 1")
-    X = table[:, :-n_labels]
-    X = X if data.is_sparse else np.ascontiguousarray(X)
-    return LabeledTable(X, y.astype(np.int8), names[:-n_labels], names[-n_labels:])
+    return LabeledTable(X, labels.astype(np.int8), names[:-n_labels], names[-n_labels:])
 
 
 def n_categorical(X: Features) -> int:
-    """Count the categorical columns."""
+    """Return the number of categorical columns."""
     frame: Any = X
     return frame.select_dtypes("category").shape[1] if hasattr(frame, "select_dtypes") else 0
 
 
-def _dense(rows: list[list[Any]], n_columns: int) -> NDArray[np.float64]:
-    table = np.array(rows, dtype=object).reshape(len(rows), n_columns)
-    table[table == None] = np.nan  # noqa: E711
-    return table.astype(REAL)
-
-
-def _csr(rows: list[dict[int, Any]], n_columns: int) -> sparse.csr_matrix:
+def _sparse_rows(rows: list[dict[int, Any]], n_columns: int) -> sparse.csr_matrix:
     columns = np.array([column for row in rows for column in row], dtype=np.int32)
-    values = np.array([value for row in rows for value in row.values()], dtype=object).astype(REAL)
+    values = np.array([value for row in rows for value in row.values()], dtype=REAL)
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int32)
     table = sparse.csr_matrix((values, columns, starts), shape=(len(rows), n_columns))
     table.eliminate_zeros()
@@ -157,7 +152,7 @@ def _csr(rows: list[dict[int, Any]], n_columns: int) -> sparse.csr_matrix:
 
 
 def _classes(cells: Sequence[str]) -> NDArray[Any]:
-    """Return classes as integers where all are numbers, or else as words."""
+    """Return classes as integers if all are numbers, otherwise as strings."""
     labels = [cell.strip().removesuffix(".") for cell in cells]
     try:
         values = np.array(labels, dtype=REAL)
@@ -167,22 +162,3 @@ def _classes(cells: Sequence[str]) -> NDArray[Any]:
     if not np.array_equal(codes, values):
         raise ValueError("the class column holds values that are not integers")
     return codes
-
-
-def _reals(cells: Sequence[str], name: str) -> NDArray[np.float64]:
-    try:
-        values = (np.nan if cell.strip() == _MISSING else float(cell) for cell in cells)
-        return np.fromiter(values, REAL, len(cells))
-    except ValueError as error:
-        raise ValueError(f"column {name!r} must hold numbers: {error}") from error
-
-
-def _categories(cells: Sequence[str]) -> Any:
-    import pandas
-
-    # Only distinct values are stripped and sorted: Connect-4 has three million cells.
-    strings = {cell: cell.strip() for cell in set(cells)}
-    categories = sorted(set(strings.values()) - {_MISSING})
-    code_of = {string: code for code, string in enumerate(categories)}
-    codes = {cell: code_of.get(string, -1) for cell, string in strings.items()}
-    return pandas.Categorical.from_codes([codes[cell] for cell in cells], categories)

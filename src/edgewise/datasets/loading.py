@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from edgewise.common.files import PathLike, iter_line_batches
-from edgewise.datasets.catalog import DatasetInfo, Entry, entry
+from edgewise.common.lazy import import_optional
+from edgewise.datasets.catalog import DatasetInfo, Entry, find_entry
 from edgewise.datasets.dataset import Dataset, RankingDataset
 from edgewise.datasets.files import DataFolders, DatasetMismatchError, check_counts
 from edgewise.datasets.formats import (
@@ -36,7 +37,7 @@ def available(name: str, *, data_home: PathLike | None = None) -> bool:
     ...     datasets.available("letter", data_home=empty)
     False
     """
-    files, folders = entry(name).all_files, DataFolders(data_home)
+    files, folders = find_entry(name).all_files, DataFolders(data_home)
     return all(folders.find(file) is not None for file in files)
 
 
@@ -76,31 +77,27 @@ def load(name: str, *, data_home: PathLike | None = None, download: bool = True)
     ...     letter = datasets.load("letter")
     ...     assert letter.X_train.shape == (16000, 16)
     """
-    dataset = entry(name)
-    info = dataset.info
+    entry = find_entry(name)
+    info = entry.info
     if info.n_categorical:
-        _require_pandas(name)
+        purpose = f"{name} has categorical columns and is returned as a pandas DataFrame"
+        import_optional("pandas", purpose, "frames")
     notice = f"{name}. License: {info.license}. Please cite: {info.citation}"
     folders = DataFolders(data_home, notice)
     contents = {
         role: [folders.content(file, download=download) for file in files]
-        for role, files in dataset.files.items()
+        for role, files in entry.files.items()
     }
-    if info.kind == "classification":
-        return _classification(dataset, contents)
-    return (
-        _ranking(dataset, contents) if info.kind == "ranking" else read_ratings(dataset, contents)
-    )
+    return _READERS[info.kind](entry, contents)
 
 
-def _classification(found: Entry, contents: Contents) -> Dataset:
-    info = found.info
-    train = _read(found, contents["train"])
-    test = None
+def _classification(entry: Entry, contents: Contents) -> Dataset:
+    info = entry.info
+    train, test = _read_labeled(entry, contents["train"]), None
     if "test" in contents:
-        test = _read(found, contents["test"])
+        test = _read_labeled(entry, contents["test"])
     elif info.n_test:
-        train, test = train.part(slice(info.n_train)), train.part(slice(info.n_train, None))
+        train, test = train.take(slice(info.n_train)), train.take(slice(info.n_train, None))
     _check_rows(info, "train", train, info.n_train)
     if test is not None:
         _check_rows(info, "test", test, info.n_test)
@@ -112,34 +109,28 @@ def _classification(found: Entry, contents: Contents) -> Dataset:
         train.y,
         None if test is None else test.X,
         None if test is None else test.y,
-        train.feature_names or found.columns,
-        train.label_names or found.classes,
+        train.feature_names or entry.columns,
+        train.label_names or entry.classes,
     )
 
 
-def _read(found: Entry, contents: list[bytes]) -> LabeledTable:
-    """Read the files of one side of the split."""
-    if found.format == "idx":
+def _read_labeled(entry: Entry, contents: list[bytes]) -> LabeledTable:
+    """Read the files of the training or the test rows."""
+    if entry.format == "idx":
         return read_idx_pair(*contents)
-    if found.format == "arff":
-        return read_arff(*contents, n_labels=found.info.n_classes)
-    delimiter = found.all_files[0].delimiter
-    if found.header:
+    if entry.format == "arff":
+        return read_arff(*contents, n_labels=entry.info.n_classes)
+    if entry.header:
         contents = [content.partition(b"\n")[2] for content in contents]
-    if found.format == "mixed":
-        return read_mixed(
-            contents,
-            columns=found.columns,
-            numeric=found.numeric,
-            class_first=found.class_first,
-            delimiter=delimiter,
-        )
-    return read_numbers(*contents, delimiter=delimiter, class_first=found.class_first)
+    layout: Any = {"delimiter": entry.all_files[0].delimiter, "class_first": entry.class_first}
+    if entry.format == "mixed":
+        return read_mixed(contents, columns=entry.columns, numeric=entry.numeric, **layout)
+    return read_numbers(*contents, **layout)
 
 
-def _ranking(found: Entry, contents: Contents) -> RankingDataset:
-    info, parts = found.info, []
-    files = zip(found.files["parts"], contents["parts"], info.n_rows, info.n_queries, strict=True)
+def _ranking(entry: Entry, contents: Contents) -> RankingDataset:
+    info, parts = entry.info, []
+    files = zip(entry.files["parts"], contents["parts"], info.n_rows, info.n_queries, strict=True)
     for number, (file, content, n_rows, n_queries) in enumerate(files, 1):
         data = parse_letor(iter_line_batches(io.BytesIO(content)), file.path)
         counts = [
@@ -150,7 +141,7 @@ def _ranking(found: Entry, contents: Contents) -> RankingDataset:
         ]
         check_counts(f"{info.name}, part {number}", counts)
         parts.append(data)
-    return RankingDataset(info, tuple(parts), found.first, found.columns)
+    return RankingDataset(info, tuple(parts), entry.first, entry.columns)
 
 
 def _check_rows(info: DatasetInfo, side: str, rows: LabeledTable, n_rows: int) -> None:
@@ -165,11 +156,4 @@ def _check_rows(info: DatasetInfo, side: str, rows: LabeledTable, n_rows: int) -
     check_counts(f"{info.name}, {side}", counts)
 
 
-def _require_pandas(name: str) -> None:
-    try:
-        import pandas  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{name} has categorical columns and is returned as a pandas DataFrame; install pandas "
-            '(pip install "edgewise[frames]")'
-        ) from error
+_READERS = {"classification": _classification, "ranking": _ranking, "ratings": read_ratings}

@@ -57,7 +57,7 @@ def triples(content: bytes, *, separator: bytes = b"\t") -> RatingColumns:
 
 def users_100k(content: bytes) -> SideFeatures:
     """Read ``u.user``: id, age, gender, occupation and a zip code, which is left out."""
-    ids, ages, genders, occupations, _ = _fields(content, "|", 5)
+    ids, ages, genders, occupations, _ = _split_fields(content, "|", 5)
     return _people(ids, ages, genders, occupations)
 
 
@@ -66,20 +66,20 @@ def users_1m(content: bytes) -> SideFeatures:
 
     The age is the lower end of its group: 1 for under 18, then 18, 25, 35, 45, 50 and 56.
     """
-    ids, genders, ages, codes, _ = _fields(content, "::", 5)
+    ids, genders, ages, codes, _ = _split_fields(content, "::", 5)
     return _people(ids, ages, genders, [_OCCUPATIONS[int(code)] for code in codes])
 
 
 def movies_100k(content: bytes) -> SideFeatures:
     """Read ``u.item``: id, title, two dates, an address, and a flag for each genre."""
     genres = ("unknown", *GENRES)
-    ids, titles, *columns = _fields(content, "|", 5 + len(genres))
+    ids, titles, *columns = _split_fields(content, "|", 5 + len(genres))
     return _movies(ids, titles, genres, np.array(columns[3:], dtype=REAL))
 
 
 def movies_1m(content: bytes) -> SideFeatures:
     """Read ``movies.dat``: id, title, and the names of genres."""
-    ids, titles, lists = _fields(content, "::", 3)
+    ids, titles, lists = _split_fields(content, "::", 3)
     flags = np.zeros((len(GENRES), len(ids)), dtype=REAL)
     for row, genres in enumerate(lists):
         flags[[GENRES.index(genre) for genre in genres.split("|")], row] = 1
@@ -100,20 +100,25 @@ def read_ratings(entry: Entry, contents: Mapping[str, list[bytes]]) -> RatingsDa
     readers = {"ratings": read_triples, "users": read_users, "items": read_items}
     tables: dict[str, list[Any]] = {}
     for role, some in contents.items():
-        tables[role] = []
-        for file, content in zip(entry.files[role], some, strict=True):
-            try:
-                tables[role].append(readers.get(role, read_triples)(content))
-            except ValueError as error:
-                raise DatasetMismatchError(f"{file.path}: {error}") from error
-    (rated,), (users,), (items,) = tables["ratings"], tables["users"], tables["items"]
-    ratings = _assemble_ratings(info.name, rated, users, items)
-    _check(info, ratings)
+        read = readers.get(role, read_triples)
+        try:
+            tables[role] = [read(content) for content in some]
+        except ValueError as error:
+            paths = " or ".join(file.path for file in entry.files[role])
+            raise DatasetMismatchError(f"{paths}: {error}") from error
+    (columns,), (users,), (items,) = tables["ratings"], tables["users"], tables["items"]
+    try:
+        Ids.of("users", users.ids).require("users of ratings", columns.users)
+        Ids.of("items", items.ids).require("items of ratings", columns.items)
+        ratings = build_ratings(columns, users[:2], items[:2])
+    except ValueError as error:
+        raise DatasetMismatchError(f"{info.name}: {error}") from error
+    _check_ratings(info, ratings)
     titles = dict(zip(items.ids.tolist(), items.titles, strict=True))
     return RatingsDataset(info, ratings, titles, _held_out(info, ratings, tables.get("tests", [])))
 
 
-def _fields(content: bytes, separator: str, n_fields: int) -> list[tuple[str, ...]]:
+def _split_fields(content: bytes, separator: str, n_fields: int) -> list[tuple[str, ...]]:
     """Split lines at the separator and return each field of all lines."""
     # Not splitlines, which takes some characters of latin-1 for line ends.
     lines = content.decode(_ENCODING).rstrip("\n").split("\n")
@@ -146,19 +151,7 @@ def _movies(
     return SideFeatures(np.array(ids, dtype=np.int64), table, [title.strip() for title in titles])
 
 
-def _assemble_ratings(
-    name: str, rated: RatingColumns, users: SideFeatures, items: SideFeatures
-) -> Ratings:
-    """Return the ratings over all users and items of the files."""
-    try:
-        Ids.of("users", users.ids).require("users of ratings", rated.users)
-        Ids.of("items", items.ids).require("items of ratings", rated.items)
-        return build_ratings(rated, users[:2], items[:2])
-    except ValueError as error:
-        raise DatasetMismatchError(f"{name}: {error}") from error
-
-
-def _check(info: DatasetInfo, ratings: Ratings) -> None:
+def _check_ratings(info: DatasetInfo, ratings: Ratings) -> None:
     """Compare counts with the catalog: a guard against a wrong entry or reader."""
     counts = (
         ("users", ratings.n_users, info.n_users),
@@ -180,7 +173,7 @@ def _held_out(
     held_out = {}
     for split, test, n_test in zip(info.splits, tests, info.n_held_out, strict=True):
         check_counts(f"{info.name}, {split}", [("test ratings", len(test.users), n_test)])
-        held_out[split] = _places(f"{info.name}, {split}", ratings, test)
+        held_out[split] = _find_ratings(f"{info.name}, {split}", ratings, test)
     folds = list(held_out.values())[: info.n_folds]
     if folds and not np.array_equal(np.sort(np.concatenate(folds)), np.arange(len(ratings))):
         raise DatasetMismatchError(
@@ -189,7 +182,7 @@ def _held_out(
     return held_out
 
 
-def _places(where: str, ratings: Ratings, test: RatingColumns) -> NDArray[np.intp]:
+def _find_ratings(where: str, ratings: Ratings, test: RatingColumns) -> NDArray[np.intp]:
     """Return the indices of test ratings, which must have the same values and times."""
     pairs = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
     users = ratings.user_ids.find("users", test.users)

@@ -12,7 +12,7 @@ Kind = str | tuple[str, ...]
 _NUMERIC: Final = ("numeric", "real", "integer")
 _SHOWN: Final = 60
 
-# A quoted or a bare word, then what follows up to the next separator.
+# Quoted and bare words; escapes.
 _QUOTED: Final = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _NAME: Final = re.compile(rf"\s*({_QUOTED}|[^\s'\"]\S*)\s*(.*)", re.DOTALL)
 _VALUE: Final = re.compile(rf"\s*((?:{_QUOTED})\s*|[^\s'\",][^,]*|)(?:,|$)")
@@ -25,8 +25,8 @@ _CONTROL: Final = {"n": "\n", "t": "\t", "r": "\r"}
 class ArffData:
     """The attributes of an ARFF file and its rows; a missing value is None.
 
-    The rows of a sparse file are dicts by the number of the attribute. What they leave out is 0, or
-    the first value of a nominal attribute.
+    The rows of a sparse file are dicts by attribute number. Absent values are 0, or the first value
+    of a nominal attribute.
     """
 
     names: Sequence[str]
@@ -104,7 +104,7 @@ def _parse_attribute(declaration: str) -> tuple[str, Kind]:
     if kind.startswith("{"):
         if not kind.endswith("}"):
             raise ValueError("the values of an attribute end with '}'")
-        values = tuple(_unquote(value) for value in _split(kind[1:-1]))
+        values = tuple(_unquote(value) for value in _split_cells(kind[1:-1]))
         if values in ((), ("",)):
             raise ValueError("an attribute has no values")
         return name, values
@@ -117,7 +117,7 @@ def _parse_attribute(declaration: str) -> tuple[str, Kind]:
 
 
 def _parser(kind: Kind) -> Callable[[str], Cell]:
-    """Return what reads a cell of an attribute, or raises."""
+    """Return the parser of an attribute's cells."""
     if kind == "numeric":
         return float
     if isinstance(kind, str):
@@ -134,7 +134,7 @@ def _parser(kind: Kind) -> Callable[[str], Cell]:
 
 
 def _parse_row(line: str, parsers: Sequence[Callable[[str], Cell]]) -> list[Cell]:
-    cells = _split(line)
+    cells = _split_cells(line)
     if len(cells) != len(parsers):
         raise ValueError(f"expected {len(parsers)} values, got {len(cells)}")
     return [
@@ -157,7 +157,7 @@ def _parse_entries(line: str, parsers: Sequence[Callable[[str], Cell]]) -> dict[
     return row
 
 
-def _split(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     """Return the cells between commas outside of quotes, still quoted."""
     if "'" not in line and '"' not in line:
         return [cell.strip() for cell in line.split(",")]

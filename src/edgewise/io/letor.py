@@ -1,7 +1,7 @@
 """LETOR files: SVMlight with query ids, missing values and document ids.
 
-Lines are cut into parts, and the numbers of many lines parsed at once; only where that fails are
-they parsed one by one, to say which line is wrong.
+The numbers of many lines are parsed at once; only where that fails are they parsed one by one, to
+find the wrong line.
 """
 
 import re
@@ -17,23 +17,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse as scipy_sparse
 
 from edgewise.common.checks import flag, integer
-from edgewise.common.dtypes import REAL
+from edgewise.common.dtypes import REAL, Reals, Rows
 from edgewise.common.files import PathLike, as_words, read_line_batches, replace_file
 from edgewise.io.lines import LineError, as_number, as_text, quote_word
 from edgewise.io.ranking import RankingData
 
-_WRITTEN_AT_ONCE: Final = 1024
-MOST_FEATURES: Final = 2**31 - 1
+_ROWS_PER_WRITE: Final = 1024
+MAX_FEATURE: Final = 2**31 - 1
 """Largest feature number: sparse matrices have 32-bit column numbers."""
 
-Pairs = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
-"""Number of pairs of each line; features, from 1, and values of all lines."""
+Pairs = tuple[NDArray[np.int64], Rows, Reals]
+"""The number of pairs of each line; the features, from 1, and the values of all lines."""
 
-_PARTS: Final = {"train": "train", "vali": "validate", "test": "test"}
 _QUERY: Final = b"qid:"
 _DOC: Final = re.compile(rb"docid\s*=\s*(\S+)")
 _ABSENT: Final = b"NULL"
-# Istella's files write the largest number, cut to a few digits.
+# Istella's files have the largest float, rounded, for missing values.
 _UNDEFINED: Final = 1.797693e308
 _COLON, _SPACE = b": "
 _TO_SPACES: Final = bytes.maketrans(b"\t\r\n\v\f", b"     ")
@@ -80,28 +79,24 @@ def parse_letor(
 ) -> RankingData:
     """Read batches of lines, each with the number of its first line; errors name `source`."""
     if n_features is not None:
-        n_features = integer("n_features", n_features, 1, MOST_FEATURES)
+        n_features = integer("n_features", n_features, 1, MAX_FEATURE)
     flag("sparse", sparse)
     blocks: list[Any] = []
-    grades: list[NDArray[Any]] = []
-    queries: list[NDArray[Any]] = []
-    docs: list[NDArray[Any]] = []
+    grades: list[Reals] = []
+    queries: list[str] = []
+    docs: list[str] = []
+    has_queries = None
     try:
         for first, batch in lines:
-            cut = cut_lines(first, batch)
-            if not cut:
+            rows = cut_lines(first, batch)
+            if not rows:
                 continue
-            grades.append(line_grades(cut))
-            found = line_queries(cut)
-            if grades[1:] and (found is None) == bool(queries):
-                has, had = ("no", "one") if found is None else ("a", "none")
-                fault = f"it has {has} qid:, though lines before it have {had}"
-                raise LineError(cut[0].number, fault)
-            if found is not None:
-                queries.append(np.array(found, dtype=np.str_))
-            docs.append(np.array(line_docs(cut), dtype=np.str_))
-            pairs = pairs_at_once([line.body for line in cut]) or pairs_one_by_one(cut)
-            _check_width(cut, pairs, n_features)
+            has_queries = rows[0].query is not None if has_queries is None else has_queries
+            grades.append(line_grades(rows))
+            queries += line_queries(rows, has_queries)
+            docs += line_docs(rows)
+            pairs = pairs_at_once([line.body for line in rows]) or pairs_one_by_one(rows)
+            _check_width(rows, pairs, n_features)
             blocks.append(_block(pairs, sparse=sparse))
     except LineError as error:
         raise ValueError(f"{source}, {error}") from None
@@ -109,23 +104,20 @@ def parse_letor(
         raise ValueError(f"{source} is empty: it holds no line with a grade")
     width = n_features or max(block.shape[1] for block in blocks)
     if width == 0:
-        raise ValueError(
-            f"{source} has no features in any line; n_features says how many there are"
-        )
+        raise ValueError(f"{source} has no features in any line: give n_features")
     if sparse:
         for block in blocks:
             block.resize(block.shape[0], width)
-    names = np.concatenate(docs)
     return RankingData(
         scipy_sparse.vstack(blocks, format="csr") if sparse else _dense(blocks, width),
         np.concatenate(grades),
-        np.concatenate(queries) if queries else None,
-        names if (names != "").any() else None,
+        np.array(queries, dtype=np.str_) if has_queries else None,
+        np.array(docs, dtype=np.str_) if any(docs) else None,
     )
 
 
 class LetorParts(NamedTuple):
-    """The parts of a data set that comes as files to train, to validate and to test on."""
+    """A data set in files to train, to validate and to test on."""
 
     train: RankingData
     validation: RankingData | None
@@ -137,18 +129,18 @@ def read_letor_parts(
 ) -> LetorParts:
     r"""Read the parts of MSLR-WEB10K and 30K, Yahoo's challenge, Istella, and sets like them.
 
-    The parts are the files of the folder whose names have "train", "vali" and "test" in them and
-    end in .txt, plain or gzipped: ``read_letor_parts("MSLR-WEB10K/Fold1")``,
+    The parts are the files of the folder whose names contain "train", "vali" and "test" and end in
+    .txt, plain or gzipped: ``read_letor_parts("MSLR-WEB10K/Fold1")``,
     ``read_letor_parts("yahoo", "set1.", sparse=True)``, ``read_letor_parts("istella/sample")``. All
-    get the same columns. The largest of all numbers, 1.79769e308, which Istella's files have in
-    place of a missing value, becomes NaN.
+    get the same columns. The largest float, 1.79769e308, which stands for a missing value in
+    Istella's files, becomes NaN.
 
     Parameters
     ----------
     folder : str or path-like
         The folder.
     prefix : str, default=""
-        Read only files whose names begin so.
+        Read only files whose names begin with this.
     n_features, sparse
         As for :func:`read_letor`; with None, the largest feature number of all files.
 
@@ -168,28 +160,29 @@ def read_letor_parts(
     >>> parts.train.X.shape, parts.validation.y, parts.test
     ((2, 3), array([1., 0.]), None)
     """
-    names = sorted(path.name for path in Path(folder).iterdir() if path.name.startswith(prefix))
-    data_of: dict[str, RankingData] = {}
-    for role in _PARTS:
-        mine = [
-            data for data in names if role in data and data.removesuffix(".gz").endswith(".txt")
-        ]
-        if len(mine) > 1:
+    paths = sorted(
+        path
+        for path in Path(folder).iterdir()
+        if path.name.startswith(prefix) and path.name.removesuffix(".gz").endswith(".txt")
+    )
+    parts: dict[str, RankingData] = {}
+    for part in ("train", "vali", "test"):
+        files = [path for path in paths if part in path.name]
+        if len(files) > 1:
             raise ValueError(
-                f"{folder} has several files to {_PARTS[role]} on, {mine[0]} and {mine[1]}: prefix "
-                "says how the names of the right ones begin"
+                f"{folder} has several {part} files, {files[0].name} and {files[1].name}: give the "
+                "prefix of their names"
             )
-        if mine:
-            path = Path(folder) / mine[0]
-            data_of[role] = read_letor(path, n_features=n_features, sparse=sparse)
-    if "train" not in data_of:
+        if files:
+            parts[part] = read_letor(files[0], n_features=n_features, sparse=sparse)
+    if "train" not in parts:
         raise ValueError(f"{folder} has no file {prefix}...train....txt to train on")
-    width = max(data.X.shape[1] for data in data_of.values())
-    wide = {role: replace(data, X=_widen(data.X, width)) for role, data in data_of.items()}
-    for data in wide.values():
+    width = max(data.X.shape[1] for data in parts.values())
+    for part, data in parts.items():
         values = data.X.data if sparse else data.X
         values[values > _UNDEFINED] = np.nan
-    return LetorParts(wide["train"], wide.get("vali"), wide.get("test"))
+        parts[part] = replace(data, X=_widen(data.X, width))
+    return LetorParts(parts["train"], parts.get("vali"), parts.get("test"))
 
 
 def _widen(X: Any, width: int) -> Any:
@@ -252,15 +245,15 @@ def write_letor(
         names = as_words("docs", docs, n_rows, empty=True)
         ends = [b" #docid = %b\n" % name.encode() if name else b"\n" for name in names.tolist()]
     with replace_file(path) as stream:
-        for start in range(0, n_rows, _WRITTEN_AT_ONCE):
-            rows = slice(start, start + _WRITTEN_AT_ONCE)
+        for start in range(0, n_rows, _ROWS_PER_WRITE):
+            rows = slice(start, start + _ROWS_PER_WRITE)
             bodies = _bodies(X[rows])
             for head, body, end in zip(heads[rows], bodies, ends[rows], strict=True):
                 stream.write(head + body + end)
 
 
-class Line(NamedTuple):
-    """A line cut into parts."""
+class LetorLine(NamedTuple):
+    """A line and its parts."""
 
     number: int  # in the file, from 1
     grade: bytes
@@ -269,21 +262,21 @@ class Line(NamedTuple):
     comment: bytes
 
 
-def cut_lines(first: int, batch: Sequence[bytes]) -> list[Line]:
-    """Cut lines into parts, without empty ones; the first is line `first` of the file."""
+def cut_lines(first: int, batch: Sequence[bytes]) -> list[LetorLine]:
+    """Cut lines into parts, except empty ones; the first is line `first` of the file."""
     lines = []
     for number, line in enumerate(batch, first):
         content, _, comment = line.partition(b"#")
-        as_words = content.split(None, 2)
-        if as_words:
-            has_query = len(as_words) > 1 and as_words[1].startswith(_QUERY)
-            query = as_words.pop(1).removeprefix(_QUERY) if has_query else None
-            body = b" ".join(as_words[1:]).rstrip()
-            lines.append(Line(number, as_words[0], query, body, comment))
+        words = content.split(None, 2)
+        if words:
+            has_query = len(words) > 1 and words[1].startswith(_QUERY)
+            query = words.pop(1).removeprefix(_QUERY) if has_query else None
+            body = b" ".join(words[1:]).rstrip()
+            lines.append(LetorLine(number, words[0], query, body, comment))
     return lines
 
 
-def line_grades(lines: Sequence[Line]) -> NDArray[np.float64]:
+def line_grades(lines: Sequence[LetorLine]) -> Reals:
     """Return the grades, or raise if one is not finite."""
     numbers = _numbers(b" ".join(line.grade for line in lines), len(lines))
     if numbers is not None and np.isfinite(numbers).all():
@@ -296,20 +289,20 @@ def line_grades(lines: Sequence[Line]) -> NDArray[np.float64]:
     return np.array(grades)
 
 
-def line_queries(lines: Sequence[Line]) -> list[str] | None:
-    """Return the query ids, None if there are none."""
-    if all(line.query is None for line in lines):
-        return None
+def line_queries(lines: Sequence[LetorLine], has_queries: bool) -> list[str]:
+    """Return the query ids, none if lines have none."""
     queries = []
     for line in lines:
-        if line.query is None:
-            raise LineError(line.number, "it has no qid:, though other lines have one")
-        queries.append(as_text(line.number, "the query", line.query))
+        if (line.query is not None) != has_queries:
+            has, have = ("no", "one") if has_queries else ("a", "none")
+            raise LineError(line.number, f"it has {has} qid:, though other lines have {have}")
+        if line.query is not None:
+            queries.append(as_text(line.number, "the query", line.query))
     return queries
 
 
-def line_docs(lines: Sequence[Line]) -> list[str]:
-    """Return the document ids in the comments, ``""`` where there is none."""
+def line_docs(lines: Sequence[LetorLine]) -> list[str]:
+    """Return the document ids in the comments, ``""`` for comments without one."""
     docs = []
     for line in lines:
         match = _DOC.search(line.comment) if line.comment else None
@@ -318,7 +311,7 @@ def line_docs(lines: Sequence[Line]) -> list[str]:
 
 
 def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
-    """Return the features and values of all lines, None if any line is wrong."""
+    """Return the features and values of all lines, or None if a line is wrong."""
     counts = np.array([body.count(b":") for body in bodies], dtype=np.int64)
     n_pairs = int(counts.sum())
     text = b" ".join(bodies).translate(_TO_SPACES)
@@ -326,23 +319,20 @@ def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
         text = b" ".join(text.split())
     if n_pairs == 0:
         return None if text else (counts, np.empty(0, np.int32), np.empty(0, REAL))
-    # Without empty words, alternating colons and spaces mean pairs.
+    # If no word is empty, colons and spaces alternate exactly if the text is pairs.
     if b": " in text or b" :" in text or text[:1] == b":" or text[-1:] == b":":
         return None
     codes = np.frombuffer(text, dtype=np.uint8)
     marks = codes[(codes == _COLON) | (codes == _SPACE)]
-    if (
-        len(marks) != 2 * n_pairs - 1
-        or (marks[::2] != _COLON).any()
-        or (marks[1::2] != _SPACE).any()
-    ):
+    expected = np.resize(np.array([_COLON, _SPACE], dtype=np.uint8), 2 * n_pairs - 1)
+    if not np.array_equal(marks, expected):
         return None
     numbers = _numbers(text.replace(b":" + _ABSENT, b":nan").translate(_APART), 2 * n_pairs)
     if numbers is None:
         return None
     features, values = numbers[::2], numbers[1::2]
     # Comparisons with NaN are false.
-    if not ((features >= 1) & (features <= MOST_FEATURES) & (features == np.floor(features))).all():
+    if not ((features >= 1) & (features <= MAX_FEATURE) & (features == np.floor(features))).all():
         return None
     ascending = features[1:] > features[:-1]
     ends = np.cumsum(counts)[:-1]
@@ -352,8 +342,8 @@ def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
     return counts, features.astype(np.int32), np.ascontiguousarray(values)
 
 
-def pairs_one_by_one(lines: Sequence[Line]) -> Pairs:
-    """Return the same line by line, or raise for the first line that is wrong."""
+def pairs_one_by_one(lines: Sequence[LetorLine]) -> Pairs:
+    """Return the features and values line by line, or raise for the first wrong line."""
     counts: list[int] = []
     features: list[int] = []
     values: list[float] = []
@@ -365,8 +355,8 @@ def pairs_one_by_one(lines: Sequence[Line]) -> Pairs:
             if not name or not content or b":" in content:
                 raise LineError(number, f"{quote_word(pair)} is not feature:value")
             feature = as_number(number, "feature", name)
-            if not (1 <= feature <= MOST_FEATURES and feature.is_integer()):
-                fault = f"feature {quote_word(name)} is not an integer from 1 to {MOST_FEATURES}"
+            if not (1 <= feature <= MAX_FEATURE and feature.is_integer()):
+                fault = f"feature {quote_word(name)} is not an integer from 1 to {MAX_FEATURE}"
                 raise LineError(number, fault)
             if feature <= last:
                 raise LineError(number, f"feature {int(feature)} comes after feature {last}")
@@ -378,34 +368,35 @@ def pairs_one_by_one(lines: Sequence[Line]) -> Pairs:
     return np.array(counts, np.int64), np.array(features, np.int32), np.array(values, REAL)
 
 
-def _numbers(text: bytes, n: int) -> NDArray[np.float64] | None:
-    """Return the `n` numbers of a text, None if there are not that many."""
+def _numbers(text: bytes, n: int) -> Reals | None:
+    """Return the `n` numbers of a text, or None if it does not consist of `n` numbers."""
     with warnings.catch_warnings():
-        # NumPy warns where it stops at a word that is not a number, and will raise one day.
+        # NumPy warns where it stops at a word that is not a number; later versions may raise.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
-            # One more number at the end is missed if the last word is only partly a number.
+            # The additional number is missed if the last word begins with a number.
             numbers = np.fromstring(text + b" 0", dtype=REAL, sep=" ")
         except ValueError:
             return None
     return numbers[:-1] if len(numbers) == n + 1 else None
 
 
-def _check_width(cut: Sequence[Line], pairs: Pairs, n_features: int | None) -> None:
+def _check_width(lines: Sequence[LetorLine], pairs: Pairs, n_features: int | None) -> None:
     counts, features, _ = pairs
     if n_features is None or not len(features) or features.max() <= n_features:
         return
     wide = int(np.argmax(features > n_features))
     line = int(np.searchsorted(np.cumsum(counts), wide, side="right"))
-    raise LineError(cut[line].number, f"feature {features[wide]} is past n_features={n_features}")
+    fault = f"feature {features[wide]} is past n_features={n_features}"
+    raise LineError(lines[line].number, fault)
 
 
 def _block(pairs: Pairs, *, sparse: bool) -> Any:
-    """Return a batch as an array if every line has every feature, as a sparse matrix otherwise."""
+    """Return a batch as an array if every line has every feature, otherwise as a sparse matrix."""
     counts, features, values = pairs
     width = int(features.max()) if len(features) else 0
     if not sparse and (counts == width).all():
-        # Ascending and as many as the largest: every line has all features.
+        # Ascending features, as many as the largest number: every line has all of them.
         return values.reshape(len(counts), width)
     rows = np.repeat(np.arange(len(counts)), counts)
     if sparse:
@@ -415,7 +406,7 @@ def _block(pairs: Pairs, *, sparse: bool) -> Any:
     return scipy_sparse.csr_matrix((values, features - 1, starts), shape=(len(counts), width))
 
 
-def _dense(blocks: list[Any], width: int) -> NDArray[np.float64]:
+def _dense(blocks: list[Any], width: int) -> Reals:
     """Copy blocks into one array, and free each of them."""
     n_rows = sum(block.shape[0] for block in blocks)
     try:

@@ -59,7 +59,7 @@ class RankingData:
 
     @property
     def queries(self) -> NDArray[Any]:
-        """The different query ids, in the order of their first rows."""
+        """The distinct query ids, in the order of their first rows."""
         if self.qid is None:
             return np.array([], dtype=np.str_)
         ids, first = np.unique(self.qid, return_index=True)
@@ -74,8 +74,10 @@ class RankingData:
         """Return some of the rows, by number, mask or slice."""
         chosen = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
         arrays = (self.y, self.qid, self.docs)
-        taken = (None if array is None else array[chosen] for array in arrays)
-        return RankingData(_rows_of(self.X, chosen), *taken)
+        return RankingData(
+            _rows_of(self.X, chosen),
+            *(None if array is None else array[chosen] for array in arrays),
+        )
 
     @classmethod
     def concatenate(cls, parts: "Sequence[RankingData]") -> "RankingData":
@@ -88,9 +90,9 @@ class RankingData:
             raise ValueError(f"parts must have the same columns, got {sorted(widths)} of them")
         return cls(
             _stack_blocks([data.X for data in parts]),
-            _concatenate_arrays("grades", [data.y for data in parts]),
-            _concatenate_arrays("queries", [data.qid for data in parts]),
-            _concatenate_arrays("names of documents", [data.docs for data in parts]),
+            _concatenate_arrays("y", [data.y for data in parts]),
+            _concatenate_arrays("qid", [data.qid for data in parts]),
+            _concatenate_arrays("docs", [data.docs for data in parts]),
         )
 
 
@@ -117,10 +119,10 @@ def _stack_blocks(blocks: list[Any]) -> Any:
         raise ValueError(f"parts must hold the same kind of X: {error}") from error
 
 
-def _concatenate_arrays(what: str, arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+def _concatenate_arrays(name: str, arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
     present = [array for array in arrays if array is not None]
     if not present:
         return None
     if len(present) < len(arrays):
-        raise ValueError(f"parts must all have {what}, or none of them")
+        raise ValueError(f"parts must all have {name}, or none of them")
     return np.concatenate(present)

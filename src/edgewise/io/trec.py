@@ -102,8 +102,8 @@ class Qrels(_QueryDocuments):
 def read_run(path: PathLike) -> Run:
     r"""Read a run: lines of ``query Q0 document rank score tag``.
 
-    Empty lines and lines that start with ``#`` are ignored. A wrong line, or a document twice for
-    a query, raises ValueError, which names file and line.
+    Empty lines and lines that start with ``#`` are ignored. A wrong line, or a document that a
+    query has twice, raises ValueError, which names file and line.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def read_run(path: PathLike) -> Run:
     >>> run.docs, run.scores
     (array(['GX1', 'GX2'], dtype='<U3'), array([9.5 , 8.25]))
     """
-    return Run(*_read(path, _RUN, "line of a run"))
+    return Run(*_read_rows(path, _RUN, "line of a run"))
 
 
 def write_run(
@@ -179,7 +179,7 @@ def read_qrels(path: PathLike) -> Qrels:
     >>> read_qrels(path).grades
     array([2, 0])
     """
-    return Qrels(*_read(path, _QRELS, "judgment"))
+    return Qrels(*_read_rows(path, _QRELS, "judgment"))
 
 
 def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLike) -> None:
@@ -219,7 +219,7 @@ def _as_score(number: int, what: str, word: bytes) -> float:
     return score
 
 
-# How to parse the columns of a file, and the type of the array; a column without is ignored.
+# The parser of each column and the type of its array; None ignores a column.
 _Columns = dict[str, tuple[Callable[[int, str, bytes], Any], type] | None]
 _RUN: Final[_Columns] = {
     "query": (as_text, np.str_),
@@ -237,11 +237,10 @@ _QRELS: Final[_Columns] = {
 }
 
 
-def _read(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any]]:
-    """Return the columns that are parsed; a document comes once per query."""
-    parsed: list[tuple[int, str, Any, type, list[Any]]] = [
-        (j, name, *how, []) for j, (name, how) in enumerate(columns.items()) if how
-    ]
+def _read_rows(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any]]:
+    """Return the parsed columns, or raise if a query has a document twice."""
+    parsers = [(j, name, how[0]) for j, (name, how) in enumerate(columns.items()) if how]
+    cells: list[list[Any]] = [[] for _ in parsers]
     seen: set[tuple[bytes, bytes]] = set()
     try:
         for first, batch in read_line_batches(path):
@@ -257,13 +256,14 @@ def _read(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any]]:
                     fault = f"document {quote_word(doc)} comes again for query {quote_word(query)}"
                     raise LineError(number, fault)
                 seen.add(pair)
-                for j, name, parse, _, values in parsed:
+                for values, (j, name, parse) in zip(cells, parsers, strict=True):
                     values.append(parse(number, name, fields[j]))
     except LineError as error:
         raise ValueError(f"{path}, {error}") from None
     if not seen:
         raise ValueError(f"{path} is empty: it holds no {what}")
-    return [np.array(values, dtype) for *_, dtype, values in parsed]
+    dtypes = [how[1] for how in columns.values() if how]
+    return [np.array(values, dtype) for values, dtype in zip(cells, dtypes, strict=True)]
 
 
 def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -13,24 +13,24 @@ from edgewise.common.choices import DUPLICATES
 from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.files import PathLike
 from edgewise.common.ids import Ids, as_ids, factorize, text_array
-from edgewise.data import as_table
-from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, take_rows
-from edgewise.data.table import ColumnTable, Table, is_frame
+from edgewise.data.columns import NumericColumn
+from edgewise.data.table import ColumnTable, is_frame
 from edgewise.io.frames import read_frame
 from edgewise.io.tables import ARROW, check_kind, read_delimited, table_kind
 from edgewise.io.text import SEPARATORS, DelimitedText, parse_number
+from edgewise.ratings.features import attach_features
 from edgewise.ratings.ratings import Ratings
 from edgewise.ratings.rows import pair_order
 
+# The squares and products of ratings and weights up to this have sums that do not overflow.
 _LARGEST: Final = 1e100
-
 _ROLES: Final = ("user", "item", "rating", "weight", "time")
 Names = tuple[str, str, str | None, str | None, str | None]
 _PARQUET: Final = b"PAR1"
 
 
 class RatingColumns(NamedTuple):
-    """Ratings, one per row: first as given, then as arrays with the indices of users and items."""
+    """Ratings, one per row: ids or indices of users and items, and numbers."""
 
     users: Any
     items: Any
@@ -38,7 +38,7 @@ class RatingColumns(NamedTuple):
     weights: Any = None
     times: Any = None
 
-    def take(self, rows: NDArray[np.intp]) -> "RatingColumns":
+    def take(self, rows: NDArray[Any]) -> "RatingColumns":
         """Return some rows."""
         return RatingColumns(*(None if column is None else column[rows] for column in self))
 
@@ -53,98 +53,111 @@ def build_ratings(
     all_users: Any = None,
     all_items: Any = None,
 ) -> Ratings:
-    """Check the columns and sort the ratings by user and item; `all` have ids without ratings."""
+    """Check the columns and sort the ratings by user and item.
+
+    `all_users` and `all_items` include ids without ratings.
+    """
     one_of("duplicates", duplicates, DUPLICATES)
     users, items = as_ids("users", columns.users), as_ids("items", columns.items)
-    if len(users) == 0:
+    n = len(users)
+    if n == 0:
         raise ValueError("ratings must hold at least one rating, got none")
-    if len(items) != len(users):
-        raise ValueError(f"items must be as long as users, {len(users)}, got {len(items)}")
-    named = zip(("ratings", "weights", "times"), columns[2:], strict=True)
-    arrays = [
-        None if column is None else _finite(name, column, len(users)) for name, column in named
-    ]
-    for name, column in zip(("ratings", "weights"), arrays, strict=False):
-        _check_moderate(name, column)
-    if arrays[1] is not None and not arrays[1].min() > 0:
-        raise ValueError(f"weights must be positive, got {arrays[1].min():g}")
-    (users, user_rows), (items, item_rows) = _factorize_strings(users), _factorize_strings(items)
-    user_ids = Ids.of("users", users if all_users is None else all_users)
-    item_ids = Ids.of("items", items if all_items is None else all_items)
-    user_ids, about_users = _attach_features("users", user_ids, user_features, user)
-    item_ids, about_items = _attach_features("items", item_ids, item_features, item)
-    indices = (
-        user_ids.find("users", users, ROW)[user_rows],
-        item_ids.find("items", items, ROW)[item_rows],
-    )
-    rows = _combine_duplicates(RatingColumns(*indices, *arrays), duplicates, user_ids, item_ids)
+    if len(items) != n:
+        raise ValueError(f"items must be as long as users, {n}, got {len(items)}")
+    values = None if columns.ratings is None else _finite("ratings", columns.ratings, n, _LARGEST)
+    weights = None if columns.weights is None else _finite("weights", columns.weights, n, _LARGEST)
+    times = None if columns.times is None else _finite("times", columns.times, n)
+    if weights is not None and not weights.min() > 0:
+        raise ValueError(f"weights must be positive, got {weights.min():g}")
+    user_ids, user_indices, about_users = _index_ids("users", users, all_users, user_features, user)
+    item_ids, item_indices, about_items = _index_ids("items", items, all_items, item_features, item)
+    indexed = RatingColumns(user_indices, item_indices, values, weights, times)
+    rows = _combine_duplicates(indexed, duplicates, user_ids, item_ids)
     return Ratings(user_ids, item_ids, *rows, about_users, about_items)
 
 
-def _factorize_strings(ids: NDArray[Any]) -> tuple[NDArray[Any], Any]:
-    """Return the different strings, and which of them each row has; integers stay as they are."""
-    if ids.dtype.kind == "i":
-        return ids, slice(None)
-    firsts, rows = factorize(ids)
-    return ids[firsts], rows
+def _index_ids(
+    side: str, ids: NDArray[Any], all_ids: Any, features: Any, key: str
+) -> tuple[Ids, Rows, ColumnTable | None]:
+    """Return the catalog of users or items, the index of each id in it, and the features."""
+    rows: Any = slice(None)
+    if ids.dtype.kind != "i":
+        firsts, rows = factorize(ids)
+        ids = ids[firsts]
+    catalog = Ids.of(side, ids if all_ids is None else all_ids)
+    catalog, table = attach_features(side, catalog, features, key)
+    return catalog, catalog.find(side, ids, ROW)[rows], table
 
 
-def _check_moderate(name: str, values: Reals | None) -> None:
-    """Raise if sums of the squares and products of numbers could overflow."""
-    if values is not None:
-        largest = max(values.max(), -values.min())
-        if largest > _LARGEST:
-            raise ValueError(f"{name} must be at most {_LARGEST:g}, got {largest:g}")
+def _finite(name: str, values: Any, size: int, largest: float = np.inf) -> Reals:
+    """Return `values` as finite numbers, at most `largest` in magnitude, or raise."""
+    array = numbers(name, values)
+    if len(array) != size:
+        raise ValueError(f"{name} must be as long as users, {size}, got {len(array)}")
+    low, high = array.min(), array.max()
+    if not np.isfinite([low, high]).all():
+        position = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"{name} must be finite, but entry {position} is {array[position]}")
+    if max(high, -low) > largest:
+        raise ValueError(f"{name} must be at most {largest:g}, got {max(high, -low):g}")
+    return array
 
 
 def _combine_duplicates(
-    given: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids
+    columns: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids
 ) -> RatingColumns:
     """Return the ratings sorted by user and item, with duplicates combined."""
-    starts, items, order = pair_order(given.users, given.items, len(user_ids), len(item_ids))
+    starts, items, order = pair_order(columns.users, columns.items, len(user_ids), len(item_ids))
     users = np.repeat(np.arange(len(user_ids), dtype=ROW), np.diff(starts))
-    new = np.ones(len(users), dtype=bool)
-    new[1:] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
-    if new.all():
-        return _order_columns(given, users, items, order)
-    if duplicates == "raise":
-        first_again = int(np.argmin(new))
-        pair = user_ids.values[users[first_again]], item_ids.values[items[first_again]]
+    is_first = np.ones(len(users), dtype=bool)
+    is_first[1:] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
+    n_duplicates = len(users) - int(is_first.sum())
+    if columns.ratings is None:
+        columns = columns._replace(ratings=np.ones(len(users)))
+    if n_duplicates and duplicates == "raise":
+        row = int(np.argmin(is_first))
+        user, item = user_ids.values[users[row]].item(), item_ids.values[items[row]].item()
         raise ArgumentError(
             "duplicates",
             duplicates,
-            f"allows one rating a pair, but user {pair[0].item()!r} rated item {pair[1].item()!r} "
-            f"more than once (duplicates in all: {int((~new).sum())}); use 'last', 'mean' or 'sum'",
+            f"allows one rating per pair, but user {user!r} rated item {item!r} more than once "
+            f"({n_duplicates} duplicates); use 'last', 'mean' or 'sum'",
         )
-    # Floating-point sums depend on the order of the ratings of a pair: fix it.
-    keys = (given.times,) if duplicates == "last" else (given.weights, given.times, given.ratings)
-    several = np.flatnonzero(~(new & np.append(new[1:], True)))
-    mixed = order[several]
-    ranked = [key[mixed] for key in keys if key is not None]
-    order[several] = mixed[np.lexsort((*ranked, np.cumsum(new)[several]))]
-    rows = _order_columns(given, users, items, order)
-    first = np.flatnonzero(new)
-    kept = rows.take(np.append(first[1:], len(new)) - 1)
+    if n_duplicates:
+        _sort_duplicates(order, is_first, columns, duplicates)
+    rows = columns._replace(users=None, items=None).take(order)._replace(users=users, items=items)
+    if not n_duplicates:
+        return rows
+    first = np.flatnonzero(is_first)
+    last = rows.take(np.append(first[1:], len(users)) - 1)
     if duplicates == "last":
-        return kept
-    weights = np.ones(len(new)) if rows.weights is None else rows.weights
+        return last
+    weights = np.ones(len(users)) if rows.weights is None else rows.weights
     totals = np.add.reduceat(weights, first)
     if duplicates == "sum":
         values = np.add.reduceat(rows.ratings, first)
     else:
         values = np.add.reduceat(weights * rows.ratings, first) / totals
-    return kept._replace(
+    return last._replace(
         ratings=values,
         weights=None if rows.weights is None else totals,
         times=None if rows.times is None else np.maximum.reduceat(rows.times, first),
     )
 
 
-def _order_columns(given: RatingColumns, users: Rows, items: Rows, order: Rows) -> RatingColumns:
-    """Return the numbers in order beside the users and items; ratings of 1 if there are none."""
-    values = np.ones(len(order)) if given.ratings is None else given.ratings[order]
-    others = (None if column is None else column[order] for column in given[3:])
-    return RatingColumns(users, items, values, *others)
+def _sort_duplicates(
+    order: Rows, is_first: NDArray[np.bool_], columns: RatingColumns, duplicates: str
+) -> None:
+    """Sort the ratings of each pair in `order`, in place: by time, or else by their numbers.
+
+    Floating-point sums depend on the order of their terms, which must not be that of the input.
+    """
+    times, weights = columns.times, columns.weights
+    keys = (times,) if duplicates == "last" else (weights, times, columns.ratings)
+    several = np.flatnonzero(~(is_first & np.append(is_first[1:], True)))
+    rows = order[several]
+    ranked = [key[rows] for key in keys if key is not None]
+    order[several] = rows[np.lexsort((*ranked, np.cumsum(is_first)[several]))]
 
 
 def frame_columns(frame: Any, names: Names) -> RatingColumns:
@@ -207,9 +220,9 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
     if sparse.issparse(matrix):
         if matrix.ndim != 2:
             raise ValueError(f"matrix must have two dimensions, got shape {matrix.shape}")
-        rows_or_missing = sparse.csr_array(matrix, copy=True)
-        rows_or_missing.sum_duplicates()
-        entries = rows_or_missing.tocoo()
+        merged = sparse.csr_array(matrix, copy=True)
+        merged.sum_duplicates()
+        entries = merged.tocoo()
     else:
         unrated = np.ma.getmaskarray(matrix) if np.ma.is_masked(matrix) else False
         dense = _dense(matrix)
@@ -220,8 +233,8 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
     rows, columns = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
     users = _axis_ids("user_ids", user_ids, entries.shape[0])
     items = _axis_ids("item_ids", item_ids, entries.shape[1])
-    given = RatingColumns(users[rows], items[columns], entries.data)
-    return build_ratings(given, all_users=users, all_items=items)
+    ratings = RatingColumns(users[rows], items[columns], entries.data)
+    return build_ratings(ratings, all_users=users, all_items=items)
 
 
 def _dense(matrix: Any) -> Reals:
@@ -254,12 +267,14 @@ def build_dict(ratings: Any) -> Ratings:
     return build_ratings(columns, all_users=_objects(list(ratings)))
 
 
-def _axis_ids(name: str, given: Any, size: int) -> NDArray[Any]:
-    if given is None:
+def _axis_ids(name: str, values: Any, size: int) -> NDArray[Any]:
+    if values is None:
         return np.arange(size)
-    ids = as_ids(name, given)
+    ids = as_ids(name, values)
     if len(ids) != size:
-        raise ValueError(f"{name} must be {size}, one for each place of matrix, got {len(ids)}")
+        raise ValueError(
+            f"{name} must be {size}, one for each row or column of matrix, got {len(ids)}"
+        )
     if len(Ids.of(name, ids)) < size:
         raise ValueError(f"{name} must all be different")
     return ids
@@ -319,84 +334,3 @@ def _is_integer(word: str) -> bool:
     """Return whether a word is an integer in canonical form: not 007."""
     digits = word.removeprefix("-")
     return digits.isascii() and digits.isdigit() and len(digits) < 19 and str(int(word)) == word
-
-
-def _finite(name: str, values: Any, size: int) -> Reals:
-    array = numbers(name, values)
-    if len(array) != size:
-        raise ValueError(f"{name} must be as long as users, {size}, got {len(array)}")
-    # Without an array of booleans for the usual case.
-    if not np.isfinite([array.min(), array.max()]).all():
-        position = int(np.argmin(np.isfinite(array)))
-        raise ValueError(f"{name} must be finite, but entry {position} is {array[position]}")
-    return array
-
-
-def _attach_features(side: str, ids: Ids, given: Any, key: str) -> tuple[Ids, ColumnTable | None]:
-    """Return the ids of users or items with those of their features, and a row for each.
-
-    Features are a frame with an id column `key`, or a pair ``(ids, X)``; ids without any get
-    missing values.
-    """
-    if given is None:
-        return ids, None
-    name = f"{side[:-1]}_features"
-    owners, columns = _ids_and_columns(name, given, key)
-    owners = as_ids(f"the ids of {name}", owners)
-    different = Ids.of(name, owners)
-    if len(different) < len(owners):
-        values, counts = np.unique(owners, return_counts=True)
-        twice = values[int(counts.argmax())].item()
-        raise ValueError(f"{name} must have each id once, but {twice!r} comes {counts.max()}x")
-    try:
-        table = as_table(columns, infinite="missing")
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from error
-    if table.n_rows != len(owners):
-        raise ValueError(f"{name} must have one row for each id, {len(owners)}, got {table.n_rows}")
-    ids = Ids.union(side, [ids, different])
-    row_of = np.full(len(ids), -1, dtype=np.intp)
-    row_of[ids.find(name, owners)] = np.arange(len(owners))
-    return ids, rows_or_missing(table, row_of)
-
-
-def rows_or_missing(table: Table, rows: NDArray[np.intp]) -> ColumnTable:
-    """Return rows of a table; a row number of -1 gives missing values."""
-    columns = [take_rows(column, rows) for column in table.columns()]
-    return ColumnTable(columns, [table.name(j) for j in range(table.n_columns)], "missing")
-
-
-def _ids_and_columns(name: str, given: Any, key: str) -> tuple[Any, Any]:
-    if is_frame(given):
-        import narwhals.stable.v1 as nw
-
-        frame = nw.from_native(given, eager_only=True)
-        if key not in frame.columns:
-            raise ValueError(f"{name} must have a column {key!r} of ids, got {frame.columns}")
-        if len(frame.columns) == 1:
-            raise ValueError(f"{name} must have columns besides {key!r}")
-        return frame[key], frame.drop(key).to_native()
-    if isinstance(given, tuple) and len(given) == 2:
-        return given
-    raise TypeError(
-        f"{name} must be a data frame with a column {key!r}, or a pair of ids and columns, got "
-        f"{type(given).__name__}"
-    )
-
-
-def stack_tables(table: ColumnTable, more: ColumnTable) -> ColumnTable:
-    """Return the rows of two tables with the same columns; new categories are missing values."""
-    if table.names != more.names:
-        raise ValueError(f"user_features must have the columns {table.names}, got {more.names}")
-    columns: list[Column] = []
-    for j in range(table.n_columns):
-        first, second = table.column(j), more.column(j)
-        if isinstance(first, CategoricalColumn) and isinstance(second, CategoricalColumn):
-            codes = np.concatenate([first.codes, second.recode(first.categories).codes])
-            columns.append(CategoricalColumn(codes, first.categories))
-        elif isinstance(first, CategoricalColumn) or isinstance(second, CategoricalColumn):
-            kind = "categories" if isinstance(first, CategoricalColumn) else "numbers"
-            raise ValueError(f"user_features must hold {kind} in {table.name(j)!r}")
-        else:
-            columns.append(NumericColumn(np.concatenate([first.reals(), second.reals()])))
-    return ColumnTable(columns, table.names, "missing")

@@ -1,4 +1,4 @@
-"""Ratings of items by users, with the ids they came under."""
+"""Ratings of items by users, and their ids."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,11 +12,23 @@ from scipy import sparse
 from edgewise.common.checks import generator, integer, one_of, positive
 from edgewise.common.choices import FOLDS, SPLITS
 from edgewise.common.dtypes import CATEGORY_CODE, ROW, Reals, Rows
-from edgewise.common.fields import Array, Arrays, Field, Json, ListOf, OrNone, Record, Sizes, Value
+from edgewise.common.fields import (
+    Array,
+    Arrays,
+    Converted,
+    Field,
+    Json,
+    ListOf,
+    OrNone,
+    Record,
+    Sizes,
+    Value,
+)
 from edgewise.common.files import PathLike
 from edgewise.common.ids import Ids, sorted_unique, text_array
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable
+from edgewise.ratings.features import append_rows
 from edgewise.ratings.rows import Grouped, group_ratings
 from edgewise.ratings.splits import (
     LEFT_OUT,
@@ -109,8 +121,8 @@ class Ratings:
             A frame with a column "user" or "item" of ids, or a pair ``(ids, X)``. Ids without
             ratings join the catalog.
         duplicates : {"raise", "last", "mean", "sum"}, default "raise"
-            How to combine several ratings of one pair; "last" goes by time if there are times,
-            else by the order of the input.
+            How to combine several ratings of one pair; "last" is by time, or without times by the
+            order of the input.
 
         Examples
         --------
@@ -208,7 +220,7 @@ class Ratings:
         columns : sequence of str, default None
             The names of the columns if the file has no header.
         separator : str, default None
-            What separates columns; None detects "::", tabs, ",", ";", "|" or blanks.
+            The separator of columns; None detects "::", tabs, ",", ";", "|" or blanks.
         """
         from edgewise.ratings.inputs import build_ratings, read_ratings
 
@@ -234,7 +246,7 @@ class Ratings:
 
     @property
     def low(self) -> float:
-        """The least rating."""
+        """The smallest rating."""
         return float(self.values.min())
 
     @property
@@ -244,7 +256,7 @@ class Ratings:
 
     @cached_property
     def levels(self) -> Reals:
-        """The different ratings, ascending."""
+        """The distinct ratings, ascending."""
         return np.unique(self.values)
 
     @cached_property
@@ -339,10 +351,10 @@ class Ratings:
         Parameters
         ----------
         test : float, default 0.2
-            The share of the ratings to test on.
+            Fraction of the ratings to test on.
         by : {"random", "user", "time", "user_time"}, default "random"
-            Test on a random share of all ratings; on a random share of each user's ratings,
-            leaving at least one to train on; on the latest of all; or on each user's latest.
+            Test on random ratings; on random ratings of each user, who keeps at least one to train
+            on; on the latest of all ratings; or on the latest of each user.
         random_state : int, Generator, RandomState or None, default None
             Random seed.
 
@@ -357,18 +369,18 @@ class Ratings:
         if one_of("by", by, SPLITS).endswith("time"):
             self._require_times(f"by={by!r}")
         rng = generator(random_state)
-        sides = self._parts(mask_held_out(by, share, self.by_user, self.times, rng))
-        if not all(len(side) for side in sides):
-            empty = "train" if len(sides.train) == 0 else "test"
-            raise ValueError(f"test={test} leaves none of {len(self)} ratings to {empty} on")
-        return sides
+        split = self._split(mask_held_out(by, share, self.by_user, self.times, rng))
+        for purpose, ratings in zip(("train", "test"), split, strict=True):
+            if not len(ratings):
+                raise ValueError(f"test={test} leaves none of {len(self)} ratings to {purpose} on")
+        return split
 
     def leave_one_out(self, by: str = "random", random_state: Any = None) -> Split:
         """Hold out one rating, random or the last, of every user who has at least two."""
         if one_of("by", by, LEFT_OUT) == "last":
             self._require_times("by='last'")
             return self.leave_last()
-        return self._parts(mask_n_per_user(1, self.by_user, None, generator(random_state)))
+        return self._split(mask_n_per_user(1, self.by_user, None, generator(random_state)))
 
     def leave_last(self, n: int = 1) -> Split:
         """Hold out the last `n` ratings of every user who has more; they need times.
@@ -382,26 +394,25 @@ class Ratings:
         """
         integer("n", n, 1)
         self._require_times("leave_last")
-        return self._parts(mask_n_per_user(n, self.by_user, self.times, generator(0)))
+        return self._split(mask_n_per_user(n, self.by_user, self.times, generator(0)))
 
     def windows(
         self, n_windows: int = 5, *, test: float | None = None, train: float | None = None
     ) -> Iterator[Split]:
-        """Return splits by time: each tests on a window of time and trains on what came before.
+        """Return splits by time: each tests on a window of time and trains on earlier ratings.
 
-        The windows follow each other, and the last one ends with the last rating. Ratings of equal
-        time stay together, so that no training rating is as late as a test rating.
+        The last window ends with the last rating. Ratings of equal time stay together, so that no
+        training rating is as late as a test rating.
 
         Parameters
         ----------
         n_windows : int, default 5
             Number of windows to test on.
         test : float or None, default None
-            The share of all ratings in a window; None cuts the later half of the ratings into
-            `n_windows`.
+            Fraction of all ratings per window; None divides the later half of the ratings.
         train : float or None, default None
-            Train on the latest ratings before a window, of this share of all: a window that slides.
-            None trains on everything before.
+            Train on the latest ratings before a window, this fraction of all: a sliding window.
+            None trains on all earlier ratings.
 
         Examples
         --------
@@ -420,13 +431,11 @@ class Ratings:
                 f"test must be below 1 / n_windows, {1 / n_windows:g}, to leave ratings to train "
                 f"on, got {share:g}"
             )
-        self._require_times("windows")
-        assert self.times is not None
-        masks = list(time_windows(n_windows, share, before, self.times))
+        masks = list(time_windows(n_windows, share, before, self._require_times("windows")))
         if not all(mask.any() for pair in masks for mask in pair):
             raise ValueError(
                 f"n_windows={n_windows} leaves a window without ratings to train or to test on: "
-                f"take fewer windows of these {len(self)} ratings, or larger shares"
+                f"use fewer windows for {len(self)} ratings, or larger shares"
             )
         return (Split(self.take(early), self.take(late)) for early, late in masks)
 
@@ -451,21 +460,21 @@ class Ratings:
             )
         one_of("by", by, FOLDS)
         numbers = fold_numbers(by, n_folds, self.by_user, generator(random_state))
-        return (self._parts(numbers == fold) for fold in range(n_folds))
+        return (self._split(numbers == fold) for fold in range(n_folds))
 
-    def _parts(self, tested: NDArray[np.bool_]) -> Split:
+    def _split(self, tested: NDArray[np.bool_]) -> Split:
         return Split(self.take(~tested), self.take(tested))
 
-    def _require_times(self, what: str) -> None:
-        if self.times is None:
-            raise ValueError(f"{what} needs times, but these ratings have none")
-        if np.isnan(self.times).any():
-            raise ValueError(f"{what} needs times, but some of these ratings have none")
+    def _require_times(self, what: str) -> Reals:
+        if self.times is None or np.isnan(self.times).any():
+            which = "these" if self.times is None else "some of these"
+            raise ValueError(f"{what} needs times, but {which} ratings have none")
+        return self.times
 
     def with_ratings(self, more: "Ratings") -> "Ratings":
-        """Return these ratings with more, of any users and items; they replace those of a pair.
+        """Return these ratings with more, of any users and items; of a pair, the new one counts.
 
-        New users and items follow the ones that are here. Features of known ones stay as they are.
+        New users and items get the next indices. Features of known ones stay as they are.
 
         Examples
         --------
@@ -480,116 +489,87 @@ class Ratings:
         """
         user_ids, users, new_users = self.user_ids.merge("users", more.user_ids)
         item_ids, items, new_items = self.item_ids.merge("items", more.item_ids)
-        theirs = users[more.users] * len(item_ids) + items[more.items]
-        ours = self.users.astype(np.int64) * len(item_ids) + self.items
-        if (np.diff(ours) < 0).any():
-            # Users that were folded in may have their items in another order.
-            return self._at(self.by_user.rows).with_ratings(more)
-        order = np.argsort(theirs)
-        theirs = theirs[order]
-        at = np.searchsorted(ours, theirs)
-        again = (at < len(ours)) & (ours[np.minimum(at, len(ours) - 1)] == theirs)
-
-        def both(mine: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-            mine, other = mine.copy(), other[order].astype(mine.dtype)
-            mine[at[again]] = other[again]
-            return np.insert(mine, at[~again], other[~again])
-
-        def with_default(name: str, default: float) -> Reals | None:
-            mine, other = getattr(self, name), getattr(more, name)
-            if mine is None and (other is None or np.isnan(default)):
-                return None
-            mine = np.full(len(self), default) if mine is None else mine
-            return both(mine, np.full(len(more), default) if other is None else other)
-
+        both = self._append(more, users, items)
+        pairs = both.users.astype(np.int64) * len(item_ids) + both.items
+        order = np.argsort(pairs, kind="stable")
+        is_last = np.append(np.diff(pairs[order]) > 0, True)
         return replace(
-            self,
+            both._at(order[is_last]),
             user_ids=user_ids,
             item_ids=item_ids,
-            users=both(self.users, users[more.users]),
-            items=both(self.items, items[more.items]),
-            values=both(self.values, more.values),
-            weights=with_default("weights", 1.0),
-            times=with_default("times", np.nan),
-            user_features=_more_rows(self.user_features, more.user_features, new_users),
-            item_features=_more_rows(self.item_features, more.item_features, new_items),
+            user_features=append_rows(self.user_features, more.user_features, new_users),
+            item_features=append_rows(self.item_features, more.item_features, new_items),
         )
 
     def with_users(self, more: "Ratings") -> "Ratings":
         """Return these ratings with more ratings, by new users of the same items."""
-        user_ids = self.user_ids.append("users", more.user_ids)
-        item_indices = self.item_ids.find("items", more.item_ids.values)
-        rated = np.zeros(more.n_items, dtype=bool)
-        rated[more.items] = True
-        if (item_indices[rated] < 0).any():
-            lost = more.item_ids.values[rated & (item_indices < 0)].tolist()
-            raise ValueError(f"items must be known, got {', '.join(map(repr, lost[:3]))}")
+        items = self.item_ids.find("items", more.item_ids.values)
+        unknown = np.unique(more.items[items[more.items] < 0])
+        if len(unknown):
+            listed = ", ".join(map(repr, more.item_ids.values[unknown[:3]].tolist()))
+            raise ValueError(f"items must be known, got {listed}")
+        new_users = np.arange(more.n_users)
+        return replace(
+            self._append(more, self.n_users + new_users, items),
+            user_ids=self.user_ids.append("users", more.user_ids),
+            user_features=append_rows(self.user_features, more.user_features, new_users),
+        )
+
+    def _append(
+        self, more: "Ratings", users: NDArray[np.intp], items: NDArray[np.intp]
+    ) -> "Ratings":
+        """Return these ratings and then more, whose users and items have the given indices."""
+
+        def append(name: str, default: float) -> Reals | None:
+            first, second = getattr(self, name), getattr(more, name)
+            if first is None and (second is None or np.isnan(default)):
+                return None
+            first = np.full(len(self), default) if first is None else first
+            second = np.full(len(more), default) if second is None else second
+            return np.concatenate([first, second])
+
         return replace(
             self,
-            user_ids=user_ids,
-            users=np.concatenate([self.users, (more.users + self.n_users).astype(ROW)]),
-            items=np.concatenate([self.items, item_indices[more.items].astype(ROW)]),
+            users=np.concatenate([self.users, users[more.users].astype(ROW)]),
+            items=np.concatenate([self.items, items[more.items].astype(ROW)]),
             values=np.concatenate([self.values, more.values]),
-            weights=_both(self.weights, more.weights, 1.0, len(self), len(more)),
-            times=_both(self.times, more.times, np.nan, len(self), len(more)),
-            user_features=_more_rows(
-                self.user_features, more.user_features, np.arange(more.n_users)
-            ),
+            weights=append("weights", 1.0),
+            times=append("times", np.nan),
         )
 
 
-def _both(
-    ones: Reals | None, others: Reals | None, default: float, n_ones: int, n_others: int
-) -> Reals | None:
-    if ones is None and (others is None or np.isnan(default)):
-        return None
-    first = np.full(n_ones, default) if ones is None else ones
-    return np.concatenate([first, np.full(n_others, default) if others is None else others])
+# Fields of files
 
 
-def _more_rows(
-    table: ColumnTable | None, more: ColumnTable | None, rows: NDArray[np.intp]
-) -> ColumnTable | None:
-    """Return a table with some rows of another, or with missing values where there is none."""
-    from edgewise.ratings.inputs import rows_or_missing, stack_tables
-
-    if table is None:
-        return None
-    if more is None:
-        return rows_or_missing(table, np.append(np.arange(table.n_rows), np.full(len(rows), -1)))
-    return stack_tables(table, rows_or_missing(more, rows))
-
-
+@dataclass(frozen=True)
 class _IdsField(Field):
     """Ids: integers as an array, strings as JSON."""
 
-    def __init__(self, word: str) -> None:
-        self.word = word
+    size: str
 
     def pack(self, value: Ids, name: str, arrays: Arrays) -> Json:
-        if value.values.dtype.kind == "i":
+        if value.kind == "integers":
             arrays[name] = value.values
             return None
         return value.values.tolist()
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Ids:
         if saved is None:
-            values = Array(self.word, np.int64).unpack(None, name, arrays, sizes)
+            values = Array(self.size, np.int64).unpack(None, name, arrays, sizes)
         else:
-            if not isinstance(saved, list) or not all(isinstance(id_, str) for id_ in saved):
-                raise ValueError(f"{name} must be a list of strings")
-            values = text_array(name, saved)
-            sizes[self.word] = len(values)
+            strings = ListOf(Value(str)).unpack(saved, name, arrays, sizes)
+            values = text_array(name, strings)
+            sizes[self.size] = len(values)
         if len(sorted_unique(values)) < len(values):
             raise ValueError(f"{name} must all be different")
         return Ids(values)
 
 
+@dataclass(frozen=True)
 class _ColumnField(Field):
     """A column of a table of features: numbers, or codes and their categories."""
 
-    def __init__(self, word: str) -> None:
-        self.word = word
+    size: str
 
     def pack(self, value: Column, name: str, arrays: Arrays) -> Json:
         if isinstance(value, CategoricalColumn):
@@ -600,31 +580,31 @@ class _ColumnField(Field):
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Column:
         if saved is None:
-            numbers = Array(self.word, np.float64, finite=False)
+            numbers = Array(self.size, np.float64, finite=False)
             return NumericColumn(numbers.unpack(None, name, arrays, sizes))
         if not all(isinstance(value, (str, int, float)) for value in saved):
             raise ValueError(f"the categories of {name} must be strings or numbers")
         # The code after the last category stands for a missing value.
-        codes = Array(self.word, CATEGORY_CODE, below="codes")
+        codes = Array(self.size, CATEGORY_CODE, below="codes")
         bounded = {**sizes, "codes": len(saved) + 1}
         return CategoricalColumn(codes.unpack(None, name, arrays, bounded), tuple(saved))
 
 
-def _table_field(word: str) -> Field:
-    def make(names: list[str], columns: list[Column]) -> ColumnTable:
-        if len(names) != len(columns):
-            raise ValueError("every feature must have a name")
-        return ColumnTable(columns, names, "missing")
-
-    def take(table: ColumnTable, part: str) -> list[Any]:
+def _table_field(size: str) -> Field:
+    def to_record(table: ColumnTable) -> dict[str, Any]:
         columns = list(table.columns())
-        return columns if part == "columns" else [table.name(j) for j in range(len(columns))]
+        return {"names": [table.name(j) for j in range(len(columns))], "columns": columns}
 
-    fields = {"names": ListOf(Value(str)), "columns": ListOf(_ColumnField(word))}
-    return OrNone(Record(fields, make, take))
+    def from_record(saved: dict[str, Any]) -> ColumnTable:
+        if len(saved["names"]) != len(saved["columns"]):
+            raise ValueError("every feature must have a name")
+        return ColumnTable(saved["columns"], saved["names"], "missing")
+
+    fields = {"names": ListOf(Value(str)), "columns": ListOf(_ColumnField(size))}
+    return OrNone(Converted(Record(fields, take=dict.__getitem__), to_record, from_record))
 
 
-def _ratings(**parts: Any) -> Ratings:
+def _make_ratings(**parts: Any) -> Ratings:
     if len(parts["values"]) == 0:
         raise ValueError("there must be at least one rating")
     if parts["weights"] is not None and not (parts["weights"] > 0).all():
@@ -644,6 +624,6 @@ RATINGS = Record(
         "user_features": _table_field("users"),
         "item_features": _table_field("items"),
     },
-    _ratings,
+    _make_ratings,
 )
-"""Ratings; reading them tells how many users, items and ratings there are."""
+"""Ratings; reading them sets the sizes "users", "items" and "ratings"."""

@@ -16,7 +16,7 @@ from edgewise.common.fields import Array, OrNone
 from edgewise.common.ids import Ids
 from edgewise.model.file import stored_fields
 from edgewise.ratings import Ratings
-from edgewise.ratings.inputs import rows_or_missing
+from edgewise.ratings.features import rows_or_missing
 from edgewise.recommend.arrays import weights_of
 from edgewise.recommend.model import RatingModel
 
