@@ -288,7 +288,7 @@ def test_a_run_without_values_goes_with_the_others():
 def test_wrong_pieces_are_named_before_any_work(tmp_path):
     with pytest.raises(ValueError, match="at least one block"):
         Chunks.columns_of([])
-    with pytest.raises(ValueError, match="at least one run"):
+    with pytest.raises(ValueError, match="at least one block of rows"):
         Chunks.rows_of([])
     with pytest.raises(ValueError, match="the first has 240, number 2 has 3"):
         Chunks.columns_of([ARRAY, ARRAY[:3]])

@@ -1,4 +1,4 @@
-"""Data in pieces, larger than memory: blocks of columns, runs of rows, Parquet files."""
+"""Data larger than memory, in pieces: blocks of columns, blocks of rows, Parquet files."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from edgewise.data.columns import Column, concatenate_columns, copy_column
 from edgewise.data.table import ColumnTable, Table, as_table
 
 MEMORY = 1 << 28
-"""Default bytes of columns in memory at a time: 256 MiB."""
+"""The default number of bytes of columns in memory: 256 MiB."""
 
 Path = str | os.PathLike[str]
 
@@ -26,13 +26,13 @@ _INDEX = re.compile(r"__index_level_\d+__")
 class Chunks(Table):
     """Data in pieces, to train and predict on without all of them in memory.
 
-    Make one with :meth:`columns_of`, :meth:`rows_of` or :meth:`parquet`, and give it to ``fit`` and
-    ``predict`` in place of an array. The model is the same, bit for bit, as from one
-    array of all the data. Training keeps only the bins, at most a byte for each value.
+    Make one with :meth:`columns_of`, :meth:`rows_of` or :meth:`parquet`, and pass it to ``fit`` and
+    ``predict`` in place of an array. The model is the same, bit for bit, as from one array.
+    Training keeps only the bins, one byte per value or less.
 
-    A piece is what ``fit`` takes: a NumPy array (or a file of one, opened with
-    ``numpy.load(path, mmap_mode="r")``), a sparse matrix or a data frame; or a function without
-    arguments that returns one, called each time the piece is needed.
+    A piece is a NumPy array (or a file, opened with ``numpy.load(path, mmap_mode="r")``), a sparse
+    matrix or a data frame; or a function without arguments that returns one, called each time the
+    piece is needed.
 
     Examples
     --------
@@ -56,9 +56,9 @@ class Chunks(Table):
         Parameters
         ----------
         pieces : sequence of pieces
-            At least one. Functions are called once now, to learn their shapes.
+            At least one. Functions are called once now, for their shapes.
         names : sequence of str or None, default None
-            The names of all columns; None takes those of the pieces if they are data frames.
+            The names of all columns; None takes those of data frames.
         """
         return _ColumnChunks(pieces, names)
 
@@ -70,18 +70,17 @@ class Chunks(Table):
     ) -> "Chunks":
         """Return pieces one above the other: each has some of the rows, and all columns.
 
-        The pieces are read once now, to count rows; training reads them once for every `memory`
-        bytes of columns. Prediction reads them once, piece by piece.
+        The pieces are read once now, to count rows, and in training once per `memory` bytes of
+        columns. Prediction reads them once.
 
         Parameters
         ----------
         pieces : sequence of pieces, or function that returns an iterator over pieces
-            At least one, with the same columns. The function is called for each reading and must
-            give the same pieces every time.
+            At least one, with the same columns. The function must return the same pieces each time.
         memory : int, default 2**28
-            Bytes of columns to have in memory at a time. More take fewer readings.
+            The number of bytes of columns in memory.
         names : sequence of str or None, default None
-            The names of the columns; None takes those of the pieces if they are data frames.
+            The names of the columns; None takes those of data frames.
 
         Examples
         --------
@@ -108,7 +107,7 @@ class Chunks(Table):
         without : str or sequence of str, default ()
             Columns to leave out, such as the target.
         memory : int, default 2**28
-            Bytes of columns to have in memory at a time.
+            The number of bytes of columns in memory.
         """
         return ParquetFiles(paths, without, memory)
 
@@ -119,17 +118,23 @@ class Chunks(Table):
         names: Sequence[str] | None = None,
         infinite: str = "raise",
     ) -> None:
-        super().__init__(names, infinite)
         self._starts = np.concatenate(([0], np.cumsum(widths))).astype(int)
         self.n_rows, self.n_columns = n_rows, int(self._starts[-1])
+        super().__init__(_check_column_names(names, self.n_columns), infinite)
         self._kept: tuple[int, Table] | None = None
 
     def __len__(self) -> int:
         return self.n_rows
 
+    def _adopt(self, table: Table) -> Table:
+        """Return a piece with the names and settings of the whole."""
+        return table._replace(
+            names=self.names, infinite=self.infinite, categorical=self.categorical
+        )
+
     @abstractmethod
     def _load(self, block: int) -> Table:
-        """Return the columns of a block, infinite values as they are."""
+        """Return the columns of a block, with their infinite values."""
 
     def _raw(self, j: int) -> Column:
         block = int(np.searchsorted(self._starts, j, side="right")) - 1
@@ -153,27 +158,26 @@ class _ColumnChunks(Chunks):
         if not self._pieces:
             raise ValueError("pieces must be at least one block of columns, got none")
         shapes, all_names = [], list[str]()
-        for piece in self._pieces:
-            table = open_chunk(piece)
+        for table in map(open_chunk, self._pieces):
             shapes.append(table.shape)
             all_names.extend(table.names or [])
         n_rows, widths = shapes[0][0], [width for _, width in shapes]
-        for number, (rows, _) in enumerate(shapes):
+        for number, (rows, _) in enumerate(shapes, 1):
             if rows != n_rows:
                 raise ValueError(
                     f"pieces must have the same number of rows: the first has {n_rows}, "
-                    f"number {number + 1} has {rows}"
+                    f"number {number} has {rows}"
                 )
         if names is None and len(all_names) == sum(widths):
             names = all_names
-        super().__init__(n_rows, widths, check_column_names(names, sum(widths)))
+        super().__init__(n_rows, widths, names)
 
     def _load(self, block: int) -> Table:
         return open_chunk(self._pieces[block])
 
 
 class _RowChunks(Chunks):
-    """Runs of rows, read for some columns at a time."""
+    """Blocks of rows, read for some columns at a time."""
 
     def __init__(self, pieces: Any, memory: int, names: Sequence[str] | None) -> None:
         integer("memory", memory, 1)
@@ -186,30 +190,25 @@ class _RowChunks(Chunks):
             check_pieces(pieces)
         self._source = pieces
         n_rows, first = 0, None
-        for number, table in enumerate(self._tables()):
-            first = table if first is None else first
+        for number, table in enumerate(self._tables(), 1):
+            first = first or table
             if table.n_columns != first.n_columns or table.names != first.names:
                 raise ValueError(
-                    f"pieces must have the same columns: number {number + 1} has others than the "
+                    f"pieces must have the same columns: those of number {number} differ from the "
                     "first"
                 )
             n_rows += table.n_rows
         if first is None:
-            raise ValueError("pieces must be at least one run of rows, got none")
+            raise ValueError("pieces must be at least one block of rows, got none")
         widths = block_widths(first.n_columns, n_rows, memory)
-        super().__init__(n_rows, widths, check_column_names(names or first.names, first.n_columns))
+        super().__init__(n_rows, widths, names or first.names)
 
     def _tables(self) -> Iterator[Table]:
-        pieces = self._source() if callable(self._source) else self._source
-        for piece in pieces:
-            yield open_chunk(piece)
+        return map(open_chunk, self._source() if callable(self._source) else self._source)
 
     def chunks(self) -> Iterator[Table]:
         """Yield the pieces as tables."""
-        for table in self._tables():
-            yield table._replace(
-                names=self.names, infinite=self.infinite, categorical=self.categorical
-            )
+        return map(self._adopt, self._tables())
 
     def _load(self, block: int) -> Table:
         wanted = range(int(self._starts[block]), int(self._starts[block + 1]))
@@ -217,15 +216,14 @@ class _RowChunks(Chunks):
         n_rows = 0
         for table in self._tables():
             n_rows += table.n_rows
-            for index, (_, column) in enumerate(table.select_columns(wanted)):
-                runs[index].append(copy_column(column))
+            for run, (_, column) in zip(runs, table.select_columns(wanted), strict=True):
+                run.append(copy_column(column))
         if n_rows != self.n_rows:
             raise ValueError(
                 f"pieces must be the same each time: they had {self.n_rows} rows, now {n_rows}"
             )
         columns = [
-            concatenate_columns(column_runs, self.name(j))
-            for j, column_runs in zip(wanted, runs, strict=True)
+            concatenate_columns(run, self.name(j)) for j, run in zip(wanted, runs, strict=True)
         ]
         return ColumnTable(columns, None, "value")
 
@@ -243,27 +241,21 @@ class ParquetFiles(Chunks):
         self._memory = memory
         if not self._paths:
             raise ValueError("paths must be at least one Parquet file, got none")
-        n_rows, names, with_rows = 0, list[str](), list[Path]()
-        for number, path in enumerate(self._paths):
-            rows, columns = self._header(path)
-            with_rows += [path] * (rows > 0)
-            names = columns if number == 0 else names
-            if set(columns) != set(names):
-                other = sorted(set(columns) ^ set(names))[0]
+        sizes, headers = zip(*map(self._header, self._paths), strict=True)
+        names = headers[0]
+        for path, header in zip(self._paths, headers, strict=True):
+            if different := sorted({*header} ^ {*names}):
                 raise ValueError(
                     f"paths must have the same columns: {str(path)!r} differs from the first file "
-                    f"in column {other!r}"
+                    f"in column {different[0]!r}"
                 )
-            n_rows += rows
-        absent = [name for name in self._without if name not in set(names)]
-        if absent:
+        if absent := [name for name in self._without if name not in names]:
             raise ValueError(f"without names the column {absent[0]!r}, which the files do not have")
-        features = [name for name in names if name not in set(self._without)]
-        if not features or not n_rows:
+        features = [name for name in names if name not in self._without]
+        if not features or not any(sizes):
             raise ValueError("paths must have at least one column for X, and one row")
-        self._paths = with_rows
-        widths = block_widths(len(features), n_rows, memory)
-        super().__init__(n_rows, widths, check_column_names(features, len(features)))
+        self._paths = [path for path, size in zip(self._paths, sizes, strict=True) if size]
+        super().__init__(sum(sizes), block_widths(len(features), sum(sizes), memory), features)
 
     def values(self, name: str) -> Any:
         """Return one column as an array: the target, for instance."""
@@ -279,9 +271,7 @@ class ParquetFiles(Chunks):
             return
         for path in self._paths:
             # A file may have its columns in another order than the first.
-            yield ParquetFiles(path, self._without, self._memory)._replace(
-                names=self.names, infinite=self.infinite, categorical=self.categorical
-            )
+            yield self._adopt(ParquetFiles(path, self._without, self._memory))
 
     def select_columns(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
         """Yield the number and the column of some columns; no others are read."""
@@ -304,14 +294,13 @@ class ParquetFiles(Chunks):
 
     def _header(self, path: Path) -> tuple[int, list[str]]:
         with self._open(path) as file:
-            # An index of pandas without a name only numbers the rows.
+            # An unnamed index of pandas only numbers the rows.
             names = [name for name in file.schema_arrow.names if not _INDEX.fullmatch(name)]
             return file.metadata.num_rows, names
 
     def _read(self, path: Path, columns: list[str]) -> Any:
         with self._open(path) as file:
-            table = file.read(columns=columns)
-        return table.select(columns)
+            return file.read(columns=columns).select(columns)
 
     def _open(self, path: Path) -> Any:
         try:
@@ -323,7 +312,7 @@ class ParquetFiles(Chunks):
 
 
 def check_pieces(pieces: Any) -> None:
-    """Raise unless this can be a sequence of pieces: one array or data frame is a piece."""
+    """Raise unless this can be a sequence of pieces; an array or a data frame is one piece."""
     is_piece = isinstance(pieces, (str, bytes)) or len(getattr(pieces, "shape", ())) == 2
     if is_piece or not isinstance(pieces, Iterable):
         raise TypeError(
@@ -333,19 +322,19 @@ def check_pieces(pieces: Any) -> None:
 
 
 def open_chunk(piece: Any) -> Table:
-    """Return a piece as a table, its infinite values as they are."""
+    """Return a piece as a table, with its infinite values."""
     return as_table(piece() if callable(piece) else piece, "value")
 
 
 def block_widths(n_columns: int, n_rows: int, memory: int) -> list[int]:
-    """Return how many columns are read at a time, at 8 bytes a value."""
+    """Return the number of columns of each block, at 8 bytes per value."""
     width = max(1, min(n_columns, memory // (8 * max(1, n_rows))))
     n_full, remainder = divmod(n_columns, width)
     return [width] * n_full + [remainder] * (remainder > 0)
 
 
-def check_column_names(names: Sequence[str] | None, n_columns: int) -> list[str] | None:
-    """Return the names of columns, or raise unless each column has one of its own."""
+def _check_column_names(names: Sequence[str] | None, n_columns: int) -> list[str] | None:
+    """Return the names of columns, or raise unless each column has a different one."""
     if names is None:
         return None
     strings = [str(name) for name in names]
