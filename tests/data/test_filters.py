@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.data import MAX_BINS, NumericColumn
-from edgewise.data.filters import _BLOCK, KINDS, Filter, Filters, Images, even_bins
+from edgewise.data.filters import _BLOCK, KINDS, HaarFilter, HaarFilters, Images, even_bins
 
 from ..helpers import FIELDS
 
@@ -25,7 +25,7 @@ def brute_filters(shape, smallest):
             for left, right in product(range(columns), range(1, columns + 1)):
                 height, width = (bottom - top) / down, (right - left) / across
                 if min(height, width) >= smallest and height % 1 == width % 1 == 0:
-                    yield Filter(kind, top, left, int(height), int(width))
+                    yield HaarFilter(kind, top, left, int(height), int(width))
 
 
 def brute_response(pixels, one):
@@ -42,7 +42,7 @@ def brute_response(pixels, one):
 
 
 def responses_are_sums_of_pixels(X, shape, equal):
-    filters = Filters(shape)
+    filters = HaarFilters(shape)
     images = Images(X, filters)
     for j in range(len(filters)):
         sums = [brute_response(x.reshape(shape), filters[j]) for x in X]
@@ -58,9 +58,9 @@ def test_the_filters_are_all_that_fit_each_once(shape, smallest):
     expected = list(brute_filters(shape, smallest))
     if not expected:
         with pytest.raises(ValueError, match="no Haar filter"):
-            Filters(shape, smallest)
+            HaarFilters(shape, smallest)
         return
-    filters = Filters(shape, smallest)
+    filters = HaarFilters(shape, smallest)
     listed = list(filters)
     assert len(filters) == len(listed) == len(expected)
     assert set(listed) == set(expected)
@@ -68,14 +68,14 @@ def test_the_filters_are_all_that_fit_each_once(shape, smallest):
 
 def test_the_count_of_filters_on_24_x_24_pixels_is_the_textbooks():
     # Viola and Jones' detector window: 43,200 + 43,200 + 27,600 + 27,600 + 20,736.
-    filters = Filters((24, 24))
+    filters = HaarFilters((24, 24))
     assert len(filters) == 162_336
     ends = np.cumsum([43_200, 43_200, 27_600, 27_600, 20_736])
     assert [filters[end - 1].kind for end in ends] == list(KINDS)
 
 
 def test_equal_filters_have_equal_numbers_and_types():
-    first, second = Filters((28, 28), 2), Filters([28, 28], np.int64(2))
+    first, second = HaarFilters((28, 28), 2), HaarFilters([28, 28], np.int64(2))
     assert first == second
     assert hash(first) == hash(second)
     numbers = np.random.default_rng(0).integers(0, len(first), 50)
@@ -84,21 +84,21 @@ def test_equal_filters_have_equal_numbers_and_types():
 
 
 def test_names_tell_every_filter_apart_and_say_which_pixels_it_covers():
-    filters = Filters((5, 6))
+    filters = HaarFilters((5, 6))
     assert len({filters.name(j) for j in range(len(filters))}) == len(filters)
     numbers = {one: j for j, one in enumerate(filters)}
     names = {
-        Filter("two stripes across", 3, 0, 2, 3): "two stripes across at rows 3-4, columns 0-5",
-        Filter("three stripes down", 1, 4, 1, 1): "three stripes down at rows 1-3, column 4",
-        Filter("two stripes across", 4, 2, 1, 1): "two stripes across at row 4, columns 2-3",
-        Filter("checkerboard", 0, 1, 2, 2): "checkerboard at rows 0-3, columns 1-4",
+        HaarFilter("two stripes across", 3, 0, 2, 3): "two stripes across at rows 3-4, columns 0-5",
+        HaarFilter("three stripes down", 1, 4, 1, 1): "three stripes down at rows 1-3, column 4",
+        HaarFilter("two stripes across", 4, 2, 1, 1): "two stripes across at row 4, columns 2-3",
+        HaarFilter("checkerboard", 0, 1, 2, 2): "checkerboard at rows 0-3, columns 1-4",
     }
     for one, name in names.items():
         assert filters.name(numbers[one]) == name
 
 
 def test_numbers_out_of_range_are_index_errors():
-    filters = Filters((4, 3))
+    filters = HaarFilters((4, 3))
     for number in (-1, len(filters), 10**9):
         with pytest.raises(IndexError, match=f"from 0 to {len(filters) - 1}"):
             filters[number]
@@ -109,16 +109,16 @@ def test_numbers_out_of_range_are_index_errors():
 )
 def test_a_bad_shape_is_named(shape):
     with pytest.raises(ValueError, match="shape must be"):
-        Filters(shape)
+        HaarFilters(shape)
 
 
 def test_a_bad_smallest_is_named():
     with pytest.raises(ValueError, match="smallest"):
-        Filters((5, 6), 0)
+        HaarFilters((5, 6), 0)
     with pytest.raises(TypeError, match="smallest"):
-        Filters((5, 6), 1.5)
+        HaarFilters((5, 6), 1.5)
     with pytest.raises(ValueError, match=r"shape=\(1, 1\)"):
-        Filters((1, 1))
+        HaarFilters((1, 1))
 
 
 # What they respond
@@ -154,7 +154,7 @@ def test_more_images_than_a_block_and_any_memory_order(order):
     shape = (2, 3)
     rng = np.random.default_rng(4)
     X = np.array(rng.integers(0, 256, (_BLOCK + 100, 6), dtype=np.uint8), order=order)
-    images = Images(X, Filters(shape))
+    images = Images(X, HaarFilters(shape))
     for j, one in enumerate(images.filters):
         weight = np.zeros(shape, dtype=int)
         for y, x in np.ndindex(*shape):
@@ -165,7 +165,7 @@ def test_more_images_than_a_block_and_any_memory_order(order):
 @given(SHAPES, st.one_of(st.integers(-(10**6), 10**6), st.floats(-1e9, 1e9)))
 @settings(max_examples=40, deadline=None)
 def test_an_image_of_one_color_responds_with_0_everywhere(shape, color):
-    images = Images(np.full((1, math.prod(shape)), color), Filters(shape))
+    images = Images(np.full((1, math.prod(shape)), color), HaarFilters(shape))
     assert all(images.responses(j)[0] == 0 for j in range(len(images.filters)))
 
 
@@ -177,7 +177,7 @@ def test_an_empty_corner_of_a_real_image_responds_with_0(data):
     pixels[:, :3] = np.reshape(
         data.draw(st.lists(st.floats(-1e6, 1e6), min_size=12, max_size=12)), (4, 3)
     )
-    images = Images(pixels.reshape(1, -1), Filters((4, 6)))
+    images = Images(pixels.reshape(1, -1), HaarFilters((4, 6)))
     for j, one in enumerate(images.filters):
         if one.left >= 3:
             assert images.responses(j)[0] == 0
@@ -186,7 +186,7 @@ def test_an_empty_corner_of_a_real_image_responds_with_0(data):
 @given(st.lists(st.floats(-1e150, 1e150), min_size=12, max_size=12))
 @settings(max_examples=40, deadline=None)
 def test_an_image_has_the_same_responses_whatever_stands_beside_it(pixels):
-    filters = Filters((2, 3))
+    filters = HaarFilters((2, 3))
     both, one = Images(np.reshape(pixels, (2, 6)), filters), Images([pixels[6:]], filters)
     for j in range(len(filters)):
         assert both.responses(j)[1] == one.responses(j)[0]
@@ -194,7 +194,7 @@ def test_an_image_has_the_same_responses_whatever_stands_beside_it(pixels):
 
 def test_whole_numbers_respond_the_same_in_every_type():
     X = np.random.default_rng(5).integers(0, 256, (20, 30))
-    filters = Filters((5, 6))
+    filters = HaarFilters((5, 6))
     typed = [Images(X.astype(dtype), filters) for dtype in (np.uint8, np.int64, np.float32, float)]
     for j in range(len(filters)):
         first, *others = (images.responses(j) for images in typed)
@@ -205,9 +205,9 @@ def test_whole_numbers_respond_the_same_in_every_type():
 def test_asking_does_not_change_the_images_or_the_pixels():
     X = np.random.default_rng(6).normal(size=(5, 30))
     before = X.copy()
-    images = Images(X, Filters((5, 6)))
+    images = Images(X, HaarFilters((5, 6)))
     sums = images.integral.copy()
-    once, _ = images.responses(7), images.coded(range(10), 16)
+    once, _ = images.responses(7), images.encode(range(10), 16)
     assert np.array_equal(images.responses(7), once)
     assert np.array_equal(images.integral, sums)
     assert np.array_equal(X, before)
@@ -255,9 +255,9 @@ def test_a_cut_of_the_grid_is_a_cut_of_the_values(values, max_bins):
 
 
 def codes_are_those_of_the_bins(X, shape, max_bins):
-    images = Images(X, Filters(shape))
+    images = Images(X, HaarFilters(shape))
     numbers = np.arange(len(images.filters))
-    bins, codes = images.coded(numbers, max_bins)
+    bins, codes = images.encode(numbers, max_bins)
     assert codes.shape == (len(images.filters), len(X))
     assert codes.dtype == (np.uint8 if max_bins <= 256 else np.uint16)
     for j, (one, row) in enumerate(zip(bins, codes, strict=True)):
@@ -306,25 +306,25 @@ def test_codes_of_real_images_of_any_size_are_those_of_their_bins(rows, max_bins
 
 
 def test_a_constant_response_has_one_bin():
-    images = Images(np.full((5, 12), 0.1), Filters((3, 4)))
-    bins, codes = images.coded(range(len(images.filters)), 256)
+    images = Images(np.full((5, 12), 0.1), HaarFilters((3, 4)))
+    bins, codes = images.encode(range(len(images.filters)), 256)
     assert not codes.any()
     assert not any(one.can_split or len(one.thresholds) for one in bins)
 
 
 def test_bins_of_whole_pixels_are_no_narrower_than_1():
-    images = Images(np.array([[0, 0], [3, 0], [1, 0]], dtype=np.uint8), Filters((1, 2)))
-    bins, codes = images.coded([0], 256)
+    images = Images(np.array([[0, 0], [3, 0], [1, 0]], dtype=np.uint8), HaarFilters((1, 2)))
+    bins, codes = images.encode([0], 256)
     assert bins[0].thresholds.tolist() == [1, 2, 3]
     assert codes.tolist() == [[0, 3, 1]]
 
 
 def test_filters_are_coded_in_the_order_asked_for():
-    images = Images(np.random.default_rng(8).normal(size=(9, 30)), Filters((5, 6)))
-    bins, codes = images.coded([20, 3, 20], 32)
+    images = Images(np.random.default_rng(8).normal(size=(9, 30)), HaarFilters((5, 6)))
+    bins, codes = images.encode([20, 3, 20], 32)
     assert [one.name for one in bins] == [images.filters.name(j) for j in (20, 3, 20)]
     assert np.array_equal(codes[0], codes[2])
-    assert images.coded([], 32)[1].shape == (0, 9)
+    assert images.encode([], 32)[1].shape == (0, 9)
 
 
 # Errors
@@ -335,7 +335,7 @@ def test_incomplete_images_are_named(bad):
     X = np.zeros((3, 4))
     X[1, 2] = bad
     with pytest.raises(ValueError, match="Haar filters need complete images: X has"):
-        Images(X, Filters((2, 2)))
+        Images(X, HaarFilters((2, 2)))
 
 
 @pytest.mark.parametrize(
@@ -350,19 +350,19 @@ def test_incomplete_images_are_named(bad):
 )
 def test_what_are_not_images_is_named(X, message):
     with pytest.raises(ValueError, match=message):
-        Images(X, Filters((2, 2)))
+        Images(X, HaarFilters((2, 2)))
 
 
 @pytest.mark.parametrize("max_bins", [1, 0, MAX_BINS + 1])
 def test_a_bad_number_of_bins_is_named(max_bins):
-    images = Images(np.zeros((1, 4)), Filters((2, 2)))
+    images = Images(np.zeros((1, 4)), HaarFilters((2, 2)))
     with pytest.raises(ValueError, match="max_bins"):
-        images.coded([0], max_bins)
+        images.encode([0], max_bins)
 
 
 def test_a_filter_that_there_is_not_is_an_index_error():
-    images = Images(np.zeros((1, 4)), Filters((2, 2)))
+    images = Images(np.zeros((1, 4)), HaarFilters((2, 2)))
     with pytest.raises(IndexError):
         images.responses(len(images.filters))
     with pytest.raises(IndexError):
-        images.coded([len(images.filters)], 16)
+        images.encode([len(images.filters)], 16)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from edgewise import AdaBoostMH, Haar, Lazy, Product, Stump, Tree, load
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.data import as_table, encode, fit_encode
-from edgewise.data.filters import Filters
+from edgewise.data.filters import HaarFilters
 from edgewise.learners import resolve_learner
 
 from ..helpers import FIELDS
@@ -52,7 +52,7 @@ def images_of(random_small):
         problem = random_small(seed, n=n, n_scores=n_scores)
         table = as_table(images.reshape(n, -1))
         bins = fit_encode(table, None, 256).bins
-        binned = encode(table, bins, filters=Filters(shape))
+        binned = encode(table, bins, filters=HaarFilters(shape))
         return type(problem)(table.values, (), binned, problem.labels, problem.weights), images
 
     return make
@@ -62,7 +62,7 @@ def images_of(random_small):
 @given(st.integers(0, 10**6), st.integers(1, 3), st.booleans())
 def test_the_filter_found_is_the_best_of_all(images_of, edge_of, seed, n_scores, constant):
     problem, images = images_of(seed, n_scores=n_scores)
-    filters = Filters((3, 4))
+    filters = HaarFilters((3, 4))
     cuts = all_cuts(images, filters, range(len(filters)))
     best = max(edge_of(phi, problem.signed) for _, phi in cuts)
     if constant:
@@ -81,7 +81,7 @@ def test_the_filter_found_is_the_best_of_all(images_of, edge_of, seed, n_scores,
 @given(st.integers(0, 10**6), st.integers(0, 5))
 def test_a_lazy_search_finds_the_best_of_the_filters_it_draws(images_of, edge_of, seed, t):
     problem, images = images_of(seed)
-    filters = Filters((3, 4))
+    filters = HaarFilters((3, 4))
     drawn = Lazy(7).start(np.arange(len(filters)), seed=3).begin(t).pull()
     cuts = all_cuts(images, filters, drawn.tolist())
     found = problem.find(Haar((3, 4), constant=False), search=Lazy(7), seed=3, t=t)
@@ -91,12 +91,12 @@ def test_a_lazy_search_finds_the_best_of_the_filters_it_draws(images_of, edge_of
 
 def test_equal_filters_go_to_the_lowest(images_of):
     problem, images = images_of(0, n=6, n_scores=1)
-    labels = np.where(response(images, Filters((3, 4))[5]) >= 0, 1, -1)
+    labels = np.where(response(images, HaarFilters((3, 4))[5]) >= 0, 1, -1)
     problem = type(problem)(
         problem.X, (), problem.binned, labels[None].astype(np.int8), problem.weights
     )
     found = problem.find(Haar((3, 4), constant=False))
-    filters = Filters((3, 4))
+    filters = HaarFilters((3, 4))
     perfect = [
         j
         for j, phi in all_cuts(images, filters, range(len(filters)))
@@ -109,7 +109,7 @@ def test_equal_filters_go_to_the_lowest(images_of):
 @given(st.integers(0, 10**6), st.integers(2, 3))
 def test_a_product_of_filters_is_what_figure_3_gives(images_of, figure_3, seed, terms):
     problem, images = images_of(seed, shape=(2, 3))
-    filters = Filters((2, 3))
+    filters = HaarFilters((2, 3))
     everywhere = (-1, np.ones(16, dtype=int))
     cuts = [everywhere, *all_cuts(images, filters, range(len(filters)))]
     _, best = figure_3(cuts, problem.signed, terms)
@@ -202,7 +202,7 @@ def test_real_pixels_are_cut_where_the_rule_says():
     X, y = rng.normal(size=(60, 16)), rng.integers(2, size=60)
     model = AdaBoostMH(Haar((4, 4)), search=Lazy(10), n_rounds=1, random_state=0).fit(X, y)
     rule = model.terms_.rule(0)
-    one = Filters((4, 4))[rule.column - 16]
+    one = HaarFilters((4, 4))[rule.column - 16]
     field = np.array(FIELDS[one.kind])
     sums = [
         weight * X.reshape(60, 4, 4)[:, top : top + one.height, left : left + one.width].sum((1, 2))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from edgewise import UCB, AdaBoostMH, Exhaustive, Exp3P, Haar, Product, ThompsonSampling, Tree
 from edgewise.data import as_table, fit_encode
-from edgewise.data.filters import Filters
+from edgewise.data.filters import HaarFilters
 from edgewise.model import Cut
 
 SHAPE = (4, 5)
@@ -30,7 +30,7 @@ def problem(random_small):
     images = np.random.default_rng(3).integers(8, size=(20, SHAPE[0] * SHAPE[1]))
     small = random_small(3, n=20, n_scores=2)
     table = as_table(images)
-    binned = fit_encode(table, None, 256, filters=Filters(SHAPE))
+    binned = fit_encode(table, None, 256, filters=HaarFilters(SHAPE))
     return type(small)(table.values, (), binned, small.labels, small.weights)
 
 
@@ -43,7 +43,7 @@ def test_the_scales_are_all_that_filters_have_in_the_order_of_kind_height_and_wi
 ):
     if columns < 2 * smallest or rows < smallest:
         return
-    filters = Filters((rows, columns), smallest)
+    filters = HaarFilters((rows, columns), smallest)
     all_scales = list(dict.fromkeys(scale_of(filters[j]) for j in range(len(filters))))
     kinds = list(dict.fromkeys(kind for kind, _, _ in all_scales))
     ordered = sorted(all_scales, key=lambda scale: (kinds.index(scale[0]), *scale[1:]))
@@ -52,7 +52,7 @@ def test_the_scales_are_all_that_filters_have_in_the_order_of_kind_height_and_wi
 
 @given(st.integers(0, 10**6))
 def test_a_filter_is_drawn_of_each_scale(seed):
-    filters = Filters((7, 6))
+    filters = HaarFilters((7, 6))
     rng = np.random.default_rng(seed)
     scales = np.sort(rng.choice(filters.n_scales, size=20, replace=False))
     numbers = filters.draw(scales, rng)
@@ -60,7 +60,7 @@ def test_a_filter_is_drawn_of_each_scale(seed):
 
 
 def test_every_place_is_drawn_about_as_often_as_any_other():
-    filters = Filters((4, 5))
+    filters = HaarFilters((4, 5))
     s = [scale(filters, s) for s in range(filters.n_scales)].index(("checkerboard", 1, 2))
     drawn = filters.draw(np.full(6000, s), np.random.default_rng(0))
     places = Counter((filters[j].top, filters[j].left) for j in drawn)
@@ -84,7 +84,7 @@ def expected_shares(learner, problem, numbers):
 def test_rewards_go_to_the_scales_whose_filters_were_looked_at(problem):
     learner, k = Haar(SHAPE), 7
     ready = learner.ready(problem.binned, UCB(k), 5)
-    scales = Filters(SHAPE)
+    scales = HaarFilters(SHAPE)
     plain = UCB(k).start(np.arange(scales.n_scales), 5)
     for t in range(8):
         ready.begin(t)
@@ -113,7 +113,7 @@ def test_a_pull_of_all_filters_is_an_exhaustive_search(learner, policy):
     X, y = rng.integers(16, size=(50, 20)), rng.integers(3, size=50)
     every = AdaBoostMH(learner, search=Exhaustive(), n_rounds=4, random_state=0).fit(X, y)
     learned = AdaBoostMH(
-        learner, search=policy(len(Filters(SHAPE))), n_rounds=4, random_state=0
+        learner, search=policy(len(HaarFilters(SHAPE))), n_rounds=4, random_state=0
     ).fit(X, y)
     assert [str(rule) for rule in learned.rules()] == [str(rule) for rule in every.rules()]
     assert np.array_equal(learned.decision_function(X), every.decision_function(X))
@@ -144,7 +144,7 @@ def test_the_same_seed_gives_the_same_model(learner, policy):
 
 def test_auto_draws_from_posteriors_over_many_scales():
     shape = (10, 30)
-    assert Filters(shape).n_scales >= 500
+    assert HaarFilters(shape).n_scales >= 500
     rng = np.random.default_rng(0)
     X, y = rng.integers(16, size=(40, 300)), rng.integers(2, size=40)
     scores = [
@@ -165,14 +165,14 @@ def test_a_scale_that_tells_classes_apart_is_looked_at_more_often():
     images[y == 1, :, 3:] += 3
     model = AdaBoostMH(Haar((6, 6)), search=UCB(4), n_rounds=60, random_state=0)
     counts = Counter()
-    draw = Filters.draw
+    draw = HaarFilters.draw
 
     def counted(self, scales, stream):
         counts.update(scale(self, s) for s in scales.tolist())
         return draw(self, scales, stream)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Filters, "draw", counted)
+        patch.setattr(HaarFilters, "draw", counted)
         model.fit(images.reshape(120, -1), y)
     assert counts["two stripes across", 6, 3] > counts["two stripes down", 1, 6]
 
@@ -180,7 +180,7 @@ def test_a_scale_that_tells_classes_apart_is_looked_at_more_often():
 @settings(max_examples=10)
 @given(st.integers(0, 200))
 def test_a_term_that_is_fitted_again_looks_at_its_own_filter(problem, own):
-    filters = Filters(SHAPE)
+    filters = HaarFilters(SHAPE)
     own %= len(filters)
     ready = Haar(SHAPE, constant=False).ready(problem.binned, UCB(1), 0)
     column = problem.binned.n_columns + own

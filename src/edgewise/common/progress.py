@@ -1,4 +1,4 @@
-"""What long work shows on the screen: a progress bar, and warnings unless they are muted."""
+"""Progress bars, and muting of warnings."""
 
 import io
 import logging
@@ -19,8 +19,8 @@ _FORMAT = (
 Step = Callable[..., None]
 
 
-class _Lines(io.TextIOBase):
-    """What a bar draws, as lines of a stream that is no terminal."""
+class _LineStream(io.TextIOBase):
+    """A stream that is not a terminal: each state of a bar is a line."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -52,7 +52,7 @@ def progress_bar(
         bar_format=_FORMAT,
         dynamic_ncols=True,
         disable=lines and stream is None,
-        file=_Lines(out) if lines else out,
+        file=_LineStream(out) if lines else out,
         leave=not lines,
         mininterval=0.0 if lines else 0.1,
         miniters=max(math.ceil(total / 10), 1) if lines else None,

@@ -17,7 +17,7 @@ from edgewise.data.columns import (
     as_categorical,
     as_numbers,
 )
-from edgewise.data.filters import Filters
+from edgewise.data.filters import HaarFilters
 from edgewise.data.partition import Partition
 from edgewise.data.raw_rows import RawRows
 from edgewise.data.storage import CodedColumn, Store, choose_storage, is_sparse
@@ -28,7 +28,7 @@ _VISITS_A_VALUE = 50.0
 
 
 def encode(
-    table: Table, bins: Sequence[Coding], storage: str = "auto", filters: Filters | None = None
+    table: Table, bins: Sequence[Coding], storage: str = "auto", filters: HaarFilters | None = None
 ) -> BinnedTable:
     """Return a table's codes in the bins of another, which may have had no missing values."""
 
@@ -43,7 +43,7 @@ def fit_encode(
     mass: Exacts | None,
     max_bins: int,
     least_share: float = 0.0,
-    filters: Filters | None = None,
+    filters: HaarFilters | None = None,
     n_jobs: int = 1,
 ) -> BinnedTable:
     """Find the bins, or the categories, of every column of a training table, and its codes.
@@ -92,7 +92,7 @@ def _encode_table(
     most_codes: int,
     storage: str,
     training: bool,
-    filters: Filters | None,
+    filters: HaarFilters | None,
     n_jobs: int,
 ) -> BinnedTable:
     """Return the codes of every column in the bins that `coding` gives it, reading each once."""

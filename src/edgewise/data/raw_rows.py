@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Codes, Columns, Reals, Signs
 from edgewise.data.chunks import Chunks
 from edgewise.data.columns import Column, SparseColumn, as_categorical, copy_column
-from edgewise.data.filters import Filters, Images
+from edgewise.data.filters import HaarFilters, Images
 from edgewise.data.table import ArrayTable, Table, mapped_file
 
 CONSTANT = -1
@@ -35,7 +35,7 @@ class RawRows:
         self,
         table: Table,
         categories: dict[int, tuple[object, ...]] | None = None,
-        filters: Filters | None = None,
+        filters: HaarFilters | None = None,
     ) -> None:
         self.table, self.n_rows = table, table.n_rows
         self.categories = categories or {}

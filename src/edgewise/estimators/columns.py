@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 
 from edgewise.common import checks
 from edgewise.data import BinnedTable, Categories, Table, as_table
-from edgewise.data.filters import Filters
+from edgewise.data.filters import HaarFilters
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Learner
 from edgewise.model.scorer import check_n_features
@@ -83,7 +83,7 @@ def read_validation_table(X: Any, like: Table, argument: str) -> Table:
     return table
 
 
-def image_filters(learner: Learner | str) -> Filters | None:
+def image_filters(learner: Learner | str) -> HaarFilters | None:
     """Return the image filters that a learner uses, if any."""
     if isinstance(learner, str):
         return None

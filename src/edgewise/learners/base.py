@@ -11,7 +11,7 @@ from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import Backend, Bounds, Candidates, Histogram, Problem, ScanQuery
 from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
-from edgewise.data.filters import Filters
+from edgewise.data.filters import HaarFilters
 from edgewise.model import Rule, Test
 from edgewise.search import Search
 
@@ -215,7 +215,7 @@ class Learner(BaseEstimator):
         return [self]
 
     @property
-    def filters(self) -> Filters | None:
+    def filters(self) -> HaarFilters | None:
         """The image filters that the learner computes, if any."""
         return None
 

@@ -11,7 +11,7 @@ from edgewise.common.checks import flag, integer
 from edgewise.common.dtypes import Columns, Exacts
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
-from edgewise.data.filters import Filters
+from edgewise.data.filters import HaarFilters
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.stump import constant_found
 from edgewise.model import EVERYWHERE, Cut, Test
@@ -19,7 +19,7 @@ from edgewise.search import Search
 
 _MAX_BINS = 256
 
-# Filters computed at a time; an exhaustive search goes through all of them in turn.
+# HaarFilters computed at a time; an exhaustive search goes through all of them in turn.
 _BLOCK = 128
 
 
@@ -31,7 +31,7 @@ class Haar(ColumnLearner):
     stripes, or four fields like a checkerboard, at any place and of any size. Small images have
     some 10**5 filters, so ``search=Lazy(100)``, which tries 100 random ones, is the natural search.
     A search that learns chooses among scales (the kind of filter with the height and width of its
-    fields) and tries one filter of each at a random place. Filters are computed on demand, with up
+    fields) and tries one filter of each at a random place. Responses are computed on demand, with up
     to 256 evenly spaced thresholds, whatever `max_bins` is.
 
     Parameters
@@ -67,10 +67,10 @@ class Haar(ColumnLearner):
         _ = self.filters
 
     @property
-    def filters(self) -> Filters:
+    def filters(self) -> HaarFilters:
         """All filters on images of this shape."""
         rows, columns = (integer("shape", side, 1) for side in self.shape)
-        return Filters((rows, columns), self.smallest)
+        return HaarFilters((rows, columns), self.smallest)
 
     def _columns(self, table: BinnedTable) -> Columns:
         rows, columns = self.shape
@@ -116,7 +116,7 @@ class Haar(ColumnLearner):
     def _find_in(self, round: Round, numbers: Columns) -> tuple[Found | None, Exacts]:
         """Return the best threshold on some filters, and the edge of each filter."""
         assert round.table.raw_rows is not None
-        bins, codes = round.table.raw_rows.images.coded(numbers, _MAX_BINS)
+        bins, codes = round.table.raw_rows.images.encode(numbers, _MAX_BINS)
         columns, backend = (
             np.arange(len(numbers)),
             round.backend.with_columns(dense_table(bins, codes)),
@@ -136,7 +136,7 @@ class Haar(ColumnLearner):
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         assert table.raw_rows is not None
         number = int(rng.integers(len(self.columns_)))
-        (bins,), _ = table.raw_rows.images.coded([number], _MAX_BINS)
+        (bins,), _ = table.raw_rows.images.encode([number], _MAX_BINS)
         if len(bins.thresholds) == 0:
             return EVERYWHERE
         threshold = float(bins.thresholds[int(rng.integers(len(bins.thresholds)))])

@@ -18,7 +18,7 @@ from edgewise.common.choices import LOSSES
 from edgewise.common.dtypes import Reals
 from edgewise.common.ids import text_array
 from edgewise.data import RawRows, Table
-from edgewise.data.filters import Filters
+from edgewise.data.filters import HaarFilters
 from edgewise.metrics.classification import predict_targets
 from edgewise.model.forest import Forest
 from edgewise.model.rules import Categories, Cut, Linear, Rule, require
@@ -40,7 +40,7 @@ class Scorer:
     feature_names: tuple[str, ...] | None = None
     categorical: tuple[int, ...] = ()  # the columns that the user declared so
     categories: Categories = field(default_factory=dict)
-    filters: Filters | None = None  # of images, numbered after the columns
+    filters: HaarFilters | None = None  # of images, numbered after the columns
 
     def feature_name(self, j: int) -> str:
         """Return the name of a column or of an image filter."""
@@ -305,9 +305,9 @@ def _category(value: object) -> object:
     return value
 
 
-def _filters_from(saved: list[int]) -> Filters:
+def _filters_from(saved: list[int]) -> HaarFilters:
     rows, columns, smallest = saved
-    return Filters((rows, columns), smallest)
+    return HaarFilters((rows, columns), smallest)
 
 
 SCORING: Final[dict[str, fields.Field]] = {
