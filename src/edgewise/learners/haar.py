@@ -31,8 +31,8 @@ class Haar(ColumnLearner):
     stripes, or four fields like a checkerboard, at any place and of any size. Small images have
     some 10**5 filters, so ``search=Lazy(100)``, which tries 100 random ones, is the natural search.
     A search that learns chooses among scales (the kind of filter with the height and width of its
-    fields) and tries one filter of each at a random place. Responses are computed on demand, with up
-    to 256 evenly spaced thresholds, whatever `max_bins` is.
+    fields) and tries one filter of each at a random place. Responses are computed on demand, with
+    up to 256 evenly spaced thresholds, whatever `max_bins` is.
 
     Parameters
     ----------
