@@ -29,7 +29,7 @@ from edgewise.estimators.classification import (
     classification_problem,
 )
 from edgewise.estimators.train import fit
-from edgewise.estimators.validation import named_eval_sets
+from edgewise.estimators.validation import name_eval_sets
 from edgewise.objective.base import AheadRound
 from edgewise.objective.hamming import Hamming, HammingProgress
 from edgewise.objective.votes import Vote
@@ -110,7 +110,7 @@ def train_with_objective(
     model: AdaBoostMH, kind: Any, X: Any, y: Any, eval_set: Any = None
 ) -> AdaBoostMH:
     """Train a model with an objective of this file: `kind` takes the arguments of `Hamming`."""
-    sets = named_eval_sets(eval_set, None)
+    sets = name_eval_sets(eval_set, None)
     learner = check_parameters(model, bool(sets))
 
     class RelativesJob(ClassifierJob):

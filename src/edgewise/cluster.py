@@ -6,7 +6,6 @@ process would have trained on all of them.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from edgewise.data.partition import Partition
 __all__ = ["OPERATIONS", "Collective", "MPICollective", "XGBoostCollective", "rows_here"]
 
 TIMEOUT = 300
-"""Seconds that a process waits for the others in a sum, before it takes them for lost."""
+"""Seconds that a process waits for the others in a sum, before it considers them lost."""
 
 
 def rows_here(
@@ -44,26 +43,23 @@ def rows_here(
         raise ValueError(f"blocks must be {len(pieces)} ascending numbers, got {blocks!r}")
     tables = [as_table(piece, "value") for piece in pieces]
     table = tables[0] if len(tables) == 1 else Chunks.rows_of(tables)
-    shapes = collective.gather((table.n_columns, table.names))
-    for rank, other in enumerate(shapes):
-        if other != shapes[0]:
+    columns = collective.gather(table.names or f"{table.n_columns} columns")
+    for rank, others in enumerate(columns):
+        if others != columns[0]:
             raise ValueError(
-                f"pieces must have the same columns: process {rank} has {_columns(*other)}, "
-                f"process 0 has {_columns(*shapes[0])}"
+                f"pieces must have the same columns: process {rank} has {others}, process 0 has "
+                f"{columns[0]}"
             )
-    sizes = [one.n_rows for one in tables]
-    return table.with_partition(Partition.of_blocks(collective, numbers, sizes))
-
-
-def _columns(n_columns: int, names: Sequence[str] | None) -> str:
-    return f"{n_columns} columns" if names is None else ", ".join(map(repr, names))
+    return table.with_partition(
+        Partition.of_blocks(collective, numbers, [piece.n_rows for piece in tables])
+    )
 
 
 class XGBoostCollective(Collective):
     """Processes that XGBoost's tracker connects, over TCP; needs XGBoost.
 
-    Each process makes one, in the thread that trains, and closes it at the end: best in a ``with``.
-    A process that dies or closes its own makes the others raise a `ConnectionError`.
+    Each process makes one, in the thread that trains, and closes it at the end, best in a ``with``.
+    If a process dies or closes its own, the others raise a `ConnectionError`.
 
     Parameters
     ----------
@@ -85,10 +81,6 @@ class XGBoostCollective(Collective):
     >>> with XGBoostCollective(0, **tracker.worker_args()) as processes:  # doctest: +SKIP
     ...     rows = rows_here([[[0.0], [1.0], [2.0]]], processes)
     ...     model = AdaBoostMH("stump", n_rounds=3).fit(rows, [0, 1, 1])
-    [...] Task 000000 got rank 0
-    >>> tracker.wait_for()  # doctest: +SKIP
-    >>> model.predict([[1.7]])  # doctest: +SKIP
-    array([1])
     """
 
     def __init__(self, task: int, timeout: int = TIMEOUT, **arguments: Any) -> None:
@@ -108,13 +100,13 @@ class XGBoostCollective(Collective):
         """Return the sum, the maximum or the minimum over all processes, entry by entry."""
         one_of("operation", operation, OPERATIONS)
         with _connected():
-            found = self._library.allreduce(values, self._library.Op[operation.upper()])
-        return found.reshape(values.shape)
+            total = self._library.allreduce(values, self._library.Op[operation.upper()])
+        return total.reshape(values.shape)
 
     def broadcast(self, value: Any, root: int = 0) -> Any:
         """Return what the process `root` gave."""
         with _connected():
-            # XGBoost has no word for None.
+            # XGBoost cannot broadcast None.
             return self._library.broadcast((value,) if self.rank == root else None, root)[0]
 
     def close(self) -> None:
@@ -131,12 +123,7 @@ class XGBoostCollective(Collective):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -179,10 +166,10 @@ class MPICollective(Collective):
     def allreduce(self, values: NDArray[Any], operation: str = "sum") -> NDArray[Any]:
         """Return the sum, the maximum or the minimum over all processes, entry by entry."""
         one_of("operation", operation, OPERATIONS)
-        found = np.empty(values.shape, values.dtype)
-        given = np.ascontiguousarray(values)
-        self._communicator.Allreduce(given, found, getattr(self._library, operation.upper()))
-        return found
+        total = np.empty(values.shape, values.dtype)
+        values = np.ascontiguousarray(values)
+        self._communicator.Allreduce(values, total, getattr(self._library, operation.upper()))
+        return total
 
     def gather(self, value: Any) -> list[Any]:
         """Return what every process gave, in the order of their ranks."""

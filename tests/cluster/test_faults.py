@@ -97,18 +97,18 @@ def test_control_c_keeps_the_rounds_so_far(client, spread, tmp_path):
 
 def test_a_worker_that_is_busy_is_named(client, spread, monkeypatch):
     (X, y), _ = spread
-    place, busy = training.place, []
+    assign_rows, busy = training.assign_rows, []
 
     def wait_for(event):
         distributed.Event(event).wait(60)
 
-    def place_and_keep_busy(*given):
-        runs = place(*given)
+    def assign_and_keep_busy(*given):
+        runs = assign_rows(*given)
         busy.append(runs[-1].worker)
         distributed.fire_and_forget(client.submit(wait_for, "fit ended", workers=busy, pure=False))
         return runs
 
-    monkeypatch.setattr(training, "place", place_and_keep_busy)
+    monkeypatch.setattr(training, "assign_rows", assign_and_keep_busy)
     # The scheduler of the tests is in this process: it gives up waiting sooner.
     monkeypatch.setattr(training, "TIMEOUT", 3)
     try:
@@ -125,15 +125,15 @@ def test_a_worker_that_dies_while_dask_asks_it_for_something_counts_as_lost(
     client, spread, tmp_path, monkeypatch
 ):
     (X, y), local = spread
-    shares, failed = training.shares, []
+    cut_pieces, failed = training.cut_pieces, []
 
-    def shares_once_too_late(*given):
+    def cut_once_too_late(*given):
         if not failed:
             failed.append(True)
             raise distributed.comm.CommClosedError("in <TCP (closed)>")
-        return shares(*given)
+        return cut_pieces(*given)
 
-    monkeypatch.setattr(training, "shares", shares_once_too_late)
+    monkeypatch.setattr(training, "cut_pieces", cut_once_too_late)
     with pytest.raises(distributed.comm.CommClosedError) as caught:
         DaskAdaBoostMH("stump", n_rounds=6).fit(X, y)
     assert "Checkpoint" in caught.value.__notes__[0]

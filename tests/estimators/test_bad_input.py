@@ -254,7 +254,7 @@ def test_settings_of_a_learner(constant):
     "learner", [Product(), Tree(), Product(Stump(), n_terms=1), "product", "tree"]
 )
 def test_a_rule_for_each_class_wants_stumps(learner):
-    with pytest.raises(ValueError, match=r"factorized=False.*Stump"):
+    with pytest.raises(ValueError, match=r"learner.*factorized=False"):
         AdaBoostMH(learner, n_rounds=2, factorized=False).fit(X, Y)
 
 
@@ -351,7 +351,7 @@ BAD_EVAL_SETS = {
     "other type": ((X, Y.astype(str)), r"eval_set has the class"),
     "missing class": ((X, with_value(Y, np.nan)), r"eval_set"),
     "more columns": ((np.ones((5, 4)), Y[:5]), r"eval_set has 4 columns, X has 3"),
-    "lengths": ((X, Y[:-1]), r"eval_set has 30 rows and 29 targets"),
+    "lengths": ((X, Y[:-1]), r"eval_set has 29 targets"),
     "one array": (X, r"eval_set must be a tuple"),
     "triple": ((X, Y, Y), r"eval_set must be a tuple"),
     "empty": ((X[:0], Y[:0]), r"eval_set: X has 0 sample"),
@@ -392,7 +392,7 @@ def test_two_kinds_of_validation_rows():
 
 
 def test_patience_without_validation_rows():
-    with pytest.raises(ValueError, match=r"early_stopping_rounds needs rows to validate on"):
+    with pytest.raises(ValueError, match=r"early_stopping_rounds needs"):
         AdaBoostMH(n_rounds=2, early_stopping_rounds=3).fit(X, Y)
 
 

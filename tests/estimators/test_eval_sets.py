@@ -189,9 +189,9 @@ def test_fused_lists_have_several_sets_too():
     [
         ({"eval_names": ["a"]}, "eval_names"),
         ({"eval_set": []}, "eval_set"),
-        ({"eval_set": 2, "eval_names": ["a", "b", "c"]}, "eval_names must be a list of 2 strings"),
-        ({"eval_set": 2, "eval_names": "ab"}, "eval_names must be a list of 2 strings"),
-        ({"eval_set": 2, "eval_names": ["a", "a"]}, "eval_names must differ"),
+        ({"eval_set": 2, "eval_names": ["a", "b", "c"]}, "eval_names must be 2 different strings"),
+        ({"eval_set": 2, "eval_names": "ab"}, "eval_names must be 2 different strings"),
+        ({"eval_set": 2, "eval_names": ["a", "a"]}, "eval_names must be 2 different strings"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(parts, given, message):

@@ -116,7 +116,7 @@ def test_multi_label_history(label_matrix):
 
 def test_balanced_initial_weights_need_classes(label_matrix):
     X, Y = label_matrix
-    with pytest.raises(ValueError, match=r"init_weights='balanced'.*multi-label"):
+    with pytest.raises(ValueError, match=r"init_weights.*multi-label"):
         AdaBoostMH(init_weights="balanced").fit(X, Y)
 
 

@@ -78,12 +78,12 @@ def test_bad_queries(queries):
     ("grades", "queries"), [(np.zeros(N), None), (QID, QID), (Y, np.arange(N))]
 )
 def test_no_pairs_at_all(grades, queries):
-    refuses(r"\by\b.*no pairs to learn from", RankBoost(n_rounds=2).fit, X, grades, queries)
+    refuses(r"\by must have two documents", RankBoost(n_rounds=2).fit, X, grades, queries)
 
 
 def test_no_pairs_among_the_rows_that_count():
     weights = (Y == 1).astype(float)
-    refuses(r"no pairs to learn from", RankBoost().fit, X, Y, QID, sample_weight=weights)
+    refuses(r"\by must have two documents", RankBoost().fit, X, Y, QID, sample_weight=weights)
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_bad_sample_weight(weights):
     [
         ([], r"pairs must have at least one"),
         (np.empty((0, 2), int), r"pairs must have at least one"),
-        ([0, 1], r"pairs must be an array of integers of shape \(n_pairs, 2\)"),
-        ([[0, 1, 2]], r"pairs must be .* shape \(n_pairs, 2\)"),
-        ([[0.0, 1.0]], r"pairs must be an array of integers"),
-        ([["a", "b"]], r"pairs must be an array of integers"),
-        ([[True, False]], r"pairs must be an array of integers"),
-        ([[0, N]], r"pairs must name rows of X, from 0 to 29"),
-        ([[-1, 2]], r"pairs must name rows of X"),
+        ([0, 1], r"pairs must be integers"),
+        ([[0, 1, 2]], r"pairs must be integers"),
+        ([[0.0, 1.0]], r"pairs must be integers"),
+        ([["a", "b"]], r"pairs must be integers"),
+        ([[True, False]], r"pairs must be integers"),
+        ([[0, N]], r"pairs must be rows of X"),
+        ([[-1, 2]], r"pairs must be rows of X"),
         ([[0, 1], [4, 4]], r"pairs must be of two different rows"),
         ([[0, 1], [1, 0]], r"pairs.*cancel"),
         (None, r"\bpairs\b"),
@@ -211,7 +211,7 @@ def test_settings_that_do_not_go_together():
             refuses(
                 r"monotonic_cst=.*thresholds", fit, learner=learner, monotonic_cst=monotonic_cst
             )
-    refuses(r"early_stopping_rounds needs rows to validate on", fit, early_stopping_rounds=3)
+    refuses(r"early_stopping_rounds needs", fit, early_stopping_rounds=3)
     refuses(
         r"validation_fraction or eval_set",
         RankBoost(validation_fraction=0.5).fit, X, Y, QID, eval_set=(X, Y, QID),

@@ -19,8 +19,8 @@ OPERATIONS = ("sum", "max", "min")
 class Collective(ABC):
     """A group of processes: this one is number `rank` of `size`.
 
-    To write one for another transport, derive from this class and implement `allreduce`; the others
-    follow from it, and may be replaced where the transport has something better.
+    For another transport, derive from this class and implement `allreduce`. The other methods
+    follow from it, and may be replaced by something better.
     """
 
     rank: int

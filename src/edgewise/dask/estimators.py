@@ -9,24 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from edgewise.common.dtypes import Reals
 from edgewise.common.files import PathLike
 from edgewise.dask.pieces import Piece, delayed_pieces, is_dask, partitions
-from edgewise.dask.training import Sets, Training
+from edgewise.dask.training import ClusterTraining
 from edgewise.estimators import AdaBoostMH, RankBoost, classification, ranking
 from edgewise.estimators.base import BoostedModel
-from edgewise.estimators.validation import EvalSet, named_eval_sets
+from edgewise.estimators.validation import EvalSet, name_eval_sets
 
 if TYPE_CHECKING:
     from distributed import Client
 
 
 class _OnDask(BoostedModel[Any]):
-    """What the estimators share: training on workers, lazy predictions, the plain model."""
+    """Training on workers, lazy predictions, and the plain model."""
 
     _plain: type[Any]
+    _eval_forms: dict[int, str]  # of an eval set, by length
 
     def to_local(self) -> Any:
-        """Return the plain model, which knows nothing of Dask."""
+        """Return the plain model, which does not need Dask."""
         check_is_fitted(self)
         return self._local()
 
@@ -43,8 +45,7 @@ class _OnDask(BoostedModel[Any]):
     def _local(self) -> Any:
         model = self._plain(**self.get_params(deep=False))
         if self.__sklearn_is_fitted__():
-            model.fitted_ = self.fitted_
-            model.schema_ = self.schema_
+            model.fitted_, model.schema_ = self.fitted_, self.schema_
         return model
 
     def _train(
@@ -55,40 +56,41 @@ class _OnDask(BoostedModel[Any]):
         arguments: dict[str, Any],
     ) -> Self:
         """Train on Dask collections; the arguments go to the plain `fit` as they are."""
-        training = delayed_pieces(**rows)
-        validation = {}
-        for one in eval_sets:
-            given = one.value
-            kinds = (2, 3) if "qid" in rows or self._plain is RankBoost else (2,)
-            if not isinstance(given, tuple) or len(given) not in kinds:
-                shapes = " or ".join("(X, y, qid)" if n == 3 else "(X, y)" for n in kinds)
-                raise ValueError(f"{one.argument} must be a tuple {shapes} of Dask collections")
-            parts = dict(zip(("X", "y", "qid"), given, strict=False))
-            validation[one.argument] = delayed_pieces(**parts, prefix=f"{one.argument}: ")
-        if eval_sets:
-            arguments["eval_names"] = [one.name for one in eval_sets]
+        training, validation = delayed_pieces(**rows), {}
+        for name, values, argument in eval_sets:
+            if not isinstance(values, tuple) or len(values) not in self._eval_forms:
+                forms = " or ".join(self._eval_forms.values())
+                raise ValueError(f"{argument} must be a tuple {forms} of Dask collections")
+            collections = dict(zip(("X", "y", "qid"), values, strict=False))
+            validation[argument] = delayed_pieces(**collections, prefix=f"{argument}: ")
+            arguments.setdefault("eval_names", []).append(name)
         model = self._local()
-        model.random_state = _shared(self.random_state)
-        run = Training(_client(client), model, Sets(training, validation), arguments)
-        self.fitted_ = run.record()
+        model.random_state = _share_random_state(self.random_state)
+        run = ClusterTraining(_find_client(client), model, training, validation, arguments)
+        self.fitted_ = run.train()
         for checkpoint in run.checkpoints:
             self.save(checkpoint.path)
         return self
 
-    def _lazy(self, method: str, X: Any, like: NDArray[Any]) -> Any:
-        """Return what a method of the plain model says of each partition, as a Dask Array.
+    def _predict_lazily(
+        self, method: str, X: Any, predict: Callable[[Any, Reals], NDArray[Any]]
+    ) -> Any:
+        """Return the result of a method of the plain model as a Dask Array.
 
-        `like` is its answer for one row.
+        `predict` makes it from the record of the model and scores, for its shape and type.
         """
         import dask.array as da
         from dask import delayed
 
         model, parts = delayed(self.to_local()), partitions("X", X)
+        example = predict(self.fitted_, np.zeros((1, self.fitted_.terms.n_scores)))
         sizes = getattr(X, "chunks", [(np.nan,) * len(parts)])[0]
-        answer = delayed(_answer, pure=True)
+        call = delayed(_call_method, pure=True)
         blocks = [
             da.from_delayed(
-                answer(model, method, part, like[:0]), (size, *like.shape[1:]), dtype=like.dtype
+                call(model, method, part, example[:0]),
+                (size, *example.shape[1:]),
+                dtype=example.dtype,
             )
             for part, size in zip(parts, sizes, strict=True)
         ]
@@ -98,13 +100,13 @@ class _OnDask(BoostedModel[Any]):
 class DaskAdaBoostMH(_OnDask, AdaBoostMH):
     """AdaBoostMH on the data of a Dask cluster: the same model as on one machine, bit for bit.
 
-    Each worker trains on the rows that it has; only sums of integers travel. Partitions, their
-    order among the workers, and the number of workers do not show in the model. Its parameters,
-    attributes and methods are those of `AdaBoostMH`, which take data in memory as well. A `n_jobs`
-    of None is the threads of each worker.
+    Each worker trains on its rows; only sums of integers travel. Partitions, their order and the
+    number of workers do not change the model. Parameters, attributes and methods are those of
+    `AdaBoostMH`, and take data in memory as well. With ``n_jobs=None``, a worker uses all of its
+    threads.
 
-    Callbacks run on the first worker, and `Checkpoint` writes its file where the client is. With
-    one, training goes on from it if workers die; without, it ends with an error that names them.
+    Callbacks run on the first worker; `Checkpoint` writes its file where the client is, and lets
+    training continue if workers die. Without one, training then ends with an error that names them.
 
     Examples
     --------
@@ -125,6 +127,7 @@ class DaskAdaBoostMH(_OnDask, AdaBoostMH):
     """
 
     _plain = AdaBoostMH
+    _eval_forms = {2: "(X, y)"}  # noqa: RUF012
 
     def fit(
         self,
@@ -146,20 +149,17 @@ class DaskAdaBoostMH(_OnDask, AdaBoostMH):
         sample_weight : Dask Series or Array of shape (n_samples,), or None
             Weights of the rows.
         eval_set : tuple (X, y) of Dask collections, list of such tuples, or None
-            Validation rows. Of several sets the last decides when to stop early.
+            Validation rows. The last of several sets decides when to stop early.
         eval_names : list of str or None
             The names of the sets.
         client : distributed.Client or None, default None
             The cluster; None is the client made last.
         """
-        sets = named_eval_sets(eval_set, eval_names)
+        sets = name_eval_sets(eval_set, eval_names)
         classification.check_parameters(self._local(), bool(sets))
         if not isinstance(self.init_weights, str):
-            raise ValueError(
-                "init_weights of a matrix are for rows in memory: use sample_weight, or a name"
-            )
-        rows = {"X": X, "y": y, "sample_weight": sample_weight}
-        self._train(client, rows, sets, {})
+            raise ValueError("init_weights must be a name with Dask, not a matrix")
+        self._train(client, {"X": X, "y": y, "sample_weight": sample_weight}, sets, {})
         if self.verbose:
             sys.stderr.write(f"{self.settings_}\n")
         return self
@@ -168,22 +168,22 @@ class DaskAdaBoostMH(_OnDask, AdaBoostMH):
         """Return the scores, (n_samples,) or (n_samples, K) as AdaBoostMH; of Dask rows lazily."""
         if not is_dask(X):
             return super().decision_function(X)
-        return self._lazy("decision_function", X, self._of_one(self._shaped))
+        return self._predict_lazily("decision_function", X, lambda fitted, z: fitted.decisions(z))
 
     def predict(self, X: Any) -> Any:
         """Return the predicted class of each row, or 0/1 for each label; of Dask rows lazily."""
         if not is_dask(X):
             return super().predict(X)
-        return self._lazy("predict", X, self._of_one(self._decided))
+        return self._predict_lazily("predict", X, lambda fitted, z: fitted.predictions(z))
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of classes or labels, as AdaBoostMH; of Dask rows lazily."""
         if not is_dask(X):
             return super().predict_proba(X)
-        return self._lazy("predict_proba", X, self._of_one(self._probabilities))
+        return self._predict_lazily("predict_proba", X, lambda fitted, z: fitted.probabilities(z))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy: the weighted share of rows that have all labels right.
+        """Return the accuracy: the weighted fraction of rows with all labels right.
 
         Parameters
         ----------
@@ -194,24 +194,19 @@ class DaskAdaBoostMH(_OnDask, AdaBoostMH):
             return float(super().score(X, y, sample_weight))
         from dask import compute, delayed
 
-        right, model = delayed(_right), delayed(self.to_local())
-        found = compute(*(right(model, piece) for piece in delayed_pieces(X, y, sample_weight)))
-        correct, total = np.sum(found, axis=0).tolist()
-        return correct / total
-
-    def _of_one(self, shape: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-        """Return the answer for one row without scores, for its type and shape."""
-        check_is_fitted(self)
-        return shape(np.zeros((1, self.fitted_.terms.n_scores)))
+        weigh, model = delayed(_weigh_right), delayed(self.to_local())
+        weights = compute(*(weigh(model, piece) for piece in delayed_pieces(X, y, sample_weight)))
+        right, total = np.sum(weights, axis=0).tolist()
+        return right / total
 
 
 class DaskRankBoost(_OnDask, RankBoost):
     """RankBoost on the data of a Dask cluster: the same model as on one machine, bit for bit.
 
-    Each worker trains on the queries that it has; only sums of integers travel. The rows of a query
-    may be in several partitions; if these are on different workers, the rows move to the one that
-    has the first of them. Parameters, attributes and methods are those of `RankBoost`, which take
-    data in memory as well; for callbacks and faults see `DaskAdaBoostMH`.
+    Each worker trains on its queries; only sums of integers travel. The rows of a query may be in
+    several partitions; if these are on different workers, the rows move to the one that has the
+    first of them. Parameters, attributes and methods are those of `RankBoost`, and take data in
+    memory as well; for callbacks and faults see `DaskAdaBoostMH`.
 
     Examples
     --------
@@ -228,6 +223,7 @@ class DaskRankBoost(_OnDask, RankBoost):
     """
 
     _plain = RankBoost
+    _eval_forms = {2: "(X, y)", 3: "(X, y, qid)"}  # noqa: RUF012
 
     # Sizes of queries and propensities of clicks are for documents in memory.
     def fit(  # type: ignore[override]
@@ -249,26 +245,24 @@ class DaskRankBoost(_OnDask, RankBoost):
         y : Dask Series or Array of shape (n_samples,)
             Grades, in the partitions of `X`.
         qid : Dask Series or Array of shape (n_samples,)
-            The query of each document. A query's documents are best in one partition, or next to
-            each other, as in rows sorted by query.
+            The query of each document, best in rows sorted by query.
         sample_weight : Dask Series or Array of shape (n_samples,), dict or None
             Weights of the documents, or of the queries by id.
         eval_set : tuple (X, y) or (X, y, qid) of Dask collections, a list of such tuples, or None
-            Validation documents. Of several sets the last decides when to stop early.
+            Validation documents. The last of several sets decides when to stop early.
         eval_names : list of str or None
             The names of the sets.
         client : distributed.Client or None, default None
             The cluster; None is the client made last.
         """
-        sets = named_eval_sets(eval_set, eval_names)
+        sets = name_eval_sets(eval_set, eval_names)
         ranking.check_parameters(self._local(), bool(sets))
         if qid is None:
             raise ValueError("qid must be given: workers share documents by their queries")
+        rows, arguments = {"X": X, "y": y, "qid": qid}, dict[str, Any]()
         by_query = isinstance(sample_weight, dict)
-        rows = {"X": X, "y": y, "qid": qid}
-        if not by_query:
-            rows["sample_weight"] = sample_weight
-        return self._train(client, rows, sets, {"sample_weight": sample_weight} if by_query else {})
+        (arguments if by_query else rows)["sample_weight"] = sample_weight
+        return self._train(client, rows, sets, arguments)
 
     def predict(self, X: Any, n_rounds: int | None = None) -> Any:
         """Return the scores of documents: larger is ranked higher; of Dask rows lazily.
@@ -279,8 +273,7 @@ class DaskRankBoost(_OnDask, RankBoost):
             return self._first(n_rounds).predict(X)
         if not is_dask(X):
             return super().predict(X)
-        check_is_fitted(self)
-        return self._lazy("predict", X, np.zeros(1))
+        return self._predict_lazily("predict", X, lambda _, scores: scores[:, 0])
 
     def score(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> float:
         """Return `eval_metric` of the model's ranking of documents with known grades.
@@ -291,7 +284,7 @@ class DaskRankBoost(_OnDask, RankBoost):
             Documents, grades and queries: Dask collections, or all in memory. The client gathers
             the scores, the grades and the queries.
         group : array of int or None
-            The sizes of the queries, in place of `qid`; for documents in memory.
+            The sizes of the queries, instead of `qid`; for documents in memory.
         """
         if not is_dask(X):
             return super().score(X, y, qid, group=group)
@@ -299,18 +292,17 @@ class DaskRankBoost(_OnDask, RankBoost):
 
         if group is not None:
             raise ValueError("group is for documents in memory: give qid")
-        if qid is None and self.fitted_.has_queries:
-            raise ValueError("qid must be given: the model was trained on several queries")
+        self._check_queries(qid)
         scores, grades, queries = compute(self.predict(X), y, qid)
         return self._measured(scores, np.asarray(grades), queries)
 
 
-def _answer(model: Any, method: str, X: Any, none: NDArray[Any]) -> NDArray[Any]:
-    """Return what a method says of rows; `none` where there are none."""
-    return getattr(model, method)(X) if X.shape[0] else none
+def _call_method(model: Any, method: str, X: Any, empty: NDArray[Any]) -> NDArray[Any]:
+    """Return the result of a method for rows; `empty` without any."""
+    return getattr(model, method)(X) if X.shape[0] else empty
 
 
-def _right(model: AdaBoostMH, piece: Piece) -> tuple[float, float]:
+def _weigh_right(model: AdaBoostMH, piece: Piece) -> tuple[float, float]:
     """Return the weight of the rows that a model gets right, and of all."""
     if not piece.n_rows:
         return 0.0, 0.0
@@ -320,28 +312,25 @@ def _right(model: AdaBoostMH, piece: Piece) -> tuple[float, float]:
     return float(weights[right].sum()), float(weights.sum())
 
 
-def _shared(random_state: Any) -> Any:
+def _share_random_state(random_state: Any) -> Any:
     """Return a random state that gives all workers the same seed."""
     if random_state is None:
         return int(np.random.default_rng().integers(2**31))
     if isinstance(random_state, np.random.RandomState):
         before = copy(random_state)
-        random_state.randint(2**31)  # As a fit in this process moves it on.
+        random_state.randint(2**31)  # as a fit in this process does
         return before
     return random_state
 
 
-def _client(client: "Client | None") -> "Client":
-    """Return the client to use."""
+def _find_client(client: "Client | None") -> "Client":
     from distributed import get_client
 
     if client is None:
         try:
             client = get_client()
         except ValueError as error:
-            raise ValueError(
-                "client: there is none yet; make one first, distributed.Client(...), or give it"
-            ) from error
+            raise ValueError("client must be given: there is no distributed.Client yet") from error
     if client.asynchronous:
         raise ValueError("client must not be asynchronous: fit waits for the model")
     return client

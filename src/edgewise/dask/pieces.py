@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# The most runs of rows that a partition is cut into, so that each query is on one worker.
-_MOST_RUNS = 100
+# The maximum number of runs of rows that a partition is cut into, to keep queries on one worker.
+_MAX_RUNS = 100
 
 
 class Piece(NamedTuple):
@@ -26,9 +26,11 @@ class Piece(NamedTuple):
 
     def rows(self, start: int, stop: int) -> "Piece":
         """Return a run of the rows."""
-        here = slice(start, stop)
-        X = self.X.iloc[here] if hasattr(self.X, "iloc") else self.X[here]
-        return Piece(X, *(None if part is None else part[here] for part in self[1:]))  # type: ignore[arg-type]
+        run = slice(start, stop)
+        X = self.X.iloc[run] if hasattr(self.X, "iloc") else self.X[run]
+        y, weights, qid = self.y, self.sample_weight, self.qid
+        weights = None if weights is None else weights[run]
+        return Piece(X, y[run], weights, None if qid is None else qid[run])
 
 
 class Size(NamedTuple):
@@ -73,46 +75,41 @@ def delayed_pieces(
     """Return the pieces of some collections with the same partitions, as delayed objects."""
     from dask import delayed
 
-    given = {"X": X, "y": y, "sample_weight": sample_weight, "qid": qid}
-    found = {
-        name: partitions(f"{prefix}{name}", part)
-        for name, part in given.items()
-        if part is not None
+    parts = {
+        name: partitions(f"{prefix}{name}", collection)
+        for name, collection in (("X", X), ("y", y), ("sample_weight", sample_weight), ("qid", qid))
+        if collection is not None
     }
-    for name, parts in found.items():
-        if len(parts) != len(found["X"]):
+    n_parts = len(parts["X"])
+    for name, delayed_parts in parts.items():
+        if len(delayed_parts) != n_parts:
             raise ValueError(
-                f"{prefix}{name} has {len(parts)} partitions and X has {len(found['X'])}: they "
-                "must have the same number, with the same rows; take both from one collection, or "
-                "rechunk (an Array) or repartition (a DataFrame)"
+                f"{prefix}{name} has {len(delayed_parts)} partitions and X has {n_parts}: rechunk "
+                "or repartition them to the same rows"
             )
-    make = delayed(made, pure=False)
+    make = delayed(make_piece, pure=False)
     return [
-        make(place, prefix, **{name: parts[place] for name, parts in found.items()})
-        for place in range(len(found["X"]))
+        make(
+            number, prefix, **{name: delayed_parts[number] for name, delayed_parts in parts.items()}
+        )
+        for number in range(n_parts)
     ]
 
 
-def made(
-    place: int, prefix: str, X: Any, y: Any, sample_weight: Any = None, qid: Any = None
+def make_piece(
+    number: int, prefix: str, X: Any, y: Any, sample_weight: Any = None, qid: Any = None
 ) -> Piece:
-    """Return the piece of a partition, or raise if its parts have different numbers of rows."""
-    parts = {"y": y, "sample_weight": sample_weight, "qid": qid}
-    arrays = {
-        name: None
-        if part is None
-        else part.toarray()
-        if hasattr(part, "toarray")
-        else np.asarray(part)
-        for name, part in parts.items()
-    }
-    for name, array in arrays.items():
-        if array is not None and len(array) != X.shape[0]:
+    """Return the piece of a partition, or raise if its rows differ in number."""
+    arrays: dict[str, Any] = {}
+    for name, part in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
+        array = part.toarray() if hasattr(part, "toarray") else part
+        arrays[name] = None if array is None else np.asarray(array)
+        if array is not None and len(arrays[name]) != X.shape[0]:
             raise ValueError(
                 f"{prefix}X and {prefix}{name} must have the same rows in every partition: number "
-                f"{place} has {X.shape[0]} of X and {len(array)} of {name}"
+                f"{number} has {X.shape[0]} of X and {len(arrays[name])} of {name}"
             )
-    return Piece(X, **arrays)  # type: ignore[arg-type]
+    return Piece(X, **arrays)
 
 
 def size_of(piece: Piece) -> Size:
@@ -125,7 +122,7 @@ def size_of(piece: Piece) -> Size:
     return Size(piece.n_rows, piece.qid[starts].tolist(), starts.tolist())
 
 
-class Run(NamedTuple):
+class RowRange(NamedTuple):
     """A run of rows of a piece, and the worker that takes it."""
 
     piece: int
@@ -134,16 +131,16 @@ class Run(NamedTuple):
     worker: str
 
 
-def place(
+def assign_rows(
     sizes: Sequence[Size], holders: Sequence[Sequence[str]], workers: Iterable[str] = ()
-) -> list[Run]:
-    """Return who takes which rows: of the workers that have a piece, the one with the fewest rows.
+) -> list[RowRange]:
+    """Return which worker takes which rows: of those that hold a piece, the one with fewest rows.
 
-    Pieces that none of `workers` (of any, where none are given) has go to the one with the fewest
-    rows. Rows of a query that began on another worker go there.
+    A piece that none of `workers` holds goes to the one with fewest rows; without `workers`, any
+    may take it. Rows of a query that began on another worker go there.
     """
     load: Counter[str] = Counter(dict.fromkeys(workers, 0))
-    allowed, home, runs = {*workers}, dict[Any, str](), list[Run]()
+    allowed, home, runs = {*workers}, dict[Any, str](), list[RowRange]()
     for number, (size, having) in enumerate(zip(sizes, holders, strict=True)):
         if not size.n_rows:
             continue
@@ -153,25 +150,25 @@ def place(
         owners = [home.setdefault(query, worker) for query in size.queries] or [worker]
         starts = size.starts or [0]
         firsts = [i for i in range(len(owners)) if i == 0 or owners[i] != owners[i - 1]]
-        if len(firsts) > _MOST_RUNS:
+        if len(firsts) > _MAX_RUNS:
             moved = next(i for i, owner in enumerate(owners) if owner != worker)
             raise ValueError(
                 f"qid: the rows of query {size.queries[moved]!r}, and of others, are in partition "
-                f"{number} and an earlier one, in no order: each query must be in one partition, "
-                "or the rows sorted by query; set_index or shuffle of a DataFrame does so"
+                f"{number} and an earlier one; each query must be in one partition, or the rows "
+                "sorted by query"
             )
         ends = [starts[i] for i in firsts[1:]] + [size.n_rows]
         runs += [
-            Run(number, starts[i], stop, owners[i]) for i, stop in zip(firsts, ends, strict=True)
+            RowRange(number, starts[i], stop, owners[i])
+            for i, stop in zip(firsts, ends, strict=True)
         ]
     return runs
 
 
-def spread(runs: list[Run], sizes: Sequence[Size], workers: Sequence[str], name: str) -> list[Run]:
-    """Return validation rows of which every worker has some: whole queries move to those without.
-
-    Where there are no queries, rows do.
-    """
+def spread_rows(
+    runs: list[RowRange], sizes: Sequence[Size], workers: Sequence[str], name: str
+) -> list[RowRange]:
+    """Return validation rows with some for every worker: whole queries, or rows, move."""
     for worker in workers:
         if any(run.worker == worker for run in runs):
             continue
@@ -180,21 +177,21 @@ def spread(runs: list[Run], sizes: Sequence[Size], workers: Sequence[str], name:
         for run in runs:
             rows[run.worker] += run.stop - run.start
         movable = [
-            at
-            for at, run in enumerate(runs)
-            if cuts[at] > run.start or sum(other.worker == run.worker for other in runs) > 1
+            i
+            for i, run in enumerate(runs)
+            if cuts[i] > run.start or sum(other.worker == run.worker for other in runs) > 1
         ]
         if not movable:
             what = "queries" if sizes[runs[0].piece].queries else "rows"
             raise ValueError(f"{name} has fewer {what} than there are workers, {len(workers)}")
-        at = max(movable, key=lambda at: (rows[runs[at].worker], runs[at].stop - runs[at].start))
-        run, cut = runs[at], cuts[at]
+        i = max(movable, key=lambda i: (rows[runs[i].worker], runs[i].stop - runs[i].start))
+        run, cut = runs[i], cuts[i]
         moved = run._replace(start=cut, worker=worker)
-        runs[at : at + 1] = [run._replace(stop=cut), moved] if cut > run.start else [moved]
+        runs[i : i + 1] = [run._replace(stop=cut), moved] if cut > run.start else [moved]
     return runs
 
 
-def _middle(run: Run, size: Size) -> int:
+def _middle(run: RowRange, size: Size) -> int:
     """Return where to cut a run in two, between queries; its start where that cannot be."""
     middle = (run.start + run.stop) // 2
     if not size.queries:
@@ -203,16 +200,16 @@ def _middle(run: Run, size: Size) -> int:
     return min(starts, key=lambda start: abs(start - middle), default=run.start)
 
 
-def shares(
-    client: Any, runs: Sequence[Run], pieces: Sequence[Any], sizes: Sequence[Size]
+def cut_pieces(
+    client: Any, runs: Sequence[RowRange], pieces: Sequence[Any], sizes: Sequence[Size]
 ) -> Mapping[str, Share]:
-    """Return each worker's pieces; those of which it takes a part are cut where they are."""
-    found: dict[str, Share] = {}
+    """Return each worker's pieces, cut to its rows on the worker that holds them."""
+    shares: dict[str, Share] = {}
     for number, run in enumerate(runs):
         piece = pieces[run.piece]
         if run.stop - run.start < sizes[run.piece].n_rows:
             piece = client.submit(Piece.rows, piece, run.start, run.stop, pure=False)
-        share = found.setdefault(run.worker, Share([], []))
+        share = shares.setdefault(run.worker, Share([], []))
         share.blocks.append(number)
         share.pieces.append(piece)
-    return found
+    return shares

@@ -6,7 +6,6 @@ answers the children with the total that the parent answers.
 
 import asyncio
 from collections import defaultdict
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -71,18 +70,13 @@ class DaskCollective(Collective):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *error: object) -> None:
         if kind is not None:
             self._worker.loop.add_callback(abort, self._run)
 
 
 class _Exchange:
-    """What a worker has got from its children, and the totals that they wait for."""
+    """The arrays that the children of a worker sent, and the totals that they wait for."""
 
     def __init__(self) -> None:
         new = asyncio.get_running_loop().create_future
@@ -91,14 +85,14 @@ class _Exchange:
         self._error: ConnectionError | None = None
 
     async def part(self, step: int, child: int) -> NDArray[Any]:
-        """Return what a child sent."""
+        """Return the array of a child."""
         self._check()
         values: NDArray[Any] = await self._parts[step, child]
         del self._parts[step, child]
         return values
 
     async def reduce(self, step: int, child: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Take what a child sent, and return the total."""
+        """Take the array of a child, and return the total."""
         self._check()
         self._parts[step, child].set_result(values)
         total: NDArray[Any] = await self._totals[step]
@@ -123,12 +117,12 @@ class _Exchange:
             raise self._error
 
 
-# Of the runs that this process takes part in; used in the event loop of the worker alone.
+# By run of this process; used in the event loop of the worker alone.
 _EXCHANGES: defaultdict[str, _Exchange] = defaultdict(_Exchange)
 
 
 async def register(run: str, dask_worker: Any) -> None:
-    """Prepare a worker for a run: it takes what other workers send."""
+    """Prepare a worker to take what other workers of a run send."""
     dask_worker.handlers["edgewise_reduce"] = _reduce
     _EXCHANGES[run] = _Exchange()
 

@@ -16,7 +16,7 @@ from edgewise.estimators.parameters import TableParameters, documented
 
 if TYPE_CHECKING:
     from edgewise.data import Table
-    from edgewise.estimators.job import Problem
+    from edgewise.estimators.job import TrainingProblem
     from edgewise.report import Report
 
 
@@ -33,57 +33,70 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     Parameters
     ----------
     learner : {"auto", "stump", "product", "tree"}, Learner or list of them, default "auto"
-        The family of base functions. "stump" tests one column: a threshold, or a subset of the
-        values of a categorical one. "product" multiplies three such tests, "tree" nests them to 8
-        leaves. Given a list, each round uses the best. "auto" is best over many data sets: trees
-        and, unless you set them, real votes, log loss, small damped steps, samples of the rows,
-        and rounds chosen on held-out rows; a table in docs/guide/defaults.md has the values. All
-        other learners come with the papers' settings.
+        The base functions. "stump" tests one column: a threshold, or a subset of the values of a
+        categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves. A
+        list offers all of its learners in each round. "auto" grows trees with the settings that do
+        best over many data sets (docs/guide/defaults.md) for all parameters that you leave at None;
+        with other learners these have the values of the papers.
+    n_rounds : int, "auto" or None, default None
+        The number of boosting rounds. "auto" chooses it on held-out rows. None is "auto" for
+        ``learner="auto"``, else 500.
+    learning_rate : float or None, default None
+        Factor on every step, above 0 and at most 1. Smaller steps need more rounds and overfit
+        less. None is 0.1 or 0.2 for ``learner="auto"``, else 1.
+    max_leaf_nodes : int or None, default None
+        Maximum number of leaves of the trees of ``learner="auto"`` and "tree". None is 8 to 32 for
+        "auto", more for more classes and rows, and 8 for "tree".
+    min_samples_leaf : int or None, default None
+        Minimum number of a round's rows on each side of a split. None is at most 3 for
+        ``learner="auto"``, fewer for small tables, else 1.
+    min_weight_fraction_leaf : float, default 0.0
+        Minimum fraction of the weight of a round's rows on each side of a split.
+    subsample : float or None, default None
+        Fraction of the rows that each round searches for rules; votes and steps use all rows. None
+        is 0.7 for ``learner="auto"`` without `trim`, else 1.
+    loss : {"exponential", "logistic", "softmax"} or None, default None
+        The loss to minimize. The last two resist wrong labels. "softmax" is the log loss of the
+        class probabilities, started from the class priors if votes are real; for two classes and
+        labels it is the logistic loss of each score. None is "logistic" for several classes and
+        "softmax" for others with ``learner="auto"``, else "exponential".
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
-    loss : {"exponential", "logistic", "softmax"} or None, default None
-        The loss to minimize; the last two resist wrong labels. "softmax" is the log loss of the
-        classes' probabilities, started from the class priors where votes are real; two classes and
-        multi-label targets have the logistic loss of each score instead. With ``learner="auto"``
-        None is "softmax" for these two, "logistic" for several classes; else it is "exponential".
-    learning_rate : float or None, default None
-        The factor on every step, above 0 and at most 1; smaller steps take more rounds and overfit
-        less. None is below 1 for ``learner="auto"``, else 1.
-    sampling : {"uniform", "weight"}, default "uniform"
-        How `subsample` draws: uniformly, or by weight with replacement.
-    trim : float or None, default None
-        The share of the weight to search for rules, above 0 and below 1: each round takes the
-        heaviest rows or (row, class) entries that hold it. Votes and steps use all rows.
-    init_weights : {"auto", "balanced", "uniform"} or array of shape (n_samples, K), default "auto"
-        The weights of the first round: "balanced" gives a row's own class as much as all others
-        together, "uniform" all the same, "auto" is "uniform" for multi-label targets and the
-        softmax loss, which allows no other. A matrix has a column for each class, one for two
-        classes.
+    damping : float or None, default None
+        Pseudo-rows added to both sides of the log-odds of real votes, and to the denominator of
+        gains, like lambda in XGBoost: leaves of few rows vote less. None damps for
+        ``learner="auto"``; elsewhere it smooths the odds by a thousandth of the weight.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, which multiply `sample_weight`. For multi-label targets, "balanced"
         or a list with a dict ``{0: weight, 1: weight}`` for each label.
+    init_weights : {"auto", "balanced", "uniform"} or array of shape (n_samples, K), default "auto"
+        Weights of the first round. "balanced" gives a row's class as much as all others together,
+        "uniform" all the same; "auto" is "uniform" for multi-label targets and the softmax loss,
+        which allow no other, else "balanced". A matrix has a column for each class, one for two
+        classes.
+    eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"}, callable, \
+list of them, or None, default None
+        The validation metric. None is "log_loss" if held-out rows choose the number of rounds, else
+        "error". A callable takes the true targets and the scores; it is minimized unless its
+        attribute ``larger_is_better`` is true. The first of several decides; `evals_result_` has
+        all if `fit` watches validation rows.
+    trim : float or None, default None
+        Each round searches only the heaviest rows or (row, class) entries, which hold this fraction
+        of the weight. Votes and steps use all rows.
+    sampling : {"uniform", "weight"}, default "uniform"
+        How `subsample` draws: uniformly, or by weight with replacement.
     factorized : bool, default True
         Whether all classes share the base function of a round, or each has a stump of its own.
-    eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"}, callable, \
-or list of them
-        The validation metric, by default None: "log_loss" where held-out rows choose the number of
-        rounds, else "error". A callable takes the true targets and the scores; it is minimized
-        unless its attribute ``larger_is_better`` is true. Of several, the first decides; where
-        `fit` watches validation rows, `evals_result_` has all.
-    max_leaf_nodes : int or None, default None
-        The most leaves of the trees of ``learner="auto"`` and "tree". None is 8 to 32 for "auto",
-        more for more classes and rows, and 8 for "tree".
-    min_weight_fraction_leaf : float, default 0.0
-        The least share of the weight of a round's rows on each side of a split.
-    min_samples_leaf : int or None, default None
-        The least number of a round's rows on each side of a split. None is above 1 for
-        ``learner="auto"``, unless rows are few, else 1.
-    damping : float or None, default None
-        Real votes are half the logarithm of the odds of right against wrong weight; `damping` adds
-        to both the weight of this many rows that are wrong for certain, so that leaves of few rows
-        vote less; to gains too. None damps for ``learner="auto"``; elsewhere it only smooths the
-        odds by a thousandth of the weight.
+    search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"}, Search or None, \
+default None
+        Which columns a round searches: all, or random ones ("lazy"); the others learn which columns
+        pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns. None is
+        "auto" for ``learner="auto"``, else "exhaustive".
+    max_bins : int or None, default None
+        Maximum number of bins per column, up to 65,535. A column with fewer distinct values is
+        searched at every threshold. None is 256, or one per 32 rows, at least 32, for
+        ``learner="auto"``.
 
     Examples
     --------
@@ -107,22 +120,22 @@ or list of them
     )
 
     learner: Any = field(default="auto", kw_only=False)
-    votes: str | None = None
-    loss: str | None = None
-    learning_rate: float | None = None
-    sampling: str = "uniform"
-    trim: float | None = None
-    init_weights: Any = "auto"
-    class_weight: Any = None
-    factorized: bool = True
-    eval_metric: Any = None
-    max_leaf_nodes: int | None = None
-    min_weight_fraction_leaf: float = 0.0
-    min_samples_leaf: int | None = None
-    damping: float | None = None
     n_rounds: int | str | None = None  # type: ignore[assignment]
-    search: Any = None
+    learning_rate: float | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int | None = None
+    min_weight_fraction_leaf: float = 0.0
     subsample: float | None = None  # type: ignore[assignment]
+    loss: str | None = None
+    votes: str | None = None
+    damping: float | None = None
+    class_weight: Any = None
+    init_weights: Any = "auto"
+    eval_metric: Any = None
+    trim: float | None = None
+    sampling: str = "uniform"
+    factorized: bool = True
+    search: Any = None
 
     def fit(
         self,
@@ -135,32 +148,32 @@ or list of them
         """Train on rows `X` with targets `y` and return the model.
 
         Ctrl-C ends the training early and keeps the rounds so far; while rounds are chosen, it ends
-        the choice, and the best number so far is trained.
+        the choice, and trains the best number so far.
 
         Parameters
         ----------
         X : array, sparse matrix, data frame, Chunks or BinnedTable of shape (n_samples, n_features)
-            The rows: NumPy, lists, SciPy CSR/CSC, pandas, polars, Arrow, or `Chunks`. Bins that
-            ``edgewise.data.fit_encode`` made are used as they are, for many fits on the same rows.
+            The rows: NumPy, lists, SciPy CSR/CSC, pandas, polars, Arrow, or `Chunks`. Bins of
+            ``edgewise.data.fit_encode`` are used as they are, for many fits on the same rows.
         y : array of shape (n_samples,), or 0/1 matrix of shape (n_samples, n_labels)
             Classes, or the labels of a multi-label problem.
         sample_weight : array of shape (n_samples,) or None
             Weights of the rows; a row of weight 0 counts as absent.
         eval_set : tuple (X, y), list of such tuples, or None
-            Validation rows. Of several sets the last decides, by the first `eval_metric`, when to
-            stop early; `evals_result_` has all.
+            Validation rows. The last of several sets decides when to stop early.
         eval_names : list of str or None
-            The names of the sets; by default "validation_0", "validation_1" and so on.
+            Names of the sets in `evals_result_`; by default "validation_0", "validation_1" and so
+            on.
         """
         # A model that only predicts does not import what trains it.
         from edgewise.estimators.classification import check_parameters, classification_problem
         from edgewise.estimators.train import fit
-        from edgewise.estimators.validation import named_eval_sets
+        from edgewise.estimators.validation import name_eval_sets
 
-        eval_sets = named_eval_sets(eval_set, eval_names)
+        eval_sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(eval_sets))
 
-        def read(table: "Table") -> "Problem":
+        def read(table: "Table") -> "TrainingProblem":
             return classification_problem(self, learner, table, y, sample_weight)
 
         self.fitted_ = fit(self, X, read, eval_sets)
@@ -170,77 +183,78 @@ or list of them
 
     def decision_function(self, X: Any) -> Reals:
         """Return the scores: (n_samples,) for two classes, else (n_samples, K)."""
-        return self._shaped(self._scores(X))
+        scores = self._scores(X)
+        return self.fitted_.decisions(scores)
 
     def predict(self, X: Any) -> NDArray:
         """Return the predicted classes, or the 0/1 matrix of predicted labels."""
-        return self._decided(self._scores(X))
+        scores = self._scores(X)
+        return self.fitted_.predictions(scores)
 
     def predict_proba(self, X: Any) -> Reals:
         """Return the estimated probabilities of shape (n_samples, n_classes).
 
-        They are the logistic link of the scores, with the odds of the initial weights taken out;
-        with the softmax loss, the softmax of the scores. Classes sum to 1; the labels of a
-        multi-label problem do not. Where `fit` held rows out, a temperature divides the log-odds,
-        of which several classes have the softmax: ``settings_.temperature``, the best for the log
-        loss of those rows.
+        The logistic link of the scores, without the odds of the initial weights; for the softmax
+        loss, the softmax of the scores. Classes sum to 1; labels do not. If `fit` held rows out,
+        the log-odds are divided by a temperature, ``settings_.temperature``, with the lowest log
+        loss on those rows, and several classes have their softmax.
         """
-        return self._probabilities(self._scores(X))
-
-    def _probabilities(self, scores: Reals) -> Reals:
+        scores = self._scores(X)
         return self.fitted_.probabilities(scores)
 
     def staged_decision_function(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""
         for scores in self._staged_scores(X):
-            yield self._shaped(scores.T)
+            yield self.fitted_.decisions(scores.T)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray]:
         """Yield the predictions after each round."""
         for scores in self._staged_scores(X):
-            yield self._decided(scores.T)
+            yield self.fitted_.predictions(scores.T)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Reals]:
         """Yield the probabilities after each round, at the temperature of the whole model."""
         for scores in self._staged_scores(X):
-            yield self._probabilities(scores.T)
+            yield self.fitted_.probabilities(scores.T)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows that are right, in all labels where there are several."""
+        """Return the accuracy: the fraction of rows with all labels right."""
         from edgewise.estimators.targets import plain_labels
 
         return float(super().score(X, plain_labels(y), sample_weight))
 
     def margins(self, X: Any, y: Any) -> Reals:
         """Return the normalized margins of rows (or labels): in [-1, 1], above 0 where right."""
-        from edgewise.estimators.targets import encode_labels
         from edgewise.theory import margins
 
         scores, multilabel = self._scores(X), self.fitted_.multilabel
-        codes = encode_labels(y, self.classes_, multilabel, "y")
-        if len(codes) != len(scores):
-            raise ValueError(f"y has {len(codes)} rows, X has {len(scores)}")
+        codes = self._encode(y, len(scores))
         total = self.terms_.total_vote
         if total == 0.0:
             return np.zeros(codes.shape)
         by_class = scores.shape[1] > 1 and not multilabel
         targets = codes if by_class else np.where(codes > 0, 1, -1)
-        return margins(self._shaped(scores), targets, total)
+        return margins(self.fitted_.decisions(scores), targets, total)
+
+    def _encode(self, y: Any, n_rows: int) -> NDArray[np.int64]:
+        """Return the targets of `n_rows` rows in the codes of training."""
+        from edgewise.estimators.targets import encode_labels
+
+        return encode_labels(y, self.classes_, self.fitted_.multilabel, "y", n_rows)
 
     def report(
         self, X: Any, y: Any = None, path: Any = None, *, title: str | None = None
     ) -> "Report":
         """Make a page that shows what the model learned and how good it is on rows `X`.
 
-        One HTML file that needs no network: errors, learning curves with the bound, margins,
-        calibration, importances, votes by column, the strongest rules in words, and the rows that
-        it gets most wrong with the reasons. More than 200,000 rows are sampled, and the page says
-        so.
+        One HTML file that needs no network: errors, learning curves, margins, calibration,
+        importances, votes by column, the strongest rules, and the worst mistakes with their
+        reasons. Of more than 200,000 rows, a sample is shown.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows, best those that training has not seen.
+            The rows, preferably not from training.
         y : array of shape (n_samples,), 0/1 matrix of shape (n_samples, n_labels), or None
             Their classes or labels; None leaves out what needs them.
         path : str or path-like, default None
@@ -259,17 +273,12 @@ or list of them
         """
         from edgewise.report import build_report, classifier_report
 
-        def made() -> "Report":
-            rows, codes = self._table(X), None
-            if y is not None:
-                from edgewise.estimators.targets import encode_labels
+        def build() -> "Report":
+            table = self._table(X)
+            codes = None if y is None else self._encode(y, table.n_rows)
+            return classifier_report(self, table, codes, title)
 
-                codes = encode_labels(y, self.classes_, self.fitted_.multilabel, "y")
-                if len(codes) != rows.n_rows:
-                    raise ValueError(f"y has {len(codes)} rows, X has {rows.n_rows}")
-            return classifier_report(self, rows, codes, title)
-
-        return build_report(path, made)
+        return build_report(path, build)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -280,9 +289,3 @@ or list of them
 
     def _score_names(self) -> list[object]:
         return self.classes_.tolist()
-
-    def _shaped(self, scores: Reals) -> Reals:
-        return self.fitted_.decisions(scores)
-
-    def _decided(self, scores: Reals) -> NDArray:
-        return self.fitted_.predictions(scores)

@@ -46,9 +46,9 @@ class BoostedModel(Storable, Generic[F]):
     _wording: ClassVar[type[Wording]] = Wording  # puts rules into words
     fitted_: F
 
-    terms_: Terms = recorded("terms", "The terms, in arrays; a ranker's rules say -1 or +1 here.")
+    terms_: Terms = recorded("terms", "The terms, in arrays; rules of a ranker are -1 or +1 here.")
     history_: History = recorded(
-        "history", "The record of every round, also of those after the best, which are cut off."
+        "history", "The record of every round, including those after the best."
     )
     learner_: "Learner | None" = recorded("learner", "The learner that made the terms.")
     best_iteration_: int = recorded(
@@ -69,12 +69,11 @@ class BoostedModel(Storable, Generic[F]):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of a learner or search object too: ``learner__max_leaf_nodes``."""
         for name in params:
-            whole, nested, _ = name.partition("__")
-            value = params.get(whole, getattr(self, whole, None))
+            outer, nested, _ = name.partition("__")
+            value = params.get(outer, getattr(self, outer, None))
             if nested and isinstance(value, str):
                 raise ValueError(
-                    f"{name} is a setting of an object, and {whole} is the name {value!r}: give an "
-                    f"object as {whole} first"
+                    f"{name} needs an object as {outer}, but {outer} is the name {value!r}"
                 )
         result: Self = super().set_params(**params)
         return result
@@ -100,9 +99,9 @@ class BoostedModel(Storable, Generic[F]):
     def explain(self, X: Any = None, background: Any = None) -> ModelExplanation | RowExplanation:
         """Explain the model, or the scores of one row.
 
-        The model is explained as curves of single columns and groups of interacting columns, trees
-        by the importances of columns; a row by what its columns, and pairs of them, add to each
-        score. These contributions are Shapley values, with pairs apart, and sum to the score.
+        A model is explained by curves of single columns and groups of interacting columns, trees
+        by column importances; a row by the contributions of its columns, and pairs of them, to each
+        score. The contributions are Shapley values and sum to the score.
 
         Parameters
         ----------
@@ -110,8 +109,8 @@ class BoostedModel(Storable, Generic[F]):
             The row; None explains the model.
         background : array or data frame of shape (n_samples, n_features), default None
             The rows to compare with: the bias is their mean score. None compares with a row of
-            which every value is missing. Unless all rules test one column each, a random 10,000
-            stand for more rows, always the same ones.
+            missing values. At most 10,000 random rows are used, always the same ones, unless all
+            rules test one column each.
         """
         check_is_fitted(self)
         fitted = self.fitted_
@@ -137,18 +136,17 @@ class BoostedModel(Storable, Generic[F]):
     def rules(self, n: int | None = 10) -> list[ReadableRule]:
         """Return the `n` strongest rules in words (None: all), largest coefficients first.
 
-        A ranker adds up the coefficients of a rule that comes in several rounds.
+        A ranker adds up the coefficients of equal rules.
         """
         check_is_fitted(self)
         if n is not None:
             integer("n", n, 1)
         fitted = self.fitted_
         wording = self._wording(fitted.feature_name, fitted.categories, self._score_names())
-        sized = [
-            (-wording.size(rule, moves), t, rule, moves) for t, rule, moves in self._listed_rules()
-        ]
-        strongest = sorted(sized, key=lambda one: one[:2])[:n]
-        return [wording.rule(t + 1, rule, moves) for _, t, rule, moves in strongest]
+        listed = sorted(
+            self._listed_rules(), key=lambda entry: (-wording.size(entry[1], entry[2]), entry[0])
+        )
+        return [wording.rule(t + 1, rule, moves) for t, rule, moves in listed[:n]]
 
     def export(
         self,
@@ -158,26 +156,25 @@ class BoostedModel(Storable, Generic[F]):
         dtype: str | None = None,
         max_size: int | None = None,
     ) -> None:
-        """Write the model to a file that other programs run, by its ending.
+        """Write the model to a file that other programs run.
 
-        ``.onnx`` is a graph of standard operators, for onnxruntime and others; it needs the package
-        onnx to be written. ``.py`` is a Python module that needs the standard library alone, with
+        ``.onnx`` is a graph of standard operators, for onnxruntime and others; writing it needs the
+        package onnx. ``.py`` is a Python module that needs the standard library alone, with
         ``predict``, ``predict_proba`` and ``scores`` of a row. ``.sql`` is a query that adds scores
-        and predictions to the rows of a table. All give the model's scores, up to rounding, also
-        for missing values and categories.
+        and predictions to the rows of a table. All give the model's scores, up to rounding.
 
         Parameters
         ----------
         path : str or path-like
             The file: its name ends in ``.onnx``, ``.py`` or ``.sql``.
         table : str, or sequence of str, default None
-            The table that the query reads, "data" if None; a sequence is a name with its schema, as
-            in ``("sales", "customers")``. For ``.sql`` only.
+            For ``.sql``: the table, "data" if None; a sequence is a name with its schema, as in
+            ``("sales", "customers")``.
         dtype : {"float64", "float32"} or None, default None
-            The type of the numbers that the graph takes; None is "float64". Numbers in float32 are
-            compared with the same thresholds, in float64. For ``.onnx`` only.
+            For ``.onnx``: the type of the input numbers, "float64" if None; thresholds stay
+            float64.
         max_size : int or None, default None
-            The most characters of the file; None is 1,000,000. For ``.py`` and ``.sql`` only.
+            For ``.py`` and ``.sql``: the maximum number of characters, 1,000,000 if None.
 
         Raises
         ------
@@ -219,13 +216,11 @@ class BoostedModel(Storable, Generic[F]):
         return hasattr(self, "fitted_")
 
     def _with(self, fitted: F) -> Self:
-        """Return a copy of the estimator that holds a trained model."""
         model = copy(self)
         model.fitted_ = fitted
         return model
 
     def _score_names(self) -> list[object]:
-        """Return the names of the score columns."""
         raise NotImplementedError
 
     def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
@@ -254,12 +249,12 @@ class BoostedModel(Storable, Generic[F]):
                 validate_data(self, X, reset=False, skip_check_array=True)
         except ValueError as error:
             if self.schema_ is not None:
-                error.add_note("model.schema_.transform(X) makes the model's columns of a table")
+                error.add_note("model.schema_.transform(X) converts a table to the model's columns")
             raise
         return table
 
     def _check_columns(self, table: Table) -> None:
-        """Raise unless a table of our own, which scikit-learn does not know, has our columns."""
+        """Raise unless a table of edgewise's own type has the columns of training."""
         fitted = self.fitted_
         if table.n_columns != fitted.n_features:
             raise ValueError(
@@ -267,6 +262,6 @@ class BoostedModel(Storable, Generic[F]):
                 f"{fitted.n_features} features as input"
             )
         if fitted.feature_names is not None and table.names is not None:
-            for trained, given in zip(fitted.feature_names, table.names, strict=True):
-                if trained != given:
-                    raise ValueError(f"X has the column {given!r} where training had {trained!r}")
+            for trained, name in zip(fitted.feature_names, table.names, strict=True):
+                if trained != name:
+                    raise ValueError(f"X has the column {name!r} where training had {trained!r}")

@@ -71,19 +71,20 @@ def ranking_candidates(
         candidates = [c for c in candidates if c.objective.startswith(metric)] or trees
         candidates = [c._replace(objective=model.objective) for c in candidates]
     monotonic = model.monotonic_cst
-    default = model.criterion == "edge" and model.step is None
-    default = default and isinstance(monotonic, str) and monotonic == "learn"
+    is_default = model.criterion == "edge" and model.step is None
+    is_default = is_default and isinstance(monotonic, str) and monotonic == "learn"
     lowest, highest = judged.grade_range
     allowed = {
         "pairs": True,
-        "ndcg": default and lowest >= 0 and highest <= MAX_GRADE,
-        "map": default and lowest <= 0 < highest,
+        "ndcg": is_default and lowest >= 0 and highest <= MAX_GRADE,
+        "map": is_default and lowest <= 0 < highest,
     }
     candidates = [c for c in candidates if allowed[c.objective.partition("@")[0]]] or [_STUMPS]
-    if not default or model.handle_infinite == "value" or _have_categories(judged, candidates):
+    needs_tests = not is_default or model.handle_infinite == "value"
+    if needs_tests or _have_categories(judged, candidates):
         candidates = [_STUMPS if isinstance(c.learner, Best) else c for c in candidates]
         candidates = [c for c in candidates if c.learner != "feature"] or [_STUMPS]
-    # Little time is for one candidate alone.
+    # A time limit leaves time for one candidate alone.
     return tuple(candidates[:1] if model.time_limit is not None else candidates)
 
 
@@ -151,6 +152,6 @@ def parse_objective(name: Any) -> tuple[str, int]:
     if metric not in OBJECTIVES or (at and (metric == "pairs" or not is_number)):
         raise ValueError(
             f"objective must be one of {', '.join(map(repr, OBJECTIVES))}, the last two also with "
-            f"the number of documents that count, such as 'ndcg@10'; got {name!r}"
+            f"a cutoff, such as 'ndcg@10'; got {name!r}"
         )
     return metric, int(k) if at else DEFAULT_CUTOFF

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from edgewise.boosting import History, TrainingRun, boost_together
 from edgewise.common.dtypes import ROW
-from edgewise.estimators.defaults import ROUNDS_WITHOUT_CHOICE, TYPICAL_ROUNDS
+from edgewise.estimators.defaults import ROUNDS_WITHOUT_CHOICE, TYPICAL_ROUNDS, fraction_source
 from edgewise.estimators.fitted import HeldOutRecord
-from edgewise.estimators.run import F, Setup, make_callbacks, own_early_stopping
-from edgewise.estimators.validation import DEFAULT_NAME, BestScores
+from edgewise.estimators.run import BestScores, F, Setup, make_callbacks
+from edgewise.estimators.validation import DEFAULT_NAME
 
 
 def choose_rounds(setup: Setup[F]) -> tuple[HeldOutRecord, str]:
@@ -18,8 +18,8 @@ def choose_rounds(setup: Setup[F]) -> tuple[HeldOutRecord, str]:
     if not folds:
         return HeldOutRecord("too few rows", ROUNDS_WITHOUT_CHOICE), "n_rounds"
     n_rows, n_trained = setup.binned.partition.n_rows, sum(len(kept) for kept, _ in folds)
-    source, stride = fold_source([len(inside) for _, inside in folds], n_rows), fold_stride(setup)
-    job = setup.job.with_settings(setup.job.settings.in_larger_steps(stride))
+    source, stride = fold_source([len(inside) for _, inside in folds], n_rows), setup.fold_stride
+    job = replace(setup.job, settings=setup.job.settings.in_larger_steps(stride))
     setup = replace(setup, job=job)
     with ExitStack() as stack:
         sets = [
@@ -48,22 +48,10 @@ def choose_rounds(setup: Setup[F]) -> tuple[HeldOutRecord, str]:
         fraction = n_trained / (n_trained + stride * n_rows)
         callbacks = [*make_callbacks(setup, True, fraction, stride), best_scores]
         boost_together(tasks, job.joint_value(monitors, sets), run, callbacks)
-    record = HeldOutRecord(
-        source,
-        stride * (run.best_round or 1),
-        values=run.history["validation"],
-        stride=stride,
-    )
+    n_rounds, values = stride * (run.best_round or 1), run.history["validation"]
+    record = HeldOutRecord(source, n_rounds, values=values, stride=stride)
     scored = list(zip(sets, best_scores.of(run), strict=False))
     return job.held_out_record(scored, record, calibrates=True), run.stop_reason
-
-
-def fold_stride(setup: Setup[F]) -> int:
-    """Return the rounds of the model for each round on folds; a user's patience counts its own."""
-    model = setup.job.model
-    if model.early_stopping_rounds is not None or own_early_stopping(model):
-        return 1
-    return setup.job.settings.stride
 
 
 def fold_source(sizes: Sequence[int], n_rows: int) -> str:
@@ -79,8 +67,3 @@ def fold_source(sizes: Sequence[int], n_rows: int) -> str:
     if sum(sizes) == n_rows:
         return f"{len(sizes)} folds"
     return f"{len(sizes)} of {round(n_rows / sizes[0])} folds"
-
-
-def fraction_source(fraction: float) -> str:
-    """Return the name of a held-out fraction of the rows."""
-    return f"{fraction:.0%} of the rows"

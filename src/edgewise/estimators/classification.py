@@ -18,12 +18,12 @@ from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
 from edgewise.estimators.columns import check_column_kinds
 from edgewise.estimators.defaults import chosen_rounds, resolve_classifier
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
-from edgewise.estimators.job import Job, Problem
+from edgewise.estimators.job import Job, TrainingProblem
 from edgewise.estimators.targets import LabeledRows, Labels, read_rows
 from edgewise.estimators.validation import ValidationSet
 from edgewise.learners import NAMED_LEARNERS, Goal, Learner, Tree, preset_for, resolve_learner
 from edgewise.metrics.classification import error, log_loss
-from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better, metrics_by_name
+from edgewise.metrics.registry import CLASSIFICATION_METRICS, metrics_by_name
 from edgewise.model.scorer import log_odds, probabilities
 from edgewise.objective import SAMPLINGS, Hamming, Objective
 from edgewise.search import resolve_search
@@ -35,8 +35,48 @@ if TYPE_CHECKING:
 LEARNER_NAMES = tuple(name for name in NAMED_LEARNERS if name != "feature")
 
 
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "search": lambda _, search: resolve_search(search),
+    "votes": partial(one_of, choices=VOTES),
+    "loss": partial(one_of, choices=LOSSES),
+    "learning_rate": up_to_one,
+    "subsample": up_to_one,
+    "sampling": partial(one_of, choices=SAMPLINGS),
+    "trim": partial(positive, below=1.0),
+    "max_leaf_nodes": partial(integer, low=2),
+    "min_samples_leaf": partial(integer, low=1),
+    "damping": positive,
+    "eval_metric": lambda _, metric: _metrics_by_name(metric),
+}
+"""Checks of parameters that are not None."""
+
+
 def check_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
     """Raise if a parameter is wrong; return the learner, or its name."""
+    learner = _check_learner(model)
+    if isinstance(model.n_rounds, str):
+        one_of("n_rounds", model.n_rounds, ("auto",))
+    elif model.n_rounds is not None:
+        integer("n_rounds", model.n_rounds, 1)
+    model._check_training(validates, chosen_rounds(model, learner) is None)
+    for name, check in _CHECKS.items():
+        value = getattr(model, name)
+        if value is not None or name == "sampling":
+            check(name, value)
+    if model.trim is not None and (model.subsample not in (None, 1) or model.sampling != "uniform"):
+        raise ValueError("trim cannot be combined with subsample or sampling='weight'")
+    if model.max_leaf_nodes is not None and learner not in ("auto", "tree"):
+        raise ValueError(
+            f"max_leaf_nodes needs learner='auto' or 'tree', or Tree(max_leaf_nodes=...); got "
+            f"learner={learner!r}"
+        )
+    if model.min_weight_fraction_leaf != 0:
+        positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
+    return learner
+
+
+def _check_learner(model: "AdaBoostMH") -> Learner | str:
+    """Return the learner, or its name; with factorized=False, each class has its own stumps."""
     learner = model.learner
     if isinstance(learner, str):
         one_of("learner", learner, LEARNER_NAMES)
@@ -44,69 +84,28 @@ def check_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
         learner = resolve_learner(learner, names=LEARNER_NAMES)
         if any(part.takes_values for part in learner.simple_parts()):
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
-    if not flag("factorized", model.factorized):
-        learner = _learner_per_class(learner)
-    if isinstance(model.n_rounds, str):
-        one_of("n_rounds", model.n_rounds, ("auto",))
-    elif model.n_rounds is not None:
-        integer("n_rounds", model.n_rounds, 1)
-    model._check_training(validates, chosen_rounds(model, learner) is None)
-    if model.search is not None:
-        resolve_search(model.search)
-    for name, choices in (("votes", VOTES), ("loss", LOSSES)):
-        if getattr(model, name) is not None:
-            one_of(name, getattr(model, name), choices)
-    for name in ("learning_rate", "subsample"):
-        if getattr(model, name) is not None:
-            up_to_one(name, getattr(model, name))
-    one_of("sampling", model.sampling, SAMPLINGS)
-    if model.trim is not None:
-        positive("trim", model.trim, below=1.0)
-        if model.subsample not in (None, 1) or model.sampling != "uniform":
-            raise ValueError("trim cannot be combined with subsample or sampling='weight'")
-    if model.max_leaf_nodes is not None:
-        integer("max_leaf_nodes", model.max_leaf_nodes, 2)
-        if learner not in ("auto", "tree"):
-            raise ValueError(
-                "max_leaf_nodes needs learner='auto' or 'tree'; a Tree has its own, "
-                f"Tree(max_leaf_nodes={model.max_leaf_nodes}); got learner={learner!r}"
-            )
-    if model.min_weight_fraction_leaf != 0:
-        positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
-    if model.min_samples_leaf is not None:
-        integer("min_samples_leaf", model.min_samples_leaf, 1)
-    if model.damping is not None:
-        positive("damping", model.damping)
-    if model.eval_metric is not None:
-        _metrics_by_name(model.eval_metric)
-    return learner
-
-
-def _learner_per_class(learner: Learner | str) -> Learner | str:
-    """Return the learner of factorized=False: only stumps can be trained class by class."""
+    if flag("factorized", model.factorized):
+        return learner
     if learner == "auto":
         return "stump"
     if learner != "stump" and (isinstance(learner, str) or not learner.makes_cuts):
         raise ValueError(
-            "factorized=False trains a stump for each class: learner must be 'stump' or a Stump, "
-            f"got {learner!r}"
+            f"learner must be 'stump' or a Stump for factorized=False, got {learner!r}"
         )
     return learner
 
 
 def _metrics_by_name(eval_metric: Any) -> dict[str, Any]:
-    """Return the metrics of validation rows by name."""
     check = partial(one_of, "eval_metric", choices=CLASSIFICATION_METRICS)
     return metrics_by_name(eval_metric, check)
 
 
 def classification_problem(
     model: "AdaBoostMH", learner: Learner | str, table: Table, y: Any, sample_weight: Any = None
-) -> Problem:
+) -> TrainingProblem:
     """Return the rows with their targets, and the only job on them."""
     uses_softmax = model.loss == "softmax"
-    weighting = sample_weight, model.init_weights, uses_softmax, model.class_weight
-    rows = read_rows(table, y, *weighting)
+    rows = read_rows(table, y, sample_weight, model.init_weights, uses_softmax, model.class_weight)
     chooses = chosen_rounds(model, learner) is None
 
     def make_jobs(rows: LabeledRows, seed: int) -> list[ClassifierJob]:
@@ -114,7 +113,7 @@ def classification_problem(
         goal = Goal(labels.n_scores, labels.multilabel, n_rows=rows.partition.n_rows)
         return [ClassifierJob(model, rows, resolve_classifier(model, learner, goal, seed))]
 
-    return Problem(rows, make_jobs, chooses, adapts_to_time_limit=True)
+    return TrainingProblem(rows, make_jobs, chooses, adapts_to_time_limit=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +134,6 @@ class ClassifierJob(Job[FittedClassifier]):
         default = "log_loss" if self.settings.n_rounds is None else "error"
         metric = self.model.eval_metric
         return _metrics_by_name(default if metric is None else metric)
-
-    @property
-    def larger_is_better(self) -> bool:
-        return larger_is_better(self.eval_metric)
 
     def learner_for(self, binned: BinnedTable) -> Learner:
         settings, max_leaf_nodes = self.settings, self.model.max_leaf_nodes
@@ -165,7 +160,6 @@ class ClassifierJob(Job[FittedClassifier]):
             offsets=self.rows.offsets,
             votes=objective.votes,
             loss=objective.loss,
-            learning_rate=objective.learning_rate,
             subsample=objective.subsample,
             damping=objective.damping,
             min_samples_leaf=objective.min_leaf_rows,

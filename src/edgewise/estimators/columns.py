@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from edgewise.common import checks
+from edgewise.common.checks import integer
 from edgewise.data import BinnedTable, Categories, Table, as_table
 from edgewise.data.filters import HaarFilters
 from edgewise.estimators.fitted import Fitted
@@ -56,16 +56,17 @@ def _categorical_columns(declared: Any, table: Table) -> list[int]:
     declared = list(declared)
     if len(declared) == table.n_columns and all(isinstance(v, (bool, np.bool_)) for v in declared):
         return np.flatnonzero(declared).tolist()
-    columns = []
-    for column in declared:
-        if isinstance(column, str):
-            if table.names is None or column not in table.names:
-                raise ValueError(f"categorical_features: X does not have the column {column!r}")
-            columns.append(table.names.index(column))
-        else:
-            last = table.n_columns - 1
-            columns.append(checks.integer("a categorical_features entry", column, 0, last))
-    return columns
+    names = table.names or ()
+    unknown = [name for name in declared if isinstance(name, str) and name not in names]
+    if unknown:
+        raise ValueError(f"categorical_features: X does not have the column {unknown[0]!r}")
+    last = table.n_columns - 1
+    return [
+        names.index(column)
+        if isinstance(column, str)
+        else integer("a categorical_features entry", column, 0, last)
+        for column in declared
+    ]
 
 
 def read_validation_table(X: Any, like: Table, argument: str) -> Table:
@@ -95,16 +96,14 @@ def image_filters(learner: Learner | str) -> HaarFilters | None:
 
 def check_column_kinds(learner: Learner, table: BinnedTable) -> None:
     """Raise if there are columns of a kind that the learner cannot use."""
-    categorical = [b.name for b in table.bins if isinstance(b, Categories)]
-    numeric = [b.name for b in table.bins if not isinstance(b, Categories)]
-    kinds = learner.kinds()
-    if categorical and "categorical" not in kinds:
-        raise ValueError(
-            f"X has the categorical column {categorical[0]!r}, which learner={learner!r} cannot "
-            "use: add Indicator() or Selector() to it, or encode the column as numbers"
-        )
-    if numeric and "numeric" not in kinds:
-        raise ValueError(
-            f"X has the numeric column {numeric[0]!r}, which learner={learner!r} cannot use: add "
-            "Stump() to it, or list the column in categorical_features"
-        )
+    advice = {
+        "categorical": "add Indicator() or Selector() to it, or encode the column as numbers",
+        "numeric": "add Stump() to it, or list the column in categorical_features",
+    }
+    for bins in table.bins:
+        kind = "categorical" if isinstance(bins, Categories) else "numeric"
+        if kind not in learner.kinds():
+            raise ValueError(
+                f"learner={learner!r} cannot use the {kind} column {bins.name!r} of X: "
+                f"{advice[kind]}"
+            )

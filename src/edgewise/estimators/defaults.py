@@ -28,27 +28,26 @@ NO_REFIT_ROWS, HOLD_OUT_FRACTION = 50_000, 0.1
 
 # An improvement that counts. The automatic learner takes small steps, and waits longer.
 _STOPPING = StoppingRule(30, patience_fraction=0.1, min_delta_rel=0.005, min_delta=1e-4)
-_AUTO_PATIENCE = 60
+_AUTO_STOPPING = _STOPPING._replace(patience=60, keep_within=_STOPPING.min_delta_rel)
 
 # Metrics of lists are uneven: any improvement counts, and patience is longer.
 _RANKING_STOPPING = StoppingRule(60, patience_fraction=0.5)
 
-# On folds the automatic learner takes this many steps in one, up to this learning rate; the refit
-# takes small ones.
+# On folds the automatic learner takes this many steps in one, up to this learning rate.
 _STRIDE, _MAX_FOLD_RATE = 4, 0.4
 
-# Bins of a column: a classifier's; a ranker's trees lose nothing with the same, and their
-# histograms stay in cache; with many rows thresholds are finer than rankings need.
+# Bins of a column. They are enough for a ranker's trees, whose histograms then stay in cache, and
+# the second number for other rankers of many rows.
 _BINS, _BINS_OF_MANY_ROWS = 256, 1024
 
 _RANKING_ROUNDS = 500
 
-# With fewer columns than this, all are searched even if a candidate would draw some of them.
 MIN_COLUMNS_TO_DRAW = 64
+"""With fewer columns, all are searched even if a candidate would draw some of them."""
 
 _ANY_GOAL = Goal()
 
-# The settings that go with a learner unless the user gives them.
+# The settings that depend on the learner unless the user gives them.
 _CLASSIFIER_DEFAULTS = (
     *("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"),
     *("max_bins", "search", "n_rounds"),
@@ -57,36 +56,27 @@ _CLASSIFIER_DEFAULTS = (
 
 @dataclass(frozen=True, eq=False)
 class ResolvedSettings(Generic[S]):
-    """The settings of one fit, with nothing left to decide but the learner of one-column rules."""
+    """The settings of one fit, all decided except the learner of one-column rules."""
 
     learner: Learner
     objective: S
     search: Search
     max_bins: int
     n_rounds: int | None  # None: held-out rows choose
-    stopping: StoppingRule
+    stopping: StoppingRule  # keep_within applies to folds alone
     learner_name: str | None = None  # of a learner whose rules depend on the kinds of columns
     goal: Goal = _ANY_GOAL
     max_rounds: int = 0  # that held-out rows choose from
     stride: int = 1  # rounds of the refit for each round on folds
-    keep_within: float = 0.0  # see StoppingRule, on folds
-    reasons: Mapping[str, str] = field(
-        default_factory=dict
-    )  # the origin of each setting, for people to read
-
-    @property
-    def uses_all_rows(self) -> bool:
-        """Whether every round searches all rows."""
-        objective = self.objective
-        if objective.subsample != 1:
-            return False
-        uniform = getattr(objective, "sampling", "uniform") == "uniform"
-        return uniform and getattr(objective, "trim", None) is None
+    reasons: Mapping[str, str] = field(default_factory=dict)  # the origin of each setting
 
     @property
     def searches_everything(self) -> bool:
         """Whether every round searches all rows and columns."""
-        return isinstance(self.search, Exhaustive) and self.uses_all_rows
+        objective = self.objective
+        uniform = getattr(objective, "sampling", "uniform") == "uniform"
+        all_rows = objective.subsample == 1 and uniform and getattr(objective, "trim", None) is None
+        return all_rows and isinstance(self.search, Exhaustive)
 
     def in_larger_steps(self, factor: float) -> "ResolvedSettings[S]":
         """Return the settings of fewer rounds that go as far."""
@@ -114,43 +104,27 @@ def resolve_classifier(
     """Return the settings of a classifier for the number of rows and score columns in `goal`."""
     is_auto, name = learner == "auto", learner if isinstance(learner, str) else None
     preset = Preset(learner) if name is None else NAMED_LEARNERS[name](Stump(), goal)  # type: ignore[arg-type]
-    defaults = preset._asdict() | {
-        "subsample": preset.subsample if model.trim is None else 1.0,
-        # Thresholds between few rows are not worth their time.
-        "max_bins": min(_BINS, max(_BINS // 8, goal.n_rows // 32)) if is_auto else _BINS,
-    }
-    values = {
-        name: defaults[name] if getattr(model, name) is None else getattr(model, name)
-        for name in _CLASSIFIER_DEFAULTS
-    }
-    reasons = {
-        name: ("auto" if is_auto else "default") if getattr(model, name) is None else "given"
-        for name in _CLASSIFIER_DEFAULTS
-    }
-    reasons["learner"] = "auto" if model.learner == "auto" else "given"
-    if model.max_leaf_nodes is not None:
-        reasons["max_leaf_nodes"] = "given"
-    if reasons["subsample"] == "auto" and model.trim is not None:
-        reasons["subsample"] = "auto, with trim"
-    votes, rate = values["votes"], float(values["learning_rate"])
-    real = [part for part in preset.learner.simple_parts() if not part.makes_tests]
-    if real and model.votes != "real":
-        raise ValueError(f"votes must be 'real' for learner {real[0]!r}, got {model.votes!r}")
-    if model.damping is not None and votes != "real":
-        raise ValueError(f"damping needs votes='real', got votes={votes!r}")
-    damping = None if values["damping"] is None or votes != "real" else float(values["damping"])
+    values = preset._asdict()
+    # Thresholds between few rows are not worth their time.
+    values["max_bins"] = min(_BINS, max(_BINS // 8, goal.n_rows // 32)) if is_auto else _BINS
+    if model.trim is not None:
+        values["subsample"] = 1.0
+    given = {name: getattr(model, name) for name in _CLASSIFIER_DEFAULTS}
+    values |= {name: value for name, value in given.items() if value is not None}
+    _check_votes(model, preset.learner, values["votes"])
+    rate, damping = float(values["learning_rate"]), values["damping"]
     objective = HammingSettings(
-        votes,
-        bool(model.factorized),
-        values["loss"],
-        rate,
-        float(values["subsample"]),
-        str(model.sampling),
-        None if model.trim is None else float(model.trim),
-        seed,
-        float(model.min_weight_fraction_leaf),
-        int(values["min_samples_leaf"]),
-        damping,
+        votes=values["votes"],
+        factorized=bool(model.factorized),
+        loss=values["loss"],
+        learning_rate=rate,
+        subsample=float(values["subsample"]),
+        sampling=str(model.sampling),
+        trim=None if model.trim is None else float(model.trim),
+        seed=seed,
+        min_leaf_weight=float(model.min_weight_fraction_leaf),
+        min_leaf_rows=int(values["min_samples_leaf"]),
+        damping=None if damping is None or values["votes"] != "real" else float(damping),
     )
     return ResolvedSettings(
         preset.learner,
@@ -158,28 +132,49 @@ def resolve_classifier(
         resolve_search(values["search"]),
         values["max_bins"],
         chosen_rounds(model, learner),
-        _STOPPING._replace(patience=_AUTO_PATIENCE) if is_auto else _STOPPING,
+        _AUTO_STOPPING if is_auto else _STOPPING,
         name,
         goal,
         MAX_ROUNDS,
         stride=max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate))) if is_auto else 1,
-        keep_within=_STOPPING.min_delta_rel if is_auto else 0.0,
-        reasons=reasons,
+        reasons=_classifier_reasons(model, is_auto),
     )
+
+
+def _check_votes(model: "AdaBoostMH", learner: Learner, votes: str) -> None:
+    real = [part for part in learner.simple_parts() if not part.makes_tests]
+    if real and model.votes != "real":
+        raise ValueError(f"votes must be 'real' for learner {real[0]!r}, got {model.votes!r}")
+    if model.damping is not None and votes != "real":
+        raise ValueError(f"damping needs votes='real', got votes={votes!r}")
+
+
+def _classifier_reasons(model: "AdaBoostMH", is_auto: bool) -> dict[str, str]:
+    """Return the origin of each setting: "given", "auto" or "default"."""
+    default = "auto" if is_auto else "default"
+    reasons = {
+        name: default if getattr(model, name) is None else "given" for name in _CLASSIFIER_DEFAULTS
+    }
+    reasons["learner"] = "auto" if model.learner == "auto" else "given"
+    if model.max_leaf_nodes is not None:
+        reasons["max_leaf_nodes"] = "given"
+    if reasons["subsample"] == "auto" and model.trim is not None:
+        reasons["subsample"] = "auto, with trim"
+    return reasons
 
 
 def resolve_ranker(
     model: "RankBoost", candidate: Candidate, n_rows: int, n_columns: int, seed: int
 ) -> ResolvedSettings[RankSettings | TopSettings]:
     """Return the settings of a ranker, as a candidate has them or as the user gave them."""
-    learner, is_auto = candidate.learner, bool(candidate.name)
+    learner, is_candidate = candidate.learner, bool(candidate.name)
     metric, k = parse_objective(candidate.objective)
     rate, subsample = candidate.learning_rate, float(model.subsample)
     if not isinstance(model.learning_rate, str):
         rate = float(model.learning_rate)
     search = resolve_search(model.search)
-    untouched = isinstance(model.search, str) and model.search == "exhaustive"
-    if candidate.column_fraction < 1 and n_columns >= MIN_COLUMNS_TO_DRAW and untouched:
+    is_default = isinstance(model.search, str) and model.search == "exhaustive"
+    if candidate.column_fraction < 1 and n_columns >= MIN_COLUMNS_TO_DRAW and is_default:
         search = Lazy(round(candidate.column_fraction * n_columns), per_round=True)
     objective: RankSettings | TopSettings
     if metric == "pairs":
@@ -187,7 +182,8 @@ def resolve_ranker(
         objective = RankSettings(model.criterion, step, rate, subsample, seed)
     else:
         objective = TopSettings(metric, k, rate, subsample, seed=seed)
-    few_bins = learner == "tree" or isinstance(learner, Tree) or (is_auto and learner == "feature")
+    few_bins = learner == "tree" or isinstance(learner, Tree)
+    few_bins = few_bins or (is_candidate and learner == "feature")
     max_bins = MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
     n_rounds = _RANKING_ROUNDS if isinstance(model.n_rounds, str) else model.n_rounds
     goal = Goal(ranking=True, missing=model.missing, newton=metric != "pairs")
@@ -196,7 +192,7 @@ def resolve_ranker(
         objective,
         search,
         model.max_bins or (_BINS if few_bins else max_bins),
-        None if is_auto else n_rounds,
+        None if is_candidate else n_rounds,
         _RANKING_STOPPING,
         learner if isinstance(learner, str) else None,
         goal,
@@ -209,6 +205,16 @@ def ranking_rate(objective: str) -> float:
     return 0.2 if parse_objective(objective)[0] == "pairs" else 0.1
 
 
-def hold_out_fraction(n_rows: int) -> float | None:
-    """Return the fraction of the rows to choose rounds on without a refit; None for folds."""
-    return HOLD_OUT_FRACTION if n_rows >= NO_REFIT_ROWS else None
+def hold_out_fraction(n_rows: int) -> tuple[float | None, str]:
+    """Return the fraction of the rows to choose rounds on without a refit, and its name.
+
+    None is for folds.
+    """
+    if n_rows < NO_REFIT_ROWS:
+        return None, ""
+    return HOLD_OUT_FRACTION, fraction_source(HOLD_OUT_FRACTION)
+
+
+def fraction_source(fraction: float) -> str:
+    """Return the name of a held-out fraction of the rows."""
+    return f"{fraction:.0%} of the rows"

@@ -1,7 +1,8 @@
 """The record of a trained model, which prediction, files, warm starts and checkpoints read."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,29 +28,31 @@ from edgewise.learners import Learner, resolve_learner
 from edgewise.model.file import SettingOrNone
 from edgewise.model.scorer import SCORING, SCORING_CLASSES, ClassScorer, RankScorer, Scorer
 
+F = TypeVar("F", bound="Fitted")
+
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRecord:
-    """What held-out rows say about a model.
+    """The number of rounds that held-out rows chose, and how well the model does on them.
 
     Attributes
     ----------
     source : str
-        Which rows: "3 folds", "2 of 4 folds", "20% of the rows", "validation_fraction" or
-        "eval_set"; "too few rows" where none could be held out.
+        The rows: "3 folds", "2 of 4 folds", "20% of the rows", "validation_fraction" or "eval_set";
+        "too few rows" where none could be held out.
     n_rounds : int
         The number of rounds that they chose, or were measured at.
     chosen : bool
         Whether they chose the rounds.
     values : float array
-        Their validation metric after each of their rounds; the log loss is that at their best
+        Their validation metric after each of their rounds; the log loss is the one at their best
         temperature.
     stride : int
-        How many rounds one of theirs is: folds may take longer steps.
+        The number of rounds of the model for each of theirs: folds may take longer steps.
     compared : dict of str to float
-        A ranker's: the best value of each candidate, if they compared several.
+        The best value of each candidate of a ranker, if several were compared.
     log_loss, error : float
-        Of their probabilities and predictions after `n_rounds` rounds; NaN without any rows.
+        The quality of their predictions after `n_rounds` rounds; NaN without rows.
     temperature : float
         The number to divide log-odds by for the lowest log loss.
     """
@@ -59,16 +62,16 @@ class HeldOutRecord:
     chosen: bool = True
     values: Reals = field(default_factory=lambda: np.empty(0))
     stride: int = 1
-    log_loss: float = float("nan")
-    error: float = float("nan")
+    log_loss: float = math.nan
+    error: float = math.nan
     temperature: float = 1.0
     compared: dict[str, float] = field(default_factory=dict)
 
     @property
     def best(self) -> float:
-        """Their validation metric after the rounds that they chose."""
-        place = self.n_rounds // self.stride - 1
-        return float(self.values[place]) if 0 <= place < len(self.values) else float("nan")
+        """The validation metric after `n_rounds` rounds."""
+        index = self.n_rounds // self.stride - 1
+        return float(self.values[index]) if 0 <= index < len(self.values) else math.nan
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,33 +85,40 @@ class Fitted(Scorer):
     stop_reason: str
     seed: int
     search_states: tuple[dict[str, NDArray], ...] = ()  # of each simple learner
-    held_out: HeldOutRecord | None = None  # a classifier's, if it held any rows out
+    held_out: HeldOutRecord | None = None
     unsaved: tuple[str, ...] = ()  # settings that the model's file could not hold
-
-    @property
-    def learner_words(self) -> str:
-        """The learner on one line, where scikit-learn's repr breaks long ones."""
-        return "not in the file" if self.learner is None else " ".join(repr(self.learner).split())
+    learning_rate: float
 
     @property
     def evaluations(self) -> dict[str, dict[str, Reals]]:
         """The metrics of validation rows after each round, by the names of rows and metric."""
         if "validation" not in self.history:
             return {}
-        alone = {"validation": {self.eval_metric: self.history["validation"]}}
-        return self.history.evaluations() or alone
+        unnamed = {"validation": {self.eval_metric: self.history["validation"]}}
+        return self.history.evaluations() or unnamed
 
     @property
     def best_validation(self) -> float:
         """The validation metric after the best round; NaN without validation rows."""
         values = self.history["validation"]
-        return float(values[self.best_iteration - 1]) if self.best_iteration else float("nan")
+        return float(values[self.best_iteration - 1]) if self.best_iteration else math.nan
 
     @property
     def decreases(self) -> Reals:
         """The decrease of the logarithm of the loss by each term: -ln Z."""
         energies = self.history["energy"][: len(self.terms)]
         return -np.log(np.maximum(energies, 1e-300))
+
+    def _select_settings(self, kind: type[Any], **values: Any) -> Any:
+        """Return the settings of some kind, from `values` and the fields of this record."""
+        held_out, learner = self.held_out, "not in the file"
+        if self.learner is not None:
+            learner = " ".join(repr(self.learner).split())  # scikit-learn breaks long lines
+        is_chosen = held_out is not None and held_out.chosen
+        values = vars(self) | values
+        values |= {"learner": learner, "n_rounds": len(self.terms)}
+        values["rounds_from"] = held_out.source if held_out and is_chosen else "n_rounds"
+        return kind(**{field.name: values[field.name] for field in fields(kind)})
 
     def check_follows(self, before: "Fitted") -> None:
         """Raise unless rounds of this model can follow the rounds of an earlier one."""
@@ -122,8 +132,24 @@ class Fitted(Scorer):
             raise ValueError("warm_start: learner must be as in the last fit")
 
 
+class _Settings:
+    """The settings of a trained model; `print` shows them."""
+
+    rounds_from: str
+    stop_reason: str
+
+    def _explain_rounds(self, reason: str) -> str:
+        """Return what chose the number of rounds, and what stopped them early."""
+        if self.rounds_from == "too few rows":
+            return "no row can be held out"
+        given = self.rounds_from == "n_rounds"
+        text = reason if given else f"chosen on {self.rounds_from}"
+        expected = ("n_rounds",) if given else ("n_rounds", "early stopping")
+        return text if self.stop_reason in expected else f"{text}, ended by {self.stop_reason}"
+
+
 @dataclass(frozen=True)
-class ModelSettings:
+class ModelSettings(_Settings):
     """The settings of a trained classifier, given or decided, and why; `print` it to read them.
 
     Attributes
@@ -131,14 +157,14 @@ class ModelSettings:
     learner : str
         The learner.
     max_leaf_nodes : int or None
-        The most leaves of a tree; None for other learners.
+        The maximum number of leaves of a tree; None for other learners.
     votes, loss, learning_rate, subsample, damping, min_samples_leaf, max_bins, search :
         As the parameters of the estimator.
     reasons : dict of str
-        Where each of these is from: "given", "auto" (it goes with ``learner="auto"``), "default"
-        (it goes with all other learners) or "time_limit" (larger steps, to make do with the time).
+        The origin of each of these: "given", "auto" (the default of ``learner="auto"``), "default"
+        (of all other learners) or "time_limit" (larger steps, to save time).
     n_rows : int
-        The number of rows that the model was trained on.
+        The number of training rows.
     n_rounds : int
         The number of rounds in the model.
     rounds_from : str
@@ -147,10 +173,10 @@ class ModelSettings:
     stop_reason : str
         Why training ended.
     held_out_log_loss, held_out_error : float
-        Of the held-out rows, with the temperature; NaN without any.
+        Measured on the held-out rows, with the temperature; NaN without any.
     temperature : float
         The number that ``predict_proba`` divides log-odds by, for the lowest log loss of the
-        held-out rows; 1 where `fit` held none out.
+        held-out rows; 1 without any.
     """
 
     learner: str
@@ -174,11 +200,10 @@ class ModelSettings:
 
     def __str__(self) -> str:
         values = asdict(self)
-        reasons = {**values.pop("reasons"), "n_rounds": self._why_rounds()}
+        reasons = values.pop("reasons")
+        reasons["n_rounds"] = self._explain_rounds(reasons["n_rounds"])
         if math.isnan(self.held_out_log_loss):
             reasons["temperature"] = "no rows were held out"
-        for name in ("rounds_from", "stop_reason"):
-            del values[name]
         rows = [
             (
                 name,
@@ -186,18 +211,11 @@ class ModelSettings:
                 reasons.get(name, ""),
             )
             for name, value in values.items()
-            if value is not None and value == value  # not NaN
+            if value is not None
+            and value == value  # not NaN
+            and name not in ("rounds_from", "stop_reason")
         ]
         return text_table(rows, left=(0, 1, 2))
-
-    def _why_rounds(self) -> str:
-        """Return in words what chose the number of rounds, and what cut them short."""
-        if self.rounds_from == "too few rows":
-            return "no row can be held out"
-        given = self.rounds_from == "n_rounds"
-        words = self.reasons["n_rounds"] if given else f"chosen on {self.rounds_from}"
-        expected = ("n_rounds",) if given else ("n_rounds", "early stopping")
-        return words if self.stop_reason in expected else f"{words}, ended by {self.stop_reason}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -205,14 +223,13 @@ class FittedClassifier(Fitted, ClassScorer):
     """A trained classifier."""
 
     votes: str
-    learning_rate: float
     subsample: float
     damping: float | None
     min_samples_leaf: int
     max_bins: int
     search: str
     n_rows: int  # trained on
-    reasons: dict[str, str]  # where each setting is from
+    reasons: dict[str, str]  # the origin of each setting
 
     @property
     def temperature(self) -> float:
@@ -220,27 +237,13 @@ class FittedClassifier(Fitted, ClassScorer):
         return 1.0 if self.held_out is None else self.held_out.temperature
 
     @property
-    def settings(self) -> "ModelSettings":
+    def settings(self) -> ModelSettings:
         """All settings that training decided on."""
-        held_out, learner = self.held_out, self.learner
-        return ModelSettings(
-            learner=self.learner_words,
-            max_leaf_nodes=getattr(learner, "max_leaf_nodes", None),
-            votes=self.votes,
-            loss=self.loss,
-            learning_rate=self.learning_rate,
-            subsample=self.subsample,
-            damping=self.damping,
-            min_samples_leaf=self.min_samples_leaf,
-            max_bins=self.max_bins,
-            search=self.search,
-            reasons=self.reasons,
-            n_rows=self.n_rows,
-            n_rounds=len(self.terms),
-            rounds_from=held_out.source if held_out is not None and held_out.chosen else "n_rounds",
-            stop_reason=self.stop_reason,
-            held_out_log_loss=math.nan if held_out is None else held_out.log_loss,
-            held_out_error=math.nan if held_out is None else held_out.error,
+        return self._select_settings(
+            ModelSettings,
+            max_leaf_nodes=getattr(self.learner, "max_leaf_nodes", None),
+            held_out_log_loss=math.nan if self.held_out is None else self.held_out.log_loss,
+            held_out_error=math.nan if self.held_out is None else self.held_out.error,
             temperature=self.temperature,
         )
 
@@ -252,8 +255,8 @@ class FittedClassifier(Fitted, ClassScorer):
                 f"warm_start: votes and loss must be as in the last fit, {before.votes!r} and "
                 f"{before.loss!r}; got {self.votes!r} and {self.loss!r}"
             )
-        same = self.multilabel == before.multilabel
-        if not same or not np.array_equal(self.classes, before.classes):
+        same_kind = self.multilabel == before.multilabel
+        if not same_kind or not np.array_equal(self.classes, before.classes):
             raise ValueError("warm_start: y does not have the same classes as in the last fit")
         super().check_follows(before)
         if self.terms.n_cuts != before.terms.n_cuts:
@@ -261,13 +264,13 @@ class FittedClassifier(Fitted, ClassScorer):
 
 
 @dataclass(frozen=True)
-class RankerSettings:
+class RankBoostSettings(_Settings):
     """The settings of a trained ranker, given or decided; `print` it to read them.
 
     Attributes
     ----------
     learner, objective : str
-        The learner, and what rounds improve.
+        The learner, and the objective that rounds improve.
     learning_rate : float
         The factor on steps.
     n_rounds : int
@@ -277,7 +280,7 @@ class RankerSettings:
     stop_reason : str
         Why training ended.
     compared : dict of str to float
-        The best validation metric of each way to train that ``learner="auto"`` compared.
+        The best validation metric of each candidate that ``learner="auto"`` compared.
     """
 
     learner: str
@@ -291,40 +294,24 @@ class RankerSettings:
     def __str__(self) -> str:
         rows = [(name, str(getattr(self, name)), "") for name in ("learner", "objective")]
         rows.append(("learning_rate", f"{self.learning_rate:g}", ""))
-        rows.append(("n_rounds", str(self.n_rounds), self._why_rounds()))
+        rows.append(("n_rounds", str(self.n_rounds), self._explain_rounds("n_rounds")))
         rows += [(name, f"{value:.4f}", "compared") for name, value in self.compared.items()]
         return text_table(rows, left=(0, 1, 2))
-
-    def _why_rounds(self) -> str:
-        """Return in words what chose the number of rounds, and what cut them short."""
-        given = self.rounds_from == "n_rounds"
-        words = "n_rounds" if given else f"chosen on {self.rounds_from}"
-        usual = self.stop_reason in ("n_rounds", "early stopping")
-        return words if usual else f"{words}, ended by {self.stop_reason}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedRanker(Fitted, RankScorer):
     """A trained ranker."""
 
-    has_queries: bool  # whether it was trained on more than one
+    has_queries: bool  # whether it was trained on several
     objective: str
-    learning_rate: float
-    candidate: str  # the name of what learner="auto" chose; empty where nothing was compared
+    candidate: str  # the name of the candidate that won; empty where nothing was compared
 
     @property
-    def settings(self) -> RankerSettings:
+    def settings(self) -> RankBoostSettings:
         """All settings that training decided on."""
-        held_out = self.held_out
-        return RankerSettings(
-            learner=self.learner_words,
-            objective=self.objective,
-            learning_rate=self.learning_rate,
-            n_rounds=len(self.terms),
-            rounds_from=held_out.source if held_out is not None and held_out.chosen else "n_rounds",
-            stop_reason=self.stop_reason,
-            compared={} if held_out is None else held_out.compared,
-        )
+        compared = {} if self.held_out is None else self.held_out.compared
+        return self._select_settings(RankBoostSettings, compared=compared)
 
     def check_follows(self, before: Fitted) -> None:
         """Raise unless rounds of this model can follow the rounds of an earlier one."""
@@ -337,16 +324,12 @@ class FittedRanker(Fitted, RankScorer):
         super().check_follows(before)
 
 
-# What a file holds, and how it is checked
-
-F = TypeVar("F", bound=Fitted)
+# Fields of files
 
 
 def _history_field(quantities: tuple[str, ...]) -> Field:
-    known = len(quantities)
-
     def take(history: History, key: str) -> Any:
-        return history.to_array() if key == "rounds" else history.fields[known:]
+        return history.to_array() if key == "rounds" else history.fields[len(quantities) :]
 
     def make(rounds: Reals, evaluations: list[str]) -> History:
         fields = (*quantities, *evaluations)
@@ -370,15 +353,18 @@ def _as_numbers(state: dict[str, Any]) -> dict[str, NDArray]:
     }
 
 
-def _learner_from(saved: Any) -> Learner | None:
-    return None if saved is None else resolve_learner(saved)
+def _positive(name: str, kind: type = float) -> Value:
+    """Return the field of a positive number."""
+    return Value(kind, partial(positive, name))
 
 
-def _held_out_record(**parts: Any) -> HeldOutRecord:
-    record = HeldOutRecord(**parts)
-    positive("temperature", record.temperature)
-    positive("stride", record.stride)
-    return record
+def _check_fitted(kind: type[F], **values: Any) -> F:
+    """Return a fitted model from a file, or raise unless its fields agree."""
+    fitted = kind(**values)
+    fitted.check()
+    if fitted.history.n_rounds < len(fitted.terms):
+        raise ValueError("the history is shorter than the model")
+    return fitted
 
 
 _HELD_OUT = Record(
@@ -387,18 +373,23 @@ _HELD_OUT = Record(
         "n_rounds": Count(),
         "chosen": Value(bool),
         "values": Array("*", np.float64),
-        "stride": Count(),
+        "stride": _positive("stride", int),
         "log_loss": Value(float),
         "error": Value(float),
-        "temperature": Value(float),
+        "temperature": _positive("temperature"),
         "compared": DictOf(Value(float)),
     },
-    _held_out_record,
+    HeldOutRecord,
 )
 
 _FIELDS: dict[str, Field] = {
     **SCORING,
-    "learner": Converted(SettingOrNone(), lambda learner: learner, _learner_from),
+    "learner": Converted(
+        SettingOrNone(),
+        lambda learner: learner,
+        lambda saved: None if saved is None else resolve_learner(saved),
+    ),
+    "learning_rate": _positive("learning_rate"),
     "eval_metric": Value(str),
     "best_iteration": Count(),
     "stop_reason": Value(str),
@@ -411,31 +402,13 @@ _FIELDS: dict[str, Field] = {
     "held_out": OrNone(_HELD_OUT),
 }
 
-
-def _classifier(**parts: Any) -> FittedClassifier:
-    return _checked(FittedClassifier(**parts))
-
-
-def _ranker(**parts: Any) -> FittedRanker:
-    return _checked(FittedRanker(**parts))
-
-
-def _checked(fitted: F) -> F:
-    """Return a fitted model from a file, or raise unless its parts go together."""
-    fitted.check()
-    if fitted.history.n_rounds < len(fitted.terms):
-        raise ValueError("the history is shorter than the model")
-    return fitted
-
-
 CLASSIFIER = Record(
     {
         **_FIELDS,
         **SCORING_CLASSES,
         "history": _history_field(CLASSIFYING),
         "votes": Value(str, lambda votes: one_of("votes", votes, VOTES)),
-        "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
-        "subsample": Value(float, lambda share: positive("subsample", share)),
+        "subsample": _positive("subsample"),
         "damping": OrNone(Value(float)),
         "min_samples_leaf": Count(),
         "max_bins": Count(),
@@ -443,7 +416,7 @@ CLASSIFIER = Record(
         "n_rows": Count(),
         "reasons": DictOf(Value(str)),
     },
-    _classifier,
+    partial(_check_fitted, FittedClassifier),
 )
 """A fitted classifier in a model file."""
 
@@ -453,9 +426,8 @@ RANKER = Record(
         "history": _history_field(RANKING),
         "has_queries": Value(bool),
         "objective": Value(str),
-        "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
         "candidate": Value(str),
     },
-    _ranker,
+    partial(_check_fitted, FittedRanker),
 )
 """A fitted ranker in a model file."""

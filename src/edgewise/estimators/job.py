@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from edgewise.backend.base import Backend
 from edgewise.boosting import Monitor
@@ -13,29 +13,24 @@ from edgewise.estimators.defaults import ResolvedSettings
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.validation import ValidationSet
 from edgewise.learners import Learner
+from edgewise.metrics.registry import larger_is_better
 from edgewise.objective import Objective
 from edgewise.objective.feedback import Layout
 
 F = TypeVar("F", bound=Fitted)
 
 
-TrainingRows: TypeAlias = Any
-"""`LabeledRows`, `JudgedRows` or `JudgedPairs`."""
-
-
 @dataclass(frozen=True, eq=False)
 class Job(ABC, Generic[F]):
-    """One training problem: rows with targets, and settings with nothing left to decide.
+    """Training rows with resolved settings; a fit compares one job for each candidate."""
 
-    `model` has the parameters that need no resolution.
-    """
-
-    model: Any
-    rows: TrainingRows
+    model: Any  # has the parameters that need no resolution
+    rows: Any  # TrainingRows
     settings: ResolvedSettings[Any]
 
     history_fields: ClassVar[tuple[str, ...]]
     estimates_probabilities: ClassVar[bool] = False
+    maximizes_functions: ClassVar[bool] = False  # metrics that are functions
 
     @property
     def name(self) -> str:
@@ -60,7 +55,7 @@ class Job(ABC, Generic[F]):
     @property
     @abstractmethod
     def eval_metrics(self) -> dict[str, Any]:
-        """The metrics of validation rows, names or functions, of which the first decides."""
+        """The metrics of validation rows, names or functions, by name; the first decides."""
 
     @property
     def eval_metric(self) -> Any:
@@ -68,21 +63,13 @@ class Job(ABC, Generic[F]):
         return next(iter(self.eval_metrics.values()))
 
     @property
-    @abstractmethod
     def larger_is_better(self) -> bool:
         """The direction of the metric that decides."""
+        return larger_is_better(self.eval_metric, default=self.maximizes_functions)
 
     @abstractmethod
     def learner_for(self, binned: BinnedTable) -> Learner:
         """Return the learner for the kinds of columns, or raise if it cannot use one."""
-
-    def for_columns(self, binned: BinnedTable) -> Self:
-        """Return the job with the learner for the kinds of columns."""
-        return self.with_settings(replace(self.settings, learner=self.learner_for(binned)))
-
-    def with_settings(self, settings: ResolvedSettings[Any]) -> Self:
-        """Return the job with other settings."""
-        return replace(self, settings=settings)
 
     @abstractmethod
     def objective(self, backend: Backend) -> Objective:
@@ -112,10 +99,10 @@ class Job(ABC, Generic[F]):
         """Return the record of a model, given the fields that all models share."""
 
 
-class Problem(NamedTuple):
+class TrainingProblem(NamedTuple):
     """Training rows, and the jobs that they allow."""
 
-    rows: TrainingRows
-    make_jobs: Callable[[Any, int], list[Any]]  # for the rows to train on, and a seed
+    rows: Any  # TrainingRows
+    make_jobs: Callable[[Any, int], Sequence[Job[Any]]]  # for the rows to train on, and a seed
     chooses_rounds: bool  # whether held-out rows choose the number of rounds
     adapts_to_time_limit: bool = False

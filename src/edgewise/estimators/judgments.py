@@ -17,15 +17,17 @@ from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.common.ids import LONGEST_LIST, looks_like_queries
 from edgewise.data import Table
 from edgewise.data.partition import Partition
-from edgewise.estimators.columns import read_validation_table
-from edgewise.estimators.targets import bin_mass, read_row_weights
-from edgewise.estimators.validation import EvalSet, ValidationSet
+from edgewise.estimators.validation import EvalSet, Fold, TrainingRows, ValidationSet
+from edgewise.estimators.weights import bin_mass, read_row_weights, scale_to_one
 from edgewise.metrics import Lists
 from edgewise.objective.feedback import Feedback, GradedLists, Layout, PairList
 from edgewise.objective.top import TopLists, TopSettings
 
 MAX_GRADE = 31
 """The gain of a grade is a power of 2, and sums of gains must be precise."""
+
+# Held-out queries choose the rounds in this many folds; of many documents, half of them do.
+_FOLDS, MANY_DOCUMENTS = 4, 20_000
 
 logger = logging.getLogger("edgewise")
 
@@ -38,12 +40,9 @@ def query_ids(qid: Any, group: Any, n_rows: int) -> Any:
         raise ValueError("give qid or group, not both")
     sizes = np.asarray(group)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any():
-        raise ValueError(f"group must be the sizes of the queries, whole numbers, got {group!r}")
+        raise ValueError(f"group must be the sizes of the queries, integers, got {group!r}")
     if sizes.sum() != n_rows:
-        raise ValueError(
-            f"group must add up to the {n_rows} rows of X, got {len(sizes)} sizes of {sizes.sum()} "
-            "rows in all"
-        )
+        raise ValueError(f"group must add up to the {n_rows} rows of X, got {sizes.sum()}")
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
@@ -52,64 +51,92 @@ def warn_of_one_list(table: Table) -> None:
     for name in table.names or ():
         if looks_like_queries(name):
             raise ValueError(
-                f"qid is not given, and X has the column {name!r}, which looks like query ids: "
-                f"give it as qid and leave it out of X, or rename it"
+                f"qid is missing, and the column {name!r} of X looks like query ids: pass it as "
+                "qid instead, or rename it"
             )
     if table.n_rows > LONGEST_LIST:
         logger.warning(
-            "qid is not given: all %d documents are compared with each other, as one list. Give "
-            "the query of each, as in fit(X, y, qid=qid); cross_validate(model, X, y, qid) passes "
-            "it on, cross_val_score does not. If one list is meant, give equal ids",
+            "qid is not given: all %d documents are compared with each other, as one list. Pass "
+            "fit(X, y, qid=qid), and cross_validate(model, X, y, qid) instead of cross_val_score; "
+            "or equal ids, if one list is meant",
             table.n_rows,
         )
 
 
-def with_queries(sets: list[EvalSet], eval_qid: Any, eval_group: Any) -> list[EvalSet]:
+def add_query_ids(sets: list[EvalSet], eval_qid: Any, eval_group: Any) -> list[EvalSet]:
     """Return validation sets with their query ids, which may be given apart, or as sizes."""
     if eval_qid is None and eval_group is None:
         return sets
     if eval_qid is not None and eval_group is not None:
         raise ValueError("give eval_qid or eval_group, not both")
     argument, values = ("eval_qid", eval_qid) if eval_group is None else ("eval_group", eval_group)
-    if not sets:
-        raise ValueError(f"{argument} must be None where eval_set is None")
     is_nested = isinstance(values, (list, tuple)) and len(values) > 0 and np.ndim(values[0]) > 0
     values = [values] if len(sets) == 1 and not is_nested else list(values)
     if len(values) != len(sets):
         raise ValueError(f"{argument} must have one entry for each eval_set, got {len(values)}")
-    with_ids = []
+    sets_with_ids = []
     for eval_set, ids in zip(sets, values, strict=True):
         if not isinstance(eval_set.value, tuple) or len(eval_set.value) != 2:
             raise ValueError(f"{eval_set.argument} must be a tuple (X, y) if {argument} is given")
-        if argument == "eval_group":
+        if eval_qid is None:
             ids = query_ids(None, ids, len(eval_set.value[1]))
-        with_ids.append(eval_set._replace(value=(*eval_set.value, ids)))
-    return with_ids
+        sets_with_ids.append(eval_set._replace(value=(*eval_set.value, ids)))
+    return sets_with_ids
 
 
-# Held-out queries choose the rounds in this many folds; of many documents, half of them do.
-_FOLDS, MANY_DOCUMENTS = 4, 20_000
+class RankingRows(TrainingRows):
+    """The rows that a ranker trains on."""
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether there is more than one query."""
+        return False
+
+    @property
+    def layout(self) -> Layout | None:
+        """The documents in the order of query and grade; None for pairs."""
+        return None
+
+    def feedback(self, backend: Backend, query_weight: str) -> Feedback:
+        """Return the weighted pairs to learn from."""
+        raise NotImplementedError
+
+    def read_eval_set(self, eval_set: EvalSet) -> ValidationSet:
+        """Return the documents and grades of an eval set, in the queries of all processes."""
+        argument = eval_set.argument
+        table, targets = self.read_validation_rows(eval_set, "(X, y)", "(X, y, qid)")
+        if self.has_queries and (len(targets) == 1 or targets[1] is None):
+            raise ValueError(f"{argument} must be a tuple (X, y, qid) if training has queries")
+        try:
+            lists = Lists(*targets)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{argument}: {error}") from error
+        if lists.n_rows != table.n_rows:
+            raise ValueError(f"{argument} has {table.n_rows} rows and {lists.n_rows} grades")
+        partition = table.partition
+        if not partition.is_whole:
+            ids = sorted({*_gather_queries(lists, partition)})
+            codes = partition.allgather_rows(_query_numbers(lists, ids)[lists.row_query])
+            lists = Lists(partition.allgather_rows(lists.grades), np.array(ids)[codes])
+        return ValidationSet(lists, table, name=eval_set.name)
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRows:
+class JudgedRows(RankingRows):
     """Documents with grades, of queries that have at least two grades."""
 
-    table: Table
     grades: Reals
     query: Exacts  # the number of each document's query
     weights: Reals | None  # of the documents, all positive
     query_factors: Reals  # the weights of the queries
-    queries: Partition  # which of all queries these are: each is at one process
+    queries: Partition  # the queries of this process among all: each is at one process
     pair_weight: str = "difference"
 
     @property
-    def partition(self) -> Partition:
-        """The rows here among all."""
-        return self.table.partition
+    def has_queries(self) -> bool:
+        return self.queries.n_rows > 1
 
     def take(self, rows: NDArray[np.intp]) -> "JudgedRows":
-        """Return some of the rows, by their numbers among all."""
         local = self.partition.local_rows(rows)
         kept, codes = np.unique(self.query[local], return_inverse=True)
         stays = np.isin(np.arange(len(self.query_factors)), kept)
@@ -124,7 +151,6 @@ class JudgedRows:
         )
 
     def bin_mass(self, weighted: bool) -> Exacts | None:
-        """Return integer weights of the rows for binning."""
         return bin_mass(self.weights, self.partition)
 
     @cached_property
@@ -135,34 +161,25 @@ class JudgedRows:
         return graded_layout(rows, self.grades, self.query, *weighting)
 
     def feedback(self, backend: Backend, query_weight: str) -> Feedback:
-        """Return the pairs of all documents of different grades in the same query."""
         power = QUERY_WEIGHTS[query_weight]
         return GradedLists(self.layout, backend, power, self.query_factors, self.queries)
 
     def lists(self, settings: TopSettings) -> TopLists:
         """Return the documents with the gains of their ranks."""
         metric, layout = settings.metric, self.layout
-        grades = self.grades[layout.rows]
         lowest, highest = self.grade_range
         if metric == "ndcg" and (lowest < 0 or highest > MAX_GRADE):
             raise ValueError(
-                "objective='ndcg' gives a document the gain 2^grade - 1: y must be from 0 to "
-                f"{MAX_GRADE}, got {lowest:g} to {highest:g}"
+                f"y must be from 0 to {MAX_GRADE} for objective='ndcg', whose gain is 2^grade - 1, "
+                f"got {lowest:g} to {highest:g}"
             )
         if metric == "map" and (highest <= 0 or lowest > 0):
-            raise ValueError(
-                "objective='map' takes documents with grades above 0 as relevant: y must have "
-                "some, and others"
-            )
+            raise ValueError("y must have grades above 0 and others for objective='map'")
+        grades = self.grades[layout.rows]
         return TopLists.of(layout, grades, self.query_factors, metric, settings.k, self.queries)
 
-    @property
-    def has_queries(self) -> bool:
-        """Whether there is more than one query."""
-        return self.queries.n_rows > 1
-
     def hold_out(self, fraction: float, seed: int) -> tuple["JudgedRows", ValidationSet]:
-        """Split a random fraction of the queries off; of a single query, of its documents."""
+        """Split off a random fraction of the queries; of a single query, of its documents."""
         units = self.partition.global_rows(np.arange(len(self.grades)))
         n_units = self.partition.n_rows
         if self.has_queries:
@@ -181,28 +198,21 @@ class JudgedRows:
             raise ValueError(f"validation_fraction={fraction} leaves no pairs to train on")
         return training, self.fold_targets(held_out)._replace(table=self.table.take(held_out))
 
-    def folds(self, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Return the rows outside and inside each fold of queries that chooses rounds."""
+    def folds(self, seed: int) -> list[Fold]:
         queries = self.queries.global_rows(self.query)
         drawn = np.random.default_rng(seed).permutation(self.queries.n_rows)
         n_used = _FOLDS // 2 if self.partition.n_rows >= MANY_DOCUMENTS else _FOLDS
         folds = np.array_split(drawn, _FOLDS)[:n_used]
         return [self._split(np.isin(queries, fold)) for fold in folds]
 
-    def _split(self, inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the numbers among all of the rows outside and inside."""
-        every = self.partition.allgather_rows(inside)
+    def _split(self, is_inside: NDArray[np.bool_]) -> Fold:
+        every = self.partition.allgather_rows(is_inside)
         return np.flatnonzero(~every), np.flatnonzero(every)
 
     def fold_targets(self, rows: NDArray[np.intp]) -> ValidationSet:
-        """Return the lists of some rows, by their numbers among all, wherever they are."""
         query = self.queries.global_rows(self.query).astype(np.int64)
         grades = self.partition.allgather_rows(self.grades)[rows]
         return ValidationSet(Lists(grades, self.partition.allgather_rows(query)[rows]))
-
-    def read_eval_set(self, eval_set: EvalSet) -> ValidationSet:
-        """Return validation documents that the user gave."""
-        return _read_eval_set(eval_set, self.table, self.has_queries)
 
     @property
     def grade_range(self) -> tuple[float, float]:
@@ -226,7 +236,7 @@ def graded_layout(
     the weights of their pairs, which are 1 or ("difference") the difference of their grades.
     """
     # Only differences count, up to a common factor.
-    grades = _scaled(grades, partition)
+    grades = scale_to_one(grades, partition)
     order = np.lexsort((grades, query))
     sorted_query, sorted_grades = query[order], grades[order]
     new_query = np.diff(sorted_query, prepend=-1) != 0
@@ -264,105 +274,80 @@ def read_judged(
             "X and y must have the same number of rows, got inconsistent numbers of samples: "
             f"{[table.n_rows, lists.n_rows]}"
         )
-    weights, factors = read_weights(sample_weight, lists)
+    weights, factors = _read_weights(sample_weight, lists)
     if propensity is not None:
         probabilities = finite_numbers("propensity", propensity, lists.n_rows)
         if (probabilities <= 0).any() or (probabilities > 1).any():
             raise ValueError("propensity must hold probabilities, above 0 and at most 1")
         factor = np.where(lists.grades > 0, 1.0 / probabilities, 1.0)
         weights = factor if weights is None else weights * factor
-    weights = None if weights is None else _scaled(weights, partition)
-    factors = _scaled(factors, partition)
-    counts = np.ones(lists.n_rows, dtype=bool) if weights is None else weights > 0
-    counts &= factors[lists.row_query] > 0
-    has_pairs = _has_pairs(lists, counts)
-    if not partition.any(has_pairs.any()):
-        raise ValueError(
-            "y has no two documents of different grades in the same query "
-            f"(n_samples = {lists.n_rows}): there are no pairs to learn from"
-        )
-    has_rows = np.bincount(lists.row_query[counts], minlength=lists.n_queries) > 0
-    n_left_out, n_queries = partition.sum(np.array([(has_rows & ~has_pairs).sum(), has_rows.sum()]))
-    if n_left_out and partition.is_root:
-        logger.warning(
-            "%d of %d queries have documents of one grade only, and so no pairs: they are left out",
-            n_left_out,
-            n_queries,
-        )
-    kept = partition.allgather_rows(counts & has_pairs[lists.row_query])
+    weights = None if weights is None else scale_to_one(weights, partition)
+    factors = scale_to_one(factors, partition)
+    has_weight = factors[lists.row_query] > 0
+    if weights is not None:
+        has_weight &= weights > 0
+    in_pairs = has_weight & _have_pairs(lists, has_weight, partition)[lists.row_query]
     queries = _partition_queries(lists, partition)
     judged = JudgedRows(
         table, lists.grades, lists.row_query, weights, factors, queries, pair_weight
     )
+    kept = partition.allgather_rows(in_pairs)
     return judged if kept.all() else judged.take(np.flatnonzero(kept))
 
 
+def _have_pairs(
+    lists: Lists, has_weight: NDArray[np.bool_], partition: Partition
+) -> NDArray[np.bool_]:
+    """Return whether each query has rows with weight of at least two grades, or warn and raise."""
+    query, grades = lists.row_query[has_weight], lists.grades[has_weight]
+    highest = np.full(lists.n_queries, -np.inf)
+    lowest = np.full(lists.n_queries, np.inf)
+    np.maximum.at(highest, query, grades)
+    np.minimum.at(lowest, query, grades)
+    have_pairs = lowest < highest
+    if not partition.any(have_pairs.any()):
+        raise ValueError(
+            "y must have two documents of different grades in the same query, got no such pair "
+            f"(n_samples = {lists.n_rows})"
+        )
+    have_rows = np.isfinite(highest)
+    counts = np.array([(have_rows & ~have_pairs).sum(), have_rows.sum()])
+    n_without, n_queries = partition.sum(counts)
+    if n_without and partition.is_root:
+        logger.warning(
+            "%d of %d queries have documents of a single grade, so no pairs, and are ignored",
+            n_without,
+            n_queries,
+        )
+    return have_pairs
+
+
 def _partition_queries(lists: Lists, partition: Partition) -> Partition:
-    """Return which of all queries are here; the documents of each must be at one process."""
+    """Return the queries of this process among all; the documents of each must be at one."""
     if partition.is_whole:
         return Partition(lists.n_queries)
-    every = [query for queries in _gather_queries(lists, partition) for query in queries]
-    order = sorted(every)
-    twice = [a for a, b in pairwise(order) if a == b]
-    if twice:
+    ids = sorted(_gather_queries(lists, partition))
+    repeated = next((a for a, b in pairwise(ids) if a == b), None)
+    if repeated is not None:
         raise ValueError(
-            f"qid: the documents of query {twice[0]!r} are at several processes; move them to one "
+            f"qid: the documents of query {repeated!r} are at several processes; move them to one "
             "partition"
         )
-    return Partition(len(order), _query_numbers(lists, order), partition.collective)
+    return Partition(len(ids), _query_numbers(lists, ids), partition.collective)
 
 
-def _gather_queries(lists: Lists, partition: Partition) -> list[list[Any]]:
-    return partition.collective.gather(lists.queries.tolist())
+def _gather_queries(lists: Lists, partition: Partition) -> list[Any]:
+    every = partition.collective.gather(lists.queries.tolist())
+    return [query for queries in every for query in queries]
 
 
-def _query_numbers(lists: Lists, order: list[Any]) -> NDArray[np.int64]:
-    """Return the positions of the queries here among all, in order."""
-    number = {query: i for i, query in enumerate(order)}
+def _query_numbers(lists: Lists, ids: list[Any]) -> NDArray[np.int64]:
+    """Return the positions of the queries of this process among all ids."""
+    number = {query: i for i, query in enumerate(ids)}
     return np.array([number[query] for query in lists.queries.tolist()], dtype=np.int64)
 
 
-def _read_eval_set(eval_set: EvalSet, like: Table, has_queries: bool) -> ValidationSet:
-    """Return validation documents that the user gave."""
-    name, value, argument = eval_set
-    if not isinstance(value, tuple) or len(value) not in (2, 3):
-        raise ValueError(f"{argument} must be a tuple (X, y) or (X, y, qid)")
-    if has_queries and (len(value) == 2 or value[2] is None):
-        raise ValueError(f"{argument} must be a tuple (X, y, qid): training has several queries")
-    table = read_validation_table(value[0], like, argument)
-    try:
-        lists = Lists(*value[1:])
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{argument}: {error}") from error
-    if lists.n_rows != table.n_rows:
-        raise ValueError(f"{argument} has {table.n_rows} rows and {lists.n_rows} grades")
-    partition = table.partition
-    if not partition.is_whole:
-        every = _gather_queries(lists, partition)
-        order = sorted({query for queries in every for query in queries})
-        codes = partition.allgather_rows(_query_numbers(lists, order)[lists.row_query])
-        lists = Lists(partition.allgather_rows(lists.grades), np.array(order)[codes])
-    return ValidationSet(lists, table, name=name)
-
-
-def _scaled(weights: Reals, partition: Partition | None = None) -> Reals:
-    """Return numbers times a power of 2, which rounds nothing, the largest being about 1."""
-    largest = float(np.abs(weights).max(initial=0.0))
-    if partition is not None:
-        largest = partition.max(largest)
-    return np.ldexp(weights, -int(np.frexp(largest)[1]))
-
-
-def _has_pairs(lists: Lists, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which queries have rows that count of at least two grades."""
-    highest = np.full(lists.n_queries, -np.inf)
-    lowest = np.full(lists.n_queries, np.inf)
-    np.maximum.at(highest, lists.row_query[counts], lists.grades[counts])
-    np.minimum.at(lowest, lists.row_query[counts], lists.grades[counts])
-    return lowest < highest
-
-
-def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]:
+def _read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]:
     """Return the weights of the rows and of the queries."""
     by_query = isinstance(sample_weight, Mapping)
     if by_query:
@@ -375,8 +360,8 @@ def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]
         by_query = shape == (lists.n_queries,)
         if not by_query and shape not in ((), (lists.n_rows,)):
             raise ValueError(
-                f"sample_weight has {shape} weights, expected one for each of the {lists.n_rows} "
-                f"rows or of the {lists.n_queries} queries"
+                f"sample_weight must have one weight for each of the {lists.n_rows} rows or "
+                f"{lists.n_queries} queries, got the shape {shape}"
             )
     weights = read_row_weights(sample_weight, lists.n_queries if by_query else lists.n_rows)
     if by_query and weights is not None:
@@ -385,38 +370,23 @@ def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedPairs:
+class JudgedPairs(RankingRows):
     """Pairs of rows: ``better[p]`` is to be ranked above ``worse[p]``, with a positive weight."""
 
-    table: Table
     worse: NDArray[np.intp]
     better: NDArray[np.intp]
     weights: Reals
-
-    layout = None
-    has_queries = False
-
-    @property
-    def partition(self) -> Partition:
-        """The rows here among all."""
-        return self.table.partition
 
     def bin_mass(self, weighted: bool) -> None:
         """Return no weights: rows count equally."""
 
     def hold_out(self, fraction: float, seed: int) -> Any:
-        """Refuse: validation needs grades."""
         raise ValueError("validation_fraction needs grades: give fit_pairs an eval_set")
 
     def feedback(self, backend: Backend, query_weight: str) -> Feedback:
-        """Return the pairs as feedback."""
         rows, indices = np.unique(np.concatenate([self.worse, self.better]), return_inverse=True)
         worse, better = np.split(indices.astype(np.intp), 2)
         return PairList(rows.astype(ROW), worse, better, self.weights)
-
-    def read_eval_set(self, eval_set: EvalSet) -> ValidationSet:
-        """Return validation documents that the user gave."""
-        return _read_eval_set(eval_set, self.table, self.has_queries)
 
 
 def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
@@ -430,11 +400,11 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
         raise ValueError("pairs must have at least one pair of rows, got none")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise ValueError(
-            "pairs must be an array of integers of shape (n_pairs, 2): the worse row and the "
-            f"better row; got shape {pairs.shape} of {pairs.dtype}"
+            "pairs must be integers of shape (n_pairs, 2), the worse row and the better row, got "
+            f"{pairs.dtype} of shape {pairs.shape}"
         )
     if pairs.min() < 0 or pairs.max() >= table.n_rows:
-        raise ValueError(f"pairs must name rows of X, from 0 to {table.n_rows - 1}")
+        raise ValueError(f"pairs must be rows of X, from 0 to {table.n_rows - 1}")
     if (pairs[:, 0] == pairs[:, 1]).any():
         raise ValueError("pairs must be of two different rows")
     signed = np.ones(len(pairs))
@@ -442,7 +412,7 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
         signed = finite_numbers("weights", weights, len(pairs), "pairs")
     low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1).astype(np.int64)
     keys, index = np.unique(low * table.n_rows + high, return_inverse=True)
-    signed = _scaled(signed)
+    signed = scale_to_one(signed)
     order = np.lexsort((signed, index))
     signed = np.where(pairs[:, 1] == high, signed, -signed)[order]
     sums, sizes = np.zeros(len(keys)), np.zeros(len(keys))

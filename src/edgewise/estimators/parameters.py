@@ -1,5 +1,6 @@
 """Parameters that estimators share: their defaults, descriptions and checks."""
 
+import re
 from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, TypeVar
@@ -24,26 +25,25 @@ class TrainingParameters:
     Parameters
     ----------
     n_rounds : int, default 500
-        The number of rounds. A classifier also takes "auto", a number that held-out rows choose,
-        and has None by default: "auto" for ``learner="auto"``, else 500.
+        The number of boosting rounds.
     validation_fraction : float or None, default None
-        The share of the rows (a ranker: of the queries) to set aside for validation.
+        Fraction of the training rows, or of a ranker's queries, to set aside for validation.
     early_stopping_rounds : int or None, default None
         Stop after this many rounds without improvement of the validation metric, and keep the
         rounds up to the best. Validation rows count equally, whatever their `sample_weight`.
     time_limit : float or None, default None
-        Stop training after this many seconds, reading, binning and the choice of rounds included.
+        Seconds after which training stops, including reading, binning and the choice of rounds.
     n_jobs : int or None, default None
-        The number of threads: None means 1, -1 all cores; in joblib's workers, their share of them.
+        Number of threads: None means 1, -1 all cores (in joblib's workers, their share of them).
     random_state : int, RandomState or None, default 0
-        Seeds folds and validation splits, random searches and starts, and subsamples: the same call
-        gives the same model. None draws a new seed in every fit.
+        Seed of folds, validation splits, subsamples and random searches. None draws a new seed in
+        every fit.
     verbose : int, default 0
         1 shows a progress bar and, for a classifier, the settings at the end.
     callbacks : list of Callback or None, default None
         Objects that watch or stop the training.
     warm_start : bool, default False
-        Whether `fit` continues from the rounds of the last fit.
+        Whether `fit` adds rounds to the last fit.
     """
 
     n_rounds: int = 500
@@ -63,27 +63,25 @@ class TableParameters(TrainingParameters):
 
     Parameters
     ----------
-    search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
-        Which columns a round searches: by default all, "lazy" random ones; the others learn which
-        columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
-        A classifier has None by default: "auto" for ``learner="auto"``, else "exhaustive".
     subsample : float, default 1.0
-        The share of the rows (a ranker: of the queries), drawn in every round, to search for rules.
-        Votes and steps use all rows. A classifier has None by default: below 1 for
-        ``learner="auto"`` without `trim`, else 1.
-    max_bins : int or None
-        The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
-        every threshold. By default None: for a classifier 256, with ``learner="auto"`` one for
-        every 32 rows, from 32 to 256; for trees of a ranker 256, for other rankers 65,535, from
-        more documents on 1,024.
-    handle_infinite : {"raise", "missing", "value"}, default "raise"
-        Whether an infinite number in X is an error, a missing value, or beyond all others.
+        Fraction of the rows, or of a ranker's queries, that each round searches for rules. Votes
+        and steps use all rows.
+    search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search, \
+default "exhaustive"
+        Which columns a round searches: all, or random ones ("lazy"); the others learn which columns
+        pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
+    max_bins : int or None, default None
+        Maximum number of bins per column, up to 65,535. A column with fewer distinct values is
+        searched at every threshold. None is 256 for trees, else 65,535, or 1,024 beyond 65,535
+        documents.
     categorical_features : list of str, int or bool, or None, default None
-        Columns, by name or number, or a truth value for each, of categories coded as numbers;
-        strings are found without it.
+        Numeric columns to treat as categorical, by name, index or mask. Strings and categories are
+        detected without it.
+    handle_infinite : {"raise", "missing", "value"}, default "raise"
+        Whether an infinite number in X is an error, a missing value, or larger than all others.
     device : {"cpu", "cuda", "auto"}, default "cpu"
-        Where training runs: "cuda" is an NVIDIA GPU, and needs ``edgewise[cuda]``; "auto" takes one
-        if there is any and the work is worth it. The model is the same, bit for bit.
+        Where training runs: "cuda" is an NVIDIA GPU and needs ``edgewise[cuda]``; "auto" uses a GPU
+        if there is one and the work is worth it. The model is the same, bit for bit.
     """
 
     search: Any = "exhaustive"
@@ -111,19 +109,16 @@ class TableParameters(TrainingParameters):
             from edgewise.backend.choose import need_gpu
 
             need_gpu()
+        if self.time_limit is not None:
+            positive("time_limit", self.time_limit)
         if self.validation_fraction is not None:
             positive("validation_fraction", self.validation_fraction, below=1.0)
             if validates:
                 raise ValueError("give validation_fraction or eval_set, not both")
-        if self.time_limit is not None:
-            positive("time_limit", self.time_limit)
         if self.early_stopping_rounds is not None:
             integer("early_stopping_rounds", self.early_stopping_rounds, 1)
             if self.validation_fraction is None and not validates and not chooses_rounds:
-                raise ValueError(
-                    "early_stopping_rounds needs rows to validate on: validation_fraction or "
-                    "eval_set"
-                )
+                raise ValueError("early_stopping_rounds needs validation_fraction or eval_set")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -132,38 +127,34 @@ class RankingParameters(TrainingParameters):
 
     Parameters
     ----------
-    criterion : {"edge", "energy"}, default "edge"
-        How rules are compared: by ``|r|``, which is fast, or by the exact Z = W0 + 2 sqrt(W- W+),
-        some ten times slower and for thresholds only (the third and second methods of Iyer 1999).
-    step : {"bound", "exact"} or None, default None
-        The step minimizes the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
-        ``criterion="edge"`` and "exact" for "energy". Rules with real values take exact steps.
-    learning_rate : float, default 0.2
-        The factor on every step, above 0 and at most 1. RankBoost has "auto" by default: 0.2, and
-        0.1 for the top of the list.
-    monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
-        How the contribution of a numeric column, or of a list, may run. "learn": in one direction,
-        which its first rule decides. "increasing": never down, the positive cumulative weights of
-        Iyer 1999 (WeakLearn.cum). "none": freely. Or +1, -1 or 0 (free) for each, or by name; those
-        without a name there learn their direction. It binds thresholds, no other rules.
-    missing : {"learn", "low", "high"}, default "learn"
-        The output of a rule for a document that its column does not rank (a missing value) or its
-        list does not return: whichever is better, or always 0 ("low") or 1 ("high"), the q_def of
-        Iyer 1999. For learners given by name; with "feature", the least or the largest value.
-    pair_weight : {"equal", "difference"}, default "difference"
-        The weight of a pair: 1, or the difference of its grades.
-    query_weight : {"pairs", "root", "equal"}, default "root"
-        The weight of all pairs of a query: their number, its square root, or 1.
     eval_metric : str, callable or list of them, default "map"
         The metric of validation queries, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
         "precision@10", "recall@10", "auc", "disagreement", "prot" or "precision_at_full_recall",
-        averaged over ties. A callable takes grades, scores and query ids, and is maximized. Of
-        several, the first decides and `evals_result_` has all.
+        averaged over ties. A callable takes grades, scores and query ids, and is maximized. The
+        first of several decides; `evals_result_` has all.
+    pair_weight : {"equal", "difference"}, default "difference"
+        Weight of a pair of documents: 1, or the difference of their grades.
+    query_weight : {"pairs", "root", "equal"}, default "root"
+        Weight of all pairs of a query: their number, its square root, or 1.
+    monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
+        Direction of a column's contribution to the score. "learn": the direction of its first rule.
+        "increasing": never decreasing, the positive cumulative weights of Iyer 1999
+        (WeakLearn.cum). "none": any. Or +1, -1 or 0 (any) for each column, or by name; columns that
+        a dict omits learn their direction. Applies to thresholds only.
+    missing : {"learn", "low", "high"}, default "learn"
+        Output of a rule for a missing value, or a document that a list does not return: the better
+        one, or always 0 ("low") or 1 ("high"), the q_def of Iyer 1999. For learners given by name;
+        with "feature", the smallest or the largest value.
+    criterion : {"edge", "energy"}, default "edge"
+        How rules are compared: by ``|r|``, or by the exact Z = W0 + 2 sqrt(W- W+), which is about
+        ten times slower and for thresholds only (the third and second methods of Iyer 1999).
+    step : {"bound", "exact"} or None, default None
+        Whether the step minimizes the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
+        ``criterion="edge"`` and "exact" for "energy". Rules with real values take exact steps.
     """
 
     criterion: str = "edge"
     step: str | None = None
-    learning_rate: float = 0.2
     monotonic_cst: Any = "learn"
     missing: str = "learn"
     pair_weight: str = "difference"
@@ -176,18 +167,22 @@ def documented(cls: C) -> C:
     if cls.__doc__ is None:  # python -OO
         return cls
     head, example, tail = cleandoc(cls.__doc__).partition("\n\nExamples\n")
-    inherited = [
-        cleandoc(base.__doc__ or "").partition(_PARAMETERS)[2]
-        for base in cls.__mro__[1:]
-        if issubclass(base, TrainingParameters)
+    summary, _, section = head.partition(_PARAMETERS)
+    bases = [base for base in cls.__mro__[1:] if issubclass(base, TrainingParameters)]
+    sections = [
+        section,
+        *(cleandoc(base.__doc__ or "").partition(_PARAMETERS)[2] for base in bases),
     ]
+    parameters: dict[str, str] = {}
+    for block in re.split(r"\n(?=\w)", "\n".join(sections).strip()):
+        parameters.setdefault(block.partition(" : ")[0], block)
     attributes = [
         f"{name}\n    {value.__doc__}"
         for base in cls.__mro__
         for name, value in vars(base).items()
         if isinstance(value, property) and name.endswith("_") and name[0] != "_"
     ]
-    own = "\n" if _PARAMETERS in head else _PARAMETERS
-    sections = own + "\n".join(inherited) + "\n\nAttributes\n----------\n" + "\n".join(attributes)
-    cls.__doc__ = head + sections + example + tail
+    listed = _PARAMETERS + "\n".join(parameters.values())
+    listed += "\n\nAttributes\n----------\n" + "\n".join(attributes)
+    cls.__doc__ = summary + listed + example + tail
     return cls

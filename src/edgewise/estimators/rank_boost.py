@@ -15,19 +15,19 @@ from edgewise.data import Table
 from edgewise.data.columns import take_rows
 from edgewise.data.table import ColumnTable
 from edgewise.estimators.base import BoostedModel, recorded
-from edgewise.estimators.fitted import RANKER, FittedRanker, RankerSettings
-from edgewise.estimators.job import Problem
+from edgewise.estimators.fitted import RANKER, FittedRanker, RankBoostSettings
+from edgewise.estimators.job import TrainingProblem
 from edgewise.estimators.judgments import (
+    add_query_ids,
     query_ids,
     read_judged,
     read_pairs,
     warn_of_one_list,
-    with_queries,
 )
 from edgewise.estimators.parameters import RankingParameters, TableParameters, documented
 from edgewise.estimators.ranking import LOST_METRIC, check_parameters, measure, ranking_problem
 from edgewise.estimators.train import fit
-from edgewise.estimators.validation import EvalSet, named_eval_sets
+from edgewise.estimators.validation import EvalSet, name_eval_sets
 from edgewise.metrics import Lists
 from edgewise.metrics.registry import first_metric, larger_is_better, storable_metric
 from edgewise.model import OrderExplanation, RankWording, Rule
@@ -84,7 +84,7 @@ class Ranker(BoostedModel[FittedRanker]):
 
     @property
     def coef_(self) -> Reals:
-        """What one more in each column adds to the score, by rules that are the column itself."""
+        """Each column's coefficient in the score, from rules that are the column itself."""
         check_is_fitted(self)
         return self.fitted_.slopes[:, 0]
 
@@ -102,12 +102,12 @@ class Ranker(BoostedModel[FittedRanker]):
         other = self._table(below)
         if other.n_rows != 1:
             raise ValueError(f"below must be a single row, got {other.n_rows} rows")
-        found, reverse = self.explain(above, other), self.explain(other, above)
+        explanation, reverse = self.explain(above, other), self.explain(other, above)
         details = dict(zip(reverse.names, reverse.details, strict=True))
         return explain_order(
-            found,
+            explanation,
             float(self.fitted_.scores(other)[0, 0]) + self._score_offset,
-            [details[name] for name in found.names[1:]],
+            [details[name] for name in explanation.names[1:]],
         )
 
     def _first(self, n_rounds: int) -> Self:
@@ -136,15 +136,21 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
         categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves.
-        "feature" uses the values of a column themselves. A list offers all of its learners in every
-        round, as in ["stump", "feature"]. "auto" compares columns, stumps and trees on held-out
-        queries, if there are at least 20 queries and `n_rounds` is "auto"; else it is "stump", or
-        "tree" for NDCG and MAP.
+        "feature" uses the values of a column themselves. A list, such as ["stump", "feature"],
+        offers all of its learners in each round. "auto" compares columns, stumps and trees on
+        held-out queries if there are at least 20 queries and `n_rounds` is "auto"; else it is
+        "stump", or "tree" for NDCG and MAP.
+    n_rounds : int or "auto", default "auto"
+        The number of boosting rounds. "auto" chooses it on held-out queries where "auto" compares
+        learners, else it is 500.
+    learning_rate : float or "auto", default "auto"
+        Factor on every step, above 0 and at most 1. "auto" is 0.2 for pairs, 0.1 for NDCG and MAP,
+        and the candidate's own where learners are compared.
     objective : {"auto", "pairs", "ndcg", "map"}, default "auto"
-        What rounds improve: the order of all pairs of documents, as RankBoost does; or the top of
-        the list, by pairs that count by what swapping them would change in NDCG or in average
-        precision. "ndcg@10" looks at the first 10 documents; without a number at 30. These two take
-        Newton's steps, in each leaf of a tree; "tree" then has 32 leaves. "auto" goes with the
+        What rounds improve: the order of all pairs of documents, as in the papers, or the top of
+        the list, where a pair counts by how much swapping it would change NDCG or average
+        precision. "ndcg@10" looks at the first 10 documents; without a number, at 30. NDCG and MAP
+        take Newton steps, in each leaf of a tree; "tree" then has 32 leaves. "auto" goes with the
         learner, and is "pairs" where nothing is compared.
 
     Examples
@@ -159,14 +165,14 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     +1.09 where (x1 >= 2.5)
     """
 
-    settings_: ClassVar[RankerSettings] = recorded(
+    settings_: ClassVar[RankBoostSettings] = recorded(
         "settings", "All settings that were given or decided; `print` it to read them."
     )
 
     learner: Any = field(default="auto", kw_only=False)
-    objective: str = "auto"
     n_rounds: int | str = "auto"  # type: ignore[assignment]
-    learning_rate: float | str = "auto"  # type: ignore[assignment]
+    learning_rate: float | str = "auto"
+    objective: str = "auto"
 
     def fit(
         self,
@@ -191,28 +197,25 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         X : array, sparse matrix, data frame, Chunks or BinnedTable of shape (n_samples, n_features)
             The documents. A missing value is a document that the column does not rank.
         y : array of shape (n_samples,)
-            Grades: any finite numbers, larger ones to be ranked higher.
+            Grades: finite numbers; larger is better.
         qid : array of shape (n_samples,) or None
             The query of each document, integers or strings in any order. Without `qid` and `group`
-            all documents are one list; of more than 20 the logger "edgewise" warns. Equal ids say
-            that one list is meant.
+            all documents are one list.
         sample_weight : array of shape (n_samples,) or (n_queries,), dict or None
             Weights of the documents, which multiply the weights of their pairs; or of the queries,
             in the order of their sorted ids or by id.
         eval_set : tuple (X, y) or (X, y, qid), a list of such tuples, or None
-            Validation documents. Of several sets the last decides, by the first `eval_metric`, when
-            to stop early; `evals_result_` has all.
+            Validation documents. The last of several sets decides when to stop early.
         eval_names : list of str or None
-            The names of the sets; by default "validation_0", "validation_1" and so on.
+            Names of the sets in `evals_result_`; by default "validation_0", "validation_1" and so
+            on.
         group : array of int or None
-            In place of `qid`: the sizes of the queries, whose documents follow each other.
+            Instead of `qid`: the sizes of the queries, whose documents are consecutive.
         eval_qid, eval_group : array, list of arrays (one for each set) or None
             The query ids, or the sizes of the queries, of sets that are tuples (X, y).
         propensity : array of shape (n_samples,) or None
-            For grades that are clicks: the probability, above 0, that a user looked at the
-            document, such as the one that goes with its position. A document with a grade above 0
-            weighs one over it, so that clicks far down count for those that nobody could make
-            (Joachims et al. 2017).
+            For grades that are clicks: the probability that a user looked at the document, above 0.
+            A clicked document weighs one over it (Joachims et al. 2017).
 
         Examples
         --------
@@ -223,7 +226,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         >>> model.rank([[1.0], [5.0]])
         array([1, 2])
         """
-        sets = with_queries(named_eval_sets(eval_set, eval_names), eval_qid, eval_group)
+        sets = add_query_ids(name_eval_sets(eval_set, eval_names), eval_qid, eval_group)
         self.fitted_ = self._fit_grades(X, y, qid, sample_weight, sets, None, group, propensity)
         return self
 
@@ -243,7 +246,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         if y is None:
             raise ValueError("RankBoost requires y to be passed, but the target y is None")
 
-        def read(table: Table) -> Problem:
+        def read(table: Table) -> TrainingProblem:
             queries = query_ids(qid, group, table.n_rows)
             if queries is None:
                 warn_of_one_list(table)
@@ -267,14 +270,14 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         X : array, sparse matrix, data frame, Chunks or BinnedTable of shape (n_samples, n_features)
             The documents.
         pairs : int array of shape (n_pairs, 2)
-            Rows of X, the second to be ranked above the first. Preferences need not be transitive.
-            Repeated pairs add up; opposite ones are subtracted.
+            Rows of X, the second to be ranked above the first. Repeated pairs add up; opposite ones
+            are subtracted.
         weights : float array of shape (n_pairs,) or None
             The importance of each pair; a negative weight means the opposite order.
         eval_set : tuple (X, y) or (X, y, qid), a list of such tuples, or None
             Validation documents with grades, as in `fit`.
         eval_names : list of str or None
-            The names of the sets.
+            Names of the sets.
 
         Examples
         --------
@@ -283,10 +286,10 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         >>> model.rank([[1.0], [3.0]])
         array([2, 1])
         """
-        sets = named_eval_sets(eval_set, eval_names)
+        sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(sets))
 
-        def read(table: Table) -> Problem:
+        def read(table: Table) -> TrainingProblem:
             return ranking_problem(self, learner, read_pairs(table, pairs, weights))
 
         self.fitted_ = fit(self, X, read, sets)
@@ -311,7 +314,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         """Return the ranks of documents, 1 for the best of each query.
 
         Documents with equal scores are ranked in the order of their rows. `group` has the sizes of
-        the queries, in place of `qid`.
+        the queries, instead of `qid`.
         """
         scores = self.predict(X)
         return self._ranks(scores, query_ids(qid, group, len(scores)))
@@ -319,14 +322,17 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     def score(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> float:
         """Return `eval_metric` of the model's ranking of documents with known grades.
 
-        Larger is better: "disagreement" is negated. `group` has the sizes of the queries, in place
+        Larger is better: "disagreement" is negated. `group` has the sizes of the queries, instead
         of `qid`.
         """
+        self._check_queries(qid, group)
+        scores = self.predict(X)
+        return self._measured(scores, y, query_ids(qid, group, len(scores)))
+
+    def _check_queries(self, qid: Any, group: Any = None) -> None:
         check_is_fitted(self)
         if qid is None and group is None and self.fitted_.has_queries:
             raise ValueError("qid must be given: the model was trained on several queries")
-        scores = self.predict(X)
-        return self._measured(scores, y, query_ids(qid, group, len(scores)))
 
     def permutation_importance(
         self,
@@ -341,8 +347,8 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     ) -> Bunch:
         """Measure how much worse the ranking is if the values of a column are shuffled.
 
-        `feature_importances_` are shares of the decrease of the training loss; these are of any
-        metric, best on queries that training has not seen.
+        Unlike `feature_importances_`, shares of the decrease of the training loss, these are of any
+        metric, on any documents.
 
         Parameters
         ----------
@@ -353,13 +359,13 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         n_repeats : int, default 5
             How often each column is shuffled.
         random_state : int, RandomState or None, default 0
-            Shuffles the values.
+            Seed of the shuffles.
 
         Returns
         -------
         Bunch
-            As of scikit-learn's function of this name: ``importances`` of shape (n_features,
-            n_repeats), and their ``importances_mean`` and ``importances_std``.
+            As of ``sklearn.inspection.permutation_importance``: ``importances`` of shape
+            (n_features, n_repeats), ``importances_mean`` and ``importances_std``.
 
         Examples
         --------
@@ -370,12 +376,11 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         array([0.35, 0.  ])
         """
         table = self._table(X)
-        if qid is None and group is None and self.fitted_.has_queries:
-            raise ValueError("qid must be given: the model was trained on several queries")
+        self._check_queries(qid, group)
         integer("n_repeats", n_repeats, 1)
         columns, lists = list(table.columns()), Lists(y, query_ids(qid, group, table.n_rows))
         rng = np.random.default_rng(seed(random_state))
-        whole = self._measured(self.predict(table), lists, metric=metric)
+        unshuffled = self._measured(self.predict(table), lists, metric=metric)
         losses = np.zeros((table.n_columns, n_repeats))
         used = np.flatnonzero(self.feature_importances_).tolist()
         for repeat in range(n_repeats):
@@ -383,7 +388,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             for j in used:
                 mixed = [*columns[:j], take_rows(columns[j], order), *columns[j + 1 :]]
                 scores = self.predict(ColumnTable(mixed, table.names, table.infinite))
-                losses[j, repeat] = whole - self._measured(scores, lists, metric=metric)
+                losses[j, repeat] = unshuffled - self._measured(scores, lists, metric=metric)
         return Bunch(
             importances_mean=losses.mean(axis=1),
             importances_std=losses.std(axis=1),
@@ -395,15 +400,14 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     ) -> "Report":
         """Make a page that shows what the model learned and how well it ranks documents `X`.
 
-        One HTML file that needs no network: metrics with intervals over queries, learning curves
-        with the bound, importances, votes by column, the strongest rules in words, and the queries
-        that it gets most wrong with the reasons. Of more than 200,000 documents whole queries are
-        sampled, and the page says so.
+        One HTML file that needs no network: metrics with intervals, learning curves, importances,
+        votes by column, the strongest rules, and the worst queries with the reasons. Of more than
+        200,000 documents, a sample of queries is shown.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            The documents, best of queries that training has not seen.
+            The documents, preferably of queries that are not from training.
         y : array of shape (n_samples,) or None
             Their grades; None leaves out what needs them.
         path : str or path-like, default None
@@ -423,10 +427,10 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         """
         from edgewise.report import build_report, ranker_report
 
-        rows = self._table(X)
-        if y is not None and qid is None and self.fitted_.has_queries:
-            raise ValueError("qid must be given: the model was trained on several queries")
-        return build_report(path, lambda: ranker_report(self, rows, y, qid, title))
+        table = self._table(X)
+        if y is not None:
+            self._check_queries(qid)
+        return build_report(path, lambda: ranker_report(self, table, y, qid, title))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

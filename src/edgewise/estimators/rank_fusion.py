@@ -18,7 +18,7 @@ from edgewise.estimators.candidates import MIN_QUERIES, best_candidate, compare_
 from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
-from edgewise.estimators.validation import EvalSet, named_eval_sets
+from edgewise.estimators.validation import EvalSet, name_eval_sets
 from edgewise.fusion import RankedLists, grades_of, normalized_scores
 from edgewise.io import Run, read_run
 from edgewise.learners import resolve_learner
@@ -96,7 +96,7 @@ class RankFusion(RankingParameters, Ranker):
     learner: Any = field(default="auto", kw_only=False)
     values: Any = None
     objective: str = "auto"
-    learning_rate: float | str = "auto"  # type: ignore[assignment]
+    learning_rate: float | str = "auto"
 
     def fit(
         self,
@@ -122,7 +122,7 @@ class RankFusion(RankingParameters, Ranker):
         eval_names : list of str or None
             The names of the sets; by default "validation_0", "validation_1" and so on.
         """
-        eval_sets = named_eval_sets(eval_set, eval_names)
+        eval_sets = name_eval_sets(eval_set, eval_names)
         training = ranked_lists(lists)
         grades = grades_of(training, judgments)
         if self.warm_start and self.__sklearn_is_fitted__():

@@ -1,6 +1,6 @@
 """Rankers: the parameters, the jobs, the learner, monotonic columns and validation metrics."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,18 +15,22 @@ from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
 from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable, Categories
-from edgewise.estimators import candidates
-from edgewise.estimators.candidates import Candidate, parse_objective, ranking_candidates
+from edgewise.estimators.candidates import (
+    Candidate,
+    min_gain,
+    parse_objective,
+    ranking_candidates,
+)
 from edgewise.estimators.columns import check_column_kinds
 from edgewise.estimators.defaults import ranking_rate, resolve_ranker
 from edgewise.estimators.fitted import FittedRanker
-from edgewise.estimators.job import Job, Problem
+from edgewise.estimators.job import Job, TrainingProblem
 from edgewise.estimators.judgments import JudgedPairs, JudgedRows
 from edgewise.estimators.validation import ValidationSet
 from edgewise.learners import Best, Learner, Tree, preset_for, resolve_learner
 from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
-from edgewise.metrics.registry import larger_is_better, metrics_by_name
+from edgewise.metrics.registry import metrics_by_name
 from edgewise.objective import STEPS, Cumulative, Objective, Ranking, Top, TopSettings, edge_limit
 from edgewise.objective.feedback import Layout
 
@@ -39,17 +43,48 @@ LOST_METRIC = (
 )
 
 
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "subsample": up_to_one,
+    "missing": partial(one_of, choices=MISSING_CHOICES),
+    "objective": lambda _, objective: parse_objective(objective),
+    "criterion": partial(one_of, choices=choices.RANK_CRITERIA),
+    "pair_weight": partial(one_of, choices=choices.PAIR_WEIGHTS),
+    "query_weight": partial(one_of, choices=choices.QUERY_WEIGHTS),
+    "eval_metric": lambda _, metric: metrics_by_name(metric, _check_metric),
+}
+
+
 def check_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     """Raise if a parameter is wrong; return the learner, or its name."""
-    chooses = isinstance(model.n_rounds, str) and isinstance(model.learner, str)
-    chooses = chooses and model.learner == "auto"
-    if isinstance(model.n_rounds, str):
-        one_of("n_rounds", model.n_rounds, ("auto",))
+    learner, n_rounds = model.learner, model.n_rounds
+    chooses = isinstance(n_rounds, str) and isinstance(learner, str) and learner == "auto"
+    if isinstance(n_rounds, str):
+        one_of("n_rounds", n_rounds, ("auto",))
     else:
-        integer("n_rounds", model.n_rounds, 1)
-    up_to_one("subsample", model.subsample)
+        integer("n_rounds", n_rounds, 1)
     model._check_training(validates, chooses)
-    one_of("missing", model.missing, MISSING_CHOICES)
+    if model.eval_metric is None:
+        raise ValueError(LOST_METRIC)
+    for name, check in _CHECKS.items():
+        check(name, getattr(model, name))
+    learner = _check_learner(model)
+    if model.step is not None:
+        one_of("step", model.step, STEPS)
+    if model.learning_rate != "auto":
+        up_to_one("learning_rate", model.learning_rate)
+    if isinstance(model.monotonic_cst, str):
+        one_of("monotonic_cst", model.monotonic_cst, choices.MONOTONIC)
+    ranks_pairs = parse_objective(model.objective)[0] == "pairs"
+    if not ranks_pairs:
+        _check_pair_settings(model)
+    if learner == "auto" and not chooses:
+        # Nothing is compared where the rounds are given.
+        return "stump" if ranks_pairs else "tree"
+    return learner
+
+
+def _check_learner(model: "RankBoost") -> Learner | str:
+    """Return the learner, or its name."""
     learner = model.learner
     if isinstance(learner, str):
         one_of("learner", learner, choices.RANK_LEARNERS)
@@ -59,35 +94,16 @@ def check_parameters(model: "RankBoost", validates: bool) -> Learner | str:
         takes_values = any(part.takes_values for part in learner.simple_parts())
         if model.missing != "learn":
             raise ValueError(
-                f"missing={model.missing!r} needs a learner given by name; a learner object has "
-                "its own, as in Stump(missing='low')"
+                f"missing={model.missing!r} needs a learner given by name; set it in the learner, "
+                "as in Stump(missing='low')"
             )
     if model.handle_infinite == "value" and takes_values:
         raise ValueError("handle_infinite must not be 'value' for learner='feature'")
-    _check_objective(model)
-    one_of("criterion", model.criterion, choices.RANK_CRITERIA)
-    if model.step is not None:
-        one_of("step", model.step, STEPS)
-    if model.learning_rate != "auto":
-        up_to_one("learning_rate", model.learning_rate)
-    one_of("pair_weight", model.pair_weight, choices.PAIR_WEIGHTS)
-    one_of("query_weight", model.query_weight, choices.QUERY_WEIGHTS)
-    if isinstance(model.monotonic_cst, str):
-        one_of("monotonic_cst", model.monotonic_cst, choices.MONOTONIC)
-    if model.eval_metric is None:
-        raise ValueError(LOST_METRIC)
-    metrics_by_name(model.eval_metric, _check_metric)
-    if learner == "auto" and not chooses:
-        # Nothing is compared where the rounds are given.
-        return "stump" if parse_objective(model.objective)[0] == "pairs" else "tree"
     return learner
 
 
-def _check_objective(model: "RankBoost") -> None:
-    """Raise unless the objective exists, and the other settings allow it."""
-    metric, _ = parse_objective(model.objective)
-    if metric == "pairs":
-        return
+def _check_pair_settings(model: "RankBoost") -> None:
+    """Raise unless the settings of objective='pairs' have their defaults."""
     for name, default in (("criterion", "edge"), ("step", None), ("monotonic_cst", "learn")):
         value = getattr(model, name)
         # Comparing a mapping or an array with a string needs no more than its type.
@@ -96,7 +112,6 @@ def _check_objective(model: "RankBoost") -> None:
 
 
 def _check_metric(name: Any) -> None:
-    """Raise unless a ranking metric has this name."""
     try:
         ranking_metric(name)
     except (TypeError, ValueError) as error:
@@ -105,7 +120,7 @@ def _check_metric(name: Any) -> None:
 
 def ranking_problem(
     model: "RankBoost", learner: Learner | str, rows: JudgedRows | JudgedPairs
-) -> Problem:
+) -> TrainingProblem:
     """Return the rows, and the jobs of all candidates.
 
     After a warm start, the only candidate is the one that the earlier fit chose.
@@ -115,22 +130,21 @@ def ranking_problem(
         compared, learner = ranking_candidates(model, rows), "stump"
         if model.warm_start and model.__sklearn_is_fitted__():
             chosen = model.fitted_.candidate
-            compared = tuple(one for one in compared if one.name == chosen) or compared
+            compared = tuple(c for c in compared if c.name == chosen) or compared
     objective = "pairs" if model.objective == "auto" else model.objective
     if parse_objective(objective)[0] != "pairs" and not isinstance(rows, JudgedRows):
         raise ValueError(f"objective={objective!r} needs grades: fit_pairs takes 'pairs' alone")
-    settings = Candidate("", learner, objective, ranking_rate(objective))
+    candidates = compared or (Candidate("", learner, objective, ranking_rate(objective)),)
 
     def make_jobs(training: JudgedRows | JudgedPairs, seed: int) -> list[RankerJob]:
         size = training.partition.n_rows, training.table.n_columns
+        settings = [resolve_ranker(model, candidate, *size, seed) for candidate in candidates]
         return [
-            RankerJob(
-                model, training, resolve_ranker(model, one, *size, seed), one, rows.has_queries
-            )
-            for one in compared or (settings,)
+            RankerJob(model, training, *resolved, rows.has_queries)
+            for resolved in zip(settings, candidates, strict=True)
         ]
 
-    return Problem(rows, make_jobs, bool(compared))
+    return TrainingProblem(rows, make_jobs, bool(compared))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +156,7 @@ class RankerJob(Job[FittedRanker]):
     has_queries: bool  # whether all training rows have more than one
 
     history_fields = RANKING
+    maximizes_functions = True
 
     @property
     def n_scores(self) -> int:
@@ -157,26 +172,14 @@ class RankerJob(Job[FittedRanker]):
 
     @property
     def min_gain(self) -> float:
-        return candidates.min_gain(self.rows, self.eval_metric)
+        return min_gain(self.rows, self.eval_metric)
 
     @property
     def eval_metrics(self) -> dict[str, Any]:
         return metrics_by_name(self.model.eval_metric, _check_metric)
 
-    @property
-    def larger_is_better(self) -> bool:
-        return larger_is_better(self.eval_metric, default=True)
-
     def learner_for(self, binned: BinnedTable) -> Learner:
-        learner, goal = self.candidate.learner, self.settings.goal
-        if isinstance(learner, Tree) and self.name:
-            base = preset_for("tree", binned, goal).learner
-            assert isinstance(base, Tree)
-            learner = clone(learner).set_params(base=base.base)
-        elif isinstance(learner, Best) and self.name:
-            learner = Best([preset_for(name, binned, goal).learner for name in learner.learners])
-        elif isinstance(learner, str):
-            learner = preset_for(learner, binned, goal).learner
+        learner = self._learner_for_kinds(binned)
         if learner.takes_values and len(binned.categorical.columns):
             column = binned.bins[binned.categorical.columns[0]].name
             raise ValueError(
@@ -196,6 +199,19 @@ class RankerJob(Job[FittedRanker]):
                 raise ValueError("criterion='energy' does not allow Stump(missing='abstain')")
         return learner
 
+    def _learner_for_kinds(self, binned: BinnedTable) -> Learner:
+        """Return the learner, with rules for the kinds of columns where it has a name."""
+        learner, goal = self.candidate.learner, self.settings.goal
+        if isinstance(learner, str):
+            return preset_for(learner, binned, goal).learner
+        if isinstance(learner, Tree) and self.name:
+            base = preset_for("tree", binned, goal).learner
+            assert isinstance(base, Tree)
+            return clone(learner).set_params(base=base.base)
+        if isinstance(learner, Best) and self.name:
+            return Best([preset_for(name, binned, goal).learner for name in learner.learners])
+        return learner
+
     def objective(self, backend: Backend) -> Objective:
         settings, rows = self.settings.objective, self.rows
         learner = self.settings.learner
@@ -207,7 +223,7 @@ class RankerJob(Job[FittedRanker]):
         return Ranking(backend, feedback, settings, cumulative, learner.needs_mass)
 
     def _cumulative(self, learner: Learner, table: BinnedTable) -> Cumulative | None:
-        """Return the constraints that keep contributions of columns monotonic, or None."""
+        """Return the constraints that keep contributions of columns monotonic, if any."""
         monotonic = self.model.monotonic_cst
         directions, learn = _directions(monotonic, table)
         if not learn.any() and not directions.any():
@@ -226,28 +242,27 @@ class RankerJob(Job[FittedRanker]):
         return FittedRanker(
             has_queries=self.has_queries,
             objective=self.candidate.objective,
-            learning_rate=self.settings.objective.learning_rate,
             candidate=self.name,
             **common,
         )
 
     def monitor(self, validation: ValidationSet, chooses: bool = False) -> Monitor:
-        lists = validation.targets
-        if not callable(self.eval_metric):
+        lists, eval_metric = validation.targets, self.eval_metric
+        if not callable(eval_metric):
             grades = lists.grades
-            values = [measure(self.eval_metric, lists, scores) for scores in (grades, -grades)]
-            if values[0] == values[1]:
+            if measure(eval_metric, lists, grades) == measure(eval_metric, lists, -grades):
                 raise ValueError(
-                    f"eval_metric={self.eval_metric!r} is the same for every order of the "
-                    "validation documents, in which relevant means a grade above 0: use 'ndcg' or "
+                    f"eval_metric={eval_metric!r} is the same for every order of the validation "
+                    "documents, in which relevant means a grade above 0: use 'ndcg' or "
                     "'disagreement', or other grades"
                 )
-
-        def metric(eval_metric: Any) -> Metric:
-            return lambda scores: measure(eval_metric, lists, scores[:, 0])
-
-        metrics = {name: metric(one) for name, one in self.eval_metrics.items()}
+        metrics = {name: _measure_of(metric, lists) for name, metric in self.eval_metrics.items()}
         return Monitor(validation.rows, metrics, 1, self.larger_is_better)
+
+
+def _measure_of(eval_metric: Any, lists: Lists) -> Metric:
+    """Return a metric of some lists as a function of scores of shape (n, 1)."""
+    return lambda scores: measure(eval_metric, lists, scores[:, 0])
 
 
 def measure(eval_metric: Any, lists: Lists, scores: Reals) -> float:

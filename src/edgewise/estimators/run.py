@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -26,13 +26,13 @@ from edgewise.boosting import (
     boost,
     check_callbacks,
 )
-from edgewise.common.dtypes import Rows
+from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import n_threads
 from edgewise.data import BinnedTable, Table, encode
 from edgewise.data.part import select_rows
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.job import Job
-from edgewise.estimators.validation import EVAL_SET, BestScores, ValidationSet
+from edgewise.estimators.validation import EVAL_SET, ValidationSet
 from edgewise.learners import Learner
 from edgewise.model import Terms
 from edgewise.search import Exhaustive
@@ -54,7 +54,7 @@ class Setup(Generic[F]):
     owner: Any  # the estimator that checkpoints save
     started: float
     limit: float = math.inf  # seconds from then on after which training is to stop
-    validation: tuple[ValidationSet, ...] = ()  # of which the last decides
+    validation: tuple[ValidationSet, ...] = ()  # the last decides
     source: str = ""  # of the validation rows
 
     @contextmanager
@@ -100,12 +100,20 @@ class Setup(Generic[F]):
     def select(self, rows: Rows) -> BinnedTable:
         """Return some of the binned rows; values and responses of image filters are read again."""
         raw_rows = self.binned.raw_rows
-        parts = self.job.settings.learner.simple_parts()
-        takes_values = any(part.takes_values for part in parts)
+        learners = self.job.settings.learner.simple_parts()
+        takes_values = any(learner.takes_values for learner in learners)
         if raw_rows is None or (raw_rows.filters is None and not takes_values):
             return select_rows(self.binned, rows)
         table = raw_rows.table.take(rows.astype(np.intp))
         return encode(table, self.binned.bins, filters=raw_rows.filters)
+
+    @property
+    def fold_stride(self) -> int:
+        """The rounds of the model for each round on folds; a user's patience counts its own."""
+        model = self.job.model
+        if model.early_stopping_rounds is not None or _user_early_stopping(model):
+            return 1
+        return self.job.settings.stride
 
 
 def empty_model(job: Job[F], common: dict[str, Any], history_fields: tuple[str, ...]) -> F:
@@ -116,6 +124,7 @@ def empty_model(job: Job[F], common: dict[str, Any], history_fields: tuple[str, 
     return job.fitted(
         terms=Terms.empty(job.n_scores, n_cuts),
         learner=settings.learner,
+        learning_rate=settings.objective.learning_rate,
         eval_metric=next(iter(job.eval_metrics)),
         best_iteration=0,
         stop_reason="n_rounds",
@@ -132,9 +141,8 @@ def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
     fraction = 1.0 - min(_WARMUP_ROWS / binned.n_rows, 0.5)
     rows, _ = job.rows.hold_out(fraction, setup.start.seed)
     rows, validation = rows.hold_out(0.5, setup.start.seed)
-    job = replace(job, model=model, rows=rows).with_settings(
-        replace(job.settings, n_rounds=_WARMUP_ROUNDS)
-    )
+    settings = replace(job.settings, n_rounds=_WARMUP_ROUNDS)
+    job = replace(job, model=model, rows=rows, settings=settings)
     filters = None if binned.raw_rows is None else binned.raw_rows.filters
     storage = "auto" if len(binned.sparse.columns) else "dense"
 
@@ -146,20 +154,25 @@ def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
     assert validation.table is not None
     validation = validation._replace(binned=encode_alike(validation.table))
     few = replace(
-        setup, job=job, binned=encode_alike(rows.table), owner=model, limit=math.inf,
-        validation=(validation,), source=EVAL_SET,
-    )  # fmt: skip
+        setup,
+        job=job,
+        binned=encode_alike(rows.table),
+        owner=model,
+        limit=math.inf,
+        validation=(validation,),
+        source=EVAL_SET,
+    )
     return (run_watched, few)
 
 
 def _restore_searches(learner: Learner, start: Fitted) -> Learner:
     """Return a learner with its searches as the last fit left them."""
-    parts = list(learner.column_learners())
-    if any(part.search_.learns for part in parts) and any(start.search_states):
-        if len(parts) != len(start.search_states):
+    learners = list(learner.column_learners())
+    if any(part.search_.learns for part in learners) and any(start.search_states):
+        if len(learners) != len(start.search_states):
             raise ValueError("warm_start: learner must be as in the last fit")
         try:
-            for part, state in zip(parts, start.search_states, strict=True):
+            for part, state in zip(learners, start.search_states, strict=True):
                 if state:
                     part.search_.restore(state)
         except ValueError as error:
@@ -171,8 +184,8 @@ class _SearchStates(Callback):
     """Keeps the states of searches after the best round so far, where training may resume."""
 
     def __init__(self, learner: Learner, n_rounds: int) -> None:
-        self._parts = list(learner.column_learners())
-        self._learns = any(part.search_.learns for part in self._parts)
+        self._learners = list(learner.column_learners())
+        self._learns = any(part.search_.learns for part in self._learners)
         self._states = {n_rounds: self._current(n_rounds)}
 
     def on_round(self, run: TrainingRun) -> None:
@@ -189,10 +202,30 @@ class _SearchStates(Callback):
         # An interrupt may have come before the last round was recorded.
         if n_rounds == max(self._states) + 1:
             return self._current(n_rounds)
-        return tuple({} for _ in self._parts)
+        return tuple({} for _ in self._learners)
 
     def _current(self, n_rounds: int) -> tuple[dict[str, NDArray], ...]:
-        return tuple(part.search_.state(n_rounds) for part in self._parts)
+        return tuple(part.search_.state(n_rounds) for part in self._learners)
+
+
+class BestScores(Callback):
+    """Keeps the scores of validation rows after the best round."""
+
+    def __init__(self, monitors: Sequence[Monitor]) -> None:
+        self._monitors = monitors
+        self._scores: list[Reals] = []
+
+    def on_round(self, run: TrainingRun) -> str | None:
+        """Keep the scores if this round is the best."""
+        if run.best_round == run.history.n_rounds:
+            self._scores = [monitor.all_scores().copy() for monitor in self._monitors]
+        return None
+
+    def of(self, run: TrainingRun) -> list[Reals]:
+        """Return the scores after the best round; after the last if none is the best."""
+        if run.best_round is None:
+            return [monitor.all_scores() for monitor in self._monitors]
+        return self._scores
 
 
 class FitRun(Generic[F]):
@@ -205,16 +238,16 @@ class FitRun(Generic[F]):
         monitors: dict[str, Monitor] | None = None,
         choice_stop_reason: str = "n_rounds",
     ) -> None:
-        monitors = monitors or {}
-        self.setup, self.monitors, self.choice_stop_reason = setup, monitors, choice_stop_reason
+        self.setup, self.monitors = setup, monitors or {}
+        self.choice_stop_reason = choice_stop_reason
         self.terms, self.history = TermList(setup.start.terms), setup.start.history
-        deciding = list(monitors.values())[-1:]
+        deciding = list(self.monitors.values())[-1:]
         self.best_scores = BestScores(deciding)
         self.run = TrainingRun(
             n_rounds,
             self.history,
             self._save,
-            validates=bool(monitors),
+            validates=bool(deciding),
             started=setup.started,
             larger_is_better=any(monitor.larger_is_better for monitor in deciding),
         )
@@ -304,8 +337,14 @@ def run_watched(setup: Setup[F]) -> F:
     return FitRun(setup, settings.n_rounds or settings.max_rounds, monitors).train()
 
 
-def own_early_stopping(model: Any) -> list[Callback]:
-    """Return the user's own callbacks for early stopping."""
+def user_time_limit(model: Any) -> float:
+    """Return the seconds after which the user wants training to stop."""
+    callbacks = check_callbacks(model.callbacks)
+    limits = [callback.seconds for callback in callbacks if isinstance(callback, TimeLimit)]
+    return min([math.inf if model.time_limit is None else float(model.time_limit), *limits])
+
+
+def _user_early_stopping(model: Any) -> list[Callback]:
     callbacks = check_callbacks(model.callbacks)
     return [callback for callback in callbacks if isinstance(callback, EarlyStopping)]
 
@@ -321,23 +360,22 @@ def make_callbacks(
     """
     model, settings = setup.job.model, setup.job.settings
     chooses, on_folds = settings.n_rounds is None, choice_fraction is not None
-    own, own_stopping = check_callbacks(model.callbacks), own_early_stopping(model)
+    user_callbacks, user_stopping = check_callbacks(model.callbacks), _user_early_stopping(model)
     callbacks: list[Callback] = [ProgressBar(sys.stderr)] if model.verbose else []
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
-    elif validates and chooses and not own_stopping:
+    elif validates and chooses and not user_stopping:
         # A fit on all rows has more of them to learn from, and late rounds of small steps, which
         # barely change the loss, lower the error.
-        patience, *rule = settings.stopping
-        assert patience is not None
-        rule[-1] = settings.keep_within if on_folds else 0.0
-        callbacks.append(EarlyStopping(patience // stride, *rule))
+        rule = settings.stopping if on_folds else settings.stopping._replace(keep_within=0.0)
+        patience = (rule.patience or 0) // stride
+        callbacks.append(EarlyStopping(**{**rule._asdict(), "patience": patience}))
     limits = [] if setup.limit == math.inf else [TimeLimit((choice_fraction or 1.0) * setup.limit)]
     if on_folds:
-        own = [callback for callback in own if isinstance(callback, (EarlyStopping, ProgressBar))]
+        user_callbacks = [c for c in user_callbacks if isinstance(c, (EarlyStopping, ProgressBar))]
     elif chooses and not validates:
-        own = [callback for callback in own if callback not in own_stopping]
+        user_callbacks = [c for c in user_callbacks if c not in user_stopping]
     if not setup.binned.partition.is_root:
         # The first process decides by the clock, shows progress, saves, and calls the user's own.
-        return [one for one in (*callbacks, *own) if isinstance(one, EarlyStopping)]
-    return [*callbacks, *limits, *own]
+        return [c for c in (*callbacks, *user_callbacks) if isinstance(c, EarlyStopping)]
+    return [*callbacks, *limits, *user_callbacks]

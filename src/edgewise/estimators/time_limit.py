@@ -1,23 +1,14 @@
-"""Time limits: a fit that is short of time does without folds, in larger steps, on fewer rows."""
+"""Time limits: a fit that is short of time skips folds, takes larger steps, or fewer rows."""
 
-import math
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from edgewise.boosting import (
-    Callback,
-    History,
-    TermList,
-    TimeLimit,
-    TrainingRun,
-    boost,
-    check_callbacks,
-)
+from edgewise.boosting import Callback, History, TermList, TrainingRun, boost
 from edgewise.common.dtypes import ROW
-from edgewise.estimators.choose_rounds import fold_stride, fraction_source
-from edgewise.estimators.defaults import TYPICAL_ROUNDS
+from edgewise.estimators.defaults import TYPICAL_ROUNDS, fraction_source
 from edgewise.estimators.run import F, Setup
+from edgewise.estimators.targets import LabeledRows
 
 # The usual choice of rounds and the fit after it begin if they have time for this many rounds.
 _MIN_ROUNDS_FOR_FOLDS = 400
@@ -40,6 +31,12 @@ class Pace(NamedTuple):
     folds: bool = True
     factor: float = 1.0  # on the learning rate
     fraction: float = 1.0  # of the rows to train on
+
+
+def sample_for_time(rows: LabeledRows, seconds: float, seed: int) -> LabeledRows:
+    """Return a sample of rows that can be binned in a part of the time; all if they can."""
+    n_rows, limit = rows.partition.n_rows, rows_for(seconds, rows.table.n_columns)
+    return rows if limit >= n_rows else rows.take(rows.sample(limit / n_rows, seed))
 
 
 def rows_for(seconds: float, n_columns: int) -> int:
@@ -78,13 +75,6 @@ def pace_for(n_rounds: float, cost: float, n_rows: int, learning_rate: float | N
     return Pace(False, factor, fraction)
 
 
-def user_time_limit(model: Any) -> float:
-    """Return the seconds after which the user wants training to stop."""
-    callbacks = check_callbacks(model.callbacks)
-    limits = [callback.seconds for callback in callbacks if isinstance(callback, TimeLimit)]
-    return min([math.inf if model.time_limit is None else float(model.time_limit), *limits])
-
-
 def fit_into_time(setup: Setup[F]) -> Setup[F]:
     """Return a setup that leaves time to choose the rounds: the same, unless time is short.
 
@@ -99,16 +89,14 @@ def fit_into_time(setup: Setup[F]) -> Setup[F]:
     elapsed = partition.collective.broadcast(time.perf_counter() - setup.started)
     setup = replace(setup, limit=max(setup.limit, elapsed + 0.1 * setup.limit))
     # Setup and validation take time, too.
-    cost, n_rows = 1.0, partition.n_rows
-    if not setup.validation:
-        cost += sum(len(kept) for kept, _ in folds) / (fold_stride(setup) * n_rows)
-    n_rounds = 0.8 * (setup.limit - elapsed) / seconds
+    n_rounds, n_rows = 0.8 * (setup.limit - elapsed) / seconds, partition.n_rows
+    cost = 1.0 + sum(len(kept) for kept, _ in folds) / (setup.fold_stride * n_rows)
     rate = job.settings.objective.learning_rate if job.model.learning_rate is None else None
     pace = pace_for(n_rounds, cost, n_rows, rate)
     if pace == Pace():
         return setup
     if not setup.validation:
-        kept, inside = job.rows.fold_of_a_fifth(seed)
+        kept, inside = job.rows.deal(5, seed)[0]
         validation = job.rows.fold_targets(inside)._replace(binned=setup.select(inside.astype(ROW)))
         source = fraction_source(len(inside) / n_rows)
         setup = replace(setup.on_rows(kept.astype(ROW)), validation=(validation,), source=source)
@@ -118,11 +106,11 @@ def fit_into_time(setup: Setup[F]) -> Setup[F]:
     if pace.fraction < 1.0:
         settings = settings.because_of("time_limit", "n_rows")
         setup = setup.on_rows(setup.job.rows.sample(pace.fraction, seed).astype(ROW))
-    return setup.with_job(setup.job.with_settings(settings))
+    return setup.with_job(replace(setup.job, settings=settings))
 
 
 def _seconds_per_round(setup: Setup[F]) -> float:
-    """Return the time of a round, from a few that take at most about a tenth of what is left."""
+    """Return the time of a round, from a few that take at most about a tenth of the time left."""
     probe = TrainingRun(_PROBE_ROUNDS, History(setup.job.history_fields), lambda path: None)
     clock = _RoundTimes(setup.started + setup.limit)
     with setup.task({}, setup.start, TYPICAL_ROUNDS) as task:

@@ -12,13 +12,13 @@ from edgewise.common import checks
 from edgewise.common.threads import n_threads
 from edgewise.data import BinnedTable, Table, categories_of, encode, fit_encode
 from edgewise.estimators.candidates import best_candidate, compare_candidates
-from edgewise.estimators.choose_rounds import choose_rounds, fraction_source
+from edgewise.estimators.choose_rounds import choose_rounds
 from edgewise.estimators.columns import image_filters, read_columns
 from edgewise.estimators.defaults import hold_out_fraction
 from edgewise.estimators.fitted import Fitted
-from edgewise.estimators.job import Job, Problem, TrainingRows
-from edgewise.estimators.run import FitRun, Setup, empty_model, run_watched
-from edgewise.estimators.time_limit import fit_into_time, rows_for, user_time_limit
+from edgewise.estimators.job import Job, TrainingProblem
+from edgewise.estimators.run import FitRun, Setup, empty_model, run_watched, user_time_limit
+from edgewise.estimators.time_limit import fit_into_time, sample_for_time
 from edgewise.estimators.validation import DEFAULT_NAME, EVAL_SET, EvalSet, ValidationSet
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Fitted)
 def fit(
     model: "AdaBoostMH | RankBoost",
     X: Any,
-    read: Callable[[Table], Problem],
+    read: Callable[[Table], TrainingProblem],
     eval_sets: Sequence[EvalSet] = (),
     owner: "BoostedModel[Any] | None" = None,
 ) -> Any:
@@ -41,6 +41,22 @@ def fit(
     `read` returns the problem of the table. The last of `eval_sets` decides. Checkpoints save
     `owner`, or the model itself.
     """
+    setups = prepare_setups(model, X, read, eval_sets, owner or model)
+    if setups[0].validation:
+        return train_watched(setups)
+    if setups[0].job.settings.n_rounds is not None:
+        return train_given_rounds(setups[0])
+    return choose_then_refit(setups)
+
+
+def prepare_setups(
+    model: "AdaBoostMH | RankBoost",
+    X: Any,
+    read: Callable[[Table], TrainingProblem],
+    eval_sets: Sequence[EvalSet],
+    owner: "BoostedModel[Any]",
+) -> list[Setup[Any]]:
+    """Return the setup of each candidate: its job, the binned rows, and the model to start from."""
     started, limit = time.perf_counter(), user_time_limit(model)
     before = model.fitted_ if model.warm_start and model.__sklearn_is_fitted__() else None
     table, columns = read_columns(model, X, before)
@@ -52,35 +68,38 @@ def fit(
     adapts = adapts and limit < math.inf and before is None
     rows = problem.rows
     if adapts and not isinstance(X, BinnedTable):
-        rows = rows.first_sample(rows_for(limit, table.n_columns), seed)
+        rows = sample_for_time(rows, limit, seed)
     is_sampled = rows is not problem.rows
-    rows, validation, source = _split_validation(model, problem, rows, eval_sets, seed)
+    fraction, source = _validation_fraction(model, problem)
+    if eval_sets:
+        validation, source = [rows.read_eval_set(one) for one in eval_sets], EVAL_SET
+    elif fraction is not None:
+        rows, *validation = rows.hold_out(fraction, seed)
+    else:
+        validation = []
     jobs = problem.make_jobs(rows, seed)
-    if is_sampled:
-        jobs = [job.with_settings(job.settings.because_of("time_limit", "n_rows")) for job in jobs]
     binned = _bin_rows(X, table, jobs[0])
+    validation = [_encode_validation(one, binned) for one in validation]
     common = columns._asdict() | {
         "categories": categories_of(binned.bins),
         "filters": image_filters(jobs[0].settings.learner),
         "seed": seed,
     }
-    validation = tuple(_encode_validation(one, binned) for one in validation)
     fields = jobs[0].history_fields + _evaluation_fields(jobs[0], validation)
     setups = []
     for job in jobs:
-        job = job.for_columns(binned)
-        start, when = empty_model(job, common, fields), (started, limit)
-        setups.append(Setup(job, binned, start, common, owner or model, *when, validation, source))
+        settings = replace(job.settings, learner=job.learner_for(binned))
+        if is_sampled:
+            settings = settings.because_of("time_limit", "n_rows")
+        job = replace(job, settings=settings)
+        start, times = empty_model(job, common, fields), (started, limit)
+        setups.append(Setup(job, binned, start, common, owner, *times, tuple(validation), source))
     if adapts:
         setups = [fit_into_time(setups[0])]
     if before is not None:
         start = _resume(model, setups[0].start, before, setups[0].job.settings.n_rounds)
         setups[0] = replace(setups[0], start=start)
-    if setups[0].validation:
-        return train_watched(setups)
-    if setups[0].job.settings.n_rounds is not None:
-        return train_given_rounds(setups[0])
-    return choose_then_refit(setups)
+    return setups
 
 
 def train_given_rounds(setup: Setup[F]) -> F:
@@ -137,21 +156,11 @@ def _check_checkpoints(setup: Setup[F]) -> None:
                 callback.check(setup.owner._with(setup.start).save)
 
 
-def _split_validation(
-    model: Any, problem: Problem, rows: TrainingRows, eval_sets: Sequence[EvalSet], seed: int
-) -> tuple[TrainingRows, tuple[ValidationSet, ...], str]:
-    """Return the rows to train on, the validation sets, and where they are from."""
-    if eval_sets:
-        sets = [rows.read_eval_set(one)._replace(name=one.name) for one in eval_sets]
-        return rows, tuple(sets), EVAL_SET
-    fraction, source = model.validation_fraction, "validation_fraction"
-    if fraction is None and problem.chooses_rounds:
-        fraction = hold_out_fraction(rows.partition.n_rows)
-        source = "" if fraction is None else fraction_source(fraction)
-    if fraction is None:
-        return rows, (), ""
-    rows, validation = rows.hold_out(fraction, seed)
-    return rows, (validation,), source
+def _validation_fraction(model: Any, problem: TrainingProblem) -> tuple[float | None, str]:
+    """Return the fraction of the rows to hold out for the whole fit, and what decided it."""
+    if model.validation_fraction is not None or not problem.chooses_rounds:
+        return model.validation_fraction, "validation_fraction"
+    return hold_out_fraction(problem.rows.partition.n_rows)
 
 
 def _encode_validation(validation: ValidationSet, binned: BinnedTable) -> ValidationSet:
@@ -187,15 +196,15 @@ def _resume(model: Any, start: F, before: Fitted, n_rounds: int | None) -> F:
     for name in before.unsaved:
         if getattr(model, name) == parameters[name].default:
             raise ValueError(
-                f"warm_start: the model was saved without its {name}, which a file cannot "
-                f"hold; give it again with set_params({name}=...)"
+                f"warm_start: the model was saved without its {name}, which a file cannot hold; "
+                f"give it again with set_params({name}=...)"
             )
     start.check_follows(before)
     n_before = len(before.terms)
     if n_rounds is not None and n_rounds < n_before:
         raise ValueError(
-            f"n_rounds must be at least {n_before} when warm_start=True, the number of rounds of "
-            f"the last fit, got {n_rounds}"
+            f"n_rounds must be at least {n_before}, the rounds of the last fit, for "
+            f"warm_start=True, got {n_rounds}"
         )
     history = before.history.widened(start.history.fields)
     history.truncate(n_before)
