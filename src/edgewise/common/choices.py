@@ -21,7 +21,6 @@ QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 Gain = Literal["exponential", "linear"]
 GAINS: tuple[Gain, ...] = get_args(Gain)
 TIES = ("expected", "trec_eval")
-FUSION_VALUES = ("rank", "reciprocal", "score")
 FUSIONS = (
     "borda",
     "comb_mnz",

@@ -27,8 +27,8 @@ from edgewise.metrics.tables import MetricTable
 class QueryKFold(GroupKFold):
     """Folds of whole queries, drawn at random; their numbers of queries differ by at most one.
 
-    A splitter of scikit-learn, as in ``GridSearchCV(..., cv=QueryKFold(5))`` with metadata routing,
-    or ``cv=QueryKFold(5).split(X, y, qid)`` without.
+    A scikit-learn splitter, as in ``GridSearchCV(..., cv=QueryKFold(5))`` with metadata routing, or
+    ``cv=QueryKFold(5).split(X, y, qid)`` without.
 
     Parameters
     ----------
@@ -162,26 +162,24 @@ def cross_validate(
     Parameters
     ----------
     model : RankBoost, RankFusion, or a pipeline that ends with a RankBoost
-        The ranker, which stays as it is; to choose its rounds, let it validate on a part of its
-        training queries, with `validation_fraction` and `early_stopping_rounds`.
+        The ranker, which stays as it is.
     X : array, sparse matrix or data frame of shape (n_samples, n_features), or ranked lists
-        The documents; for `RankFusion`, lists in any form that it takes.
+        The documents; for `RankFusion`, lists in any form.
     y : array of shape (n_samples,), or judgments
         The grades.
     qid : array of shape (n_samples,)
         The query of each document; lists have their own.
     cv : int, splitter or iterable of (training rows, test rows), default 5
-        The number of folds of :class:`QueryKFold`, or other folds of whole queries; each query is
-        in one of them.
+        The number of folds of :class:`QueryKFold`, or other folds of whole queries.
     metrics : str or sequence of str, default None
-        Names of ranking metrics; None is the model's `eval_metric`, "map",
-        "ndcg@10", "mrr" and "precision@10".
+        Names of ranking metrics; None is the model's `eval_metric`, "map", "ndcg@10", "mrr" and
+        "precision@10".
     group : array of int or None, default None
-        In place of `qid`: the sizes of the queries, whose documents follow each other.
+        Instead of `qid`: the sizes of the queries, whose documents are consecutive.
     sample_weight : array of shape (n_samples,) or None, default None
         Weights of the documents in training.
     random_state : int, RandomState or None, default 0
-        Draws the folds.
+        Seed of the folds.
 
     Examples
     --------
@@ -203,10 +201,9 @@ def cross_validate(
     if qid is None:
         raise ValueError("qid must be given: folds are of whole queries")
     lists = Lists(grades, qid)
-    chosen = ranking_metrics(_default_metrics(model) if metrics is None else metrics)
+    measures = ranking_metrics(_default_metrics(model) if metrics is None else metrics)
     if sample_weight is not None and np.shape(sample_weight) != (lists.n_rows,):
         raise ValueError("sample_weight must have a weight for each document")
-    weights = None if sample_weight is None else np.asarray(sample_weight)
     folds, scores = np.full(lists.n_queries, -1), np.full(lists.n_rows, np.nan)
     models: list[Any] = []
     for training, test in _splits(cv, grades, qid, random_state):
@@ -214,15 +211,20 @@ def cross_validate(
         if (folds[queries] >= 0).any() or np.isin(lists.row_query[training], queries).any():
             raise ValueError("cv must have folds of whole queries, and each query in one of them")
         folds[queries] = len(models)
-        given = {"qid": lists.queries[lists.row_query[training]]}
-        if weights is not None:
-            given["sample_weight"] = weights[training]
-        models.append(_fitted(model, _rows(X, training), grades[training], given))
-        scores[test] = models[-1].predict(_rows(X, test))
+        options = {}
+        if not isinstance(model, RankFusion):
+            options["qid"] = lists.queries[lists.row_query[training]]
+        if sample_weight is not None:
+            options["sample_weight"] = np.asarray(sample_weight)[training]
+        if hasattr(model, "steps"):
+            options = {f"{model.steps[-1][0]}__{name}": value for name, value in options.items()}
+        models.append(clone(model).fit(_take(X, training), grades[training], **options))
+        scores[test] = models[-1].predict(_take(X, test))
     if np.isnan(scores).any():
         raise ValueError("cv must have every query in one fold")
     values = {
-        one.name: np.asarray(one.function(lists, scores, None, per_query=True)) for one in chosen
+        metric.name: np.asarray(metric.function(lists, scores, None, per_query=True))
+        for metric in measures
     }
     return CrossValidation(values, folds, scores, models)
 
@@ -230,27 +232,16 @@ def cross_validate(
 def _default_metrics(model: Any) -> list[Any]:
     """Return the metric of a ranker, or of the one at the end of a pipeline, and the usual ones."""
     ranker = model.steps[-1][1] if hasattr(model, "steps") else model
-    own = first_metric(getattr(ranker, "eval_metric", None))
-    return list(
-        dict.fromkeys([*([own] if isinstance(own, str) else []), *DEFAULT_RANKING_METRICS[:2]])
-    )
+    metric = first_metric(getattr(ranker, "eval_metric", None))
+    metrics = [metric] if isinstance(metric, str) else []
+    return list(dict.fromkeys([*metrics, *DEFAULT_RANKING_METRICS[:2]]))
 
 
 def _splits(cv: Any, y: Any, qid: Any, random_state: Any) -> Any:
-    if hasattr(cv, "split"):
-        return cv.split(y, y, qid)
     if isinstance(cv, (int, np.integer)):
-        return QueryKFold(int(cv), random_state=random_state).split(y, y, qid)
-    return cv
+        cv = QueryKFold(int(cv), random_state=random_state)
+    return cv.split(y, y, qid) if hasattr(cv, "split") else cv
 
 
-def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
+def _take(X: Any, rows: NDArray[np.intp]) -> Any:
     return X.take(rows) if isinstance(X, (Table, RankedLists)) else _safe_indexing(X, rows)
-
-
-def _fitted(model: Any, X: Any, y: Any, given: dict[str, Any]) -> Any:
-    """Return a trained copy of a ranker, or of a pipeline, whose last step takes what is given."""
-    if isinstance(model, RankFusion):
-        del given["qid"]
-    last = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
-    return clone(model).fit(X, y, **{f"{last}{name}": value for name, value in given.items()})

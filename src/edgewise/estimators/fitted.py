@@ -33,39 +33,17 @@ F = TypeVar("F", bound="Fitted")
 
 @dataclass(frozen=True, eq=False)
 class HeldOutRecord:
-    """The number of rounds that held-out rows chose, and how well the model does on them.
+    """The number of rounds that held-out rows chose, and how well the model does on them."""
 
-    Attributes
-    ----------
-    source : str
-        The rows: "3 folds", "2 of 4 folds", "20% of the rows", "validation_fraction" or "eval_set";
-        "too few rows" where none could be held out.
-    n_rounds : int
-        The number of rounds that they chose, or were measured at.
-    chosen : bool
-        Whether they chose the rounds.
-    values : float array
-        Their validation metric after each of their rounds; the log loss is the one at their best
-        temperature.
-    stride : int
-        The number of rounds of the model for each of theirs: folds may take longer steps.
-    compared : dict of str to float
-        The best value of each candidate of a ranker, if several were compared.
-    log_loss, error : float
-        The quality of their predictions after `n_rounds` rounds; NaN without rows.
-    temperature : float
-        The number to divide log-odds by for the lowest log loss.
-    """
-
-    source: str
-    n_rounds: int
-    chosen: bool = True
-    values: Reals = field(default_factory=lambda: np.empty(0))
-    stride: int = 1
+    source: str  # of the rows, see `ModelSettings.rounds_from`
+    n_rounds: int  # that they chose, or were measured at
+    chosen: bool = True  # whether they chose the rounds
+    values: Reals = field(default_factory=lambda: np.empty(0))  # the metric after each round
+    stride: int = 1  # rounds of the model for each round on folds
     log_loss: float = math.nan
     error: float = math.nan
-    temperature: float = 1.0
-    compared: dict[str, float] = field(default_factory=dict)
+    temperature: float = 1.0  # to divide log-odds by for the lowest log loss
+    compared: dict[str, float] = field(default_factory=dict)  # the best value of each candidate
 
     @property
     def best(self) -> float:

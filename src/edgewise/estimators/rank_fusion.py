@@ -36,10 +36,10 @@ _HOLD_OUT_FRACTION, _PATIENCE = 0.2, 50
 
 
 class Values(NamedTuple):
-    """What documents have on lists."""
+    """The columns that a list makes."""
 
     kinds: tuple[str, ...]
-    zero: bool  # whether a list that does not return a document has 0 for it
+    is_zero: bool  # for documents that the list does not return
 
 
 @documented
@@ -48,33 +48,36 @@ class RankFusion(RankingParameters, Ranker):
     """Fuses ranked lists into one, learning from judged documents which lists to believe.
 
     Each list is a ranking feature of a `RankBoost`, and a document that it does not return is
-    unranked (Iyer 1999 section 5.1). With thresholds on positions a document earns a weight for
-    being among the first ten of one list, another for the first three of a second, and is ranked
-    by the sum; or lists have weights, and a document the weighted sum of its reciprocal ranks.
+    unranked (Iyer 1999 section 5.1). With thresholds on positions, a document earns a weight for
+    being among the first ten of one list, another for the first three of a second, and so on; with
+    values, its score is a weighted sum of its reciprocal ranks.
 
     Lists may be `edgewise.fusion.RankedLists`, a mapping from names to TREC runs (or their paths)
     or data frames, or one data frame with the columns query, doc, list and rank or score.
     Judgments may be TREC qrels (or a path), a data frame with the columns query, doc and grade,
     or, with `RankedLists`, an array with a grade for each row. Documents without a judgment have
-    grade 0, as in trec_eval; judged documents that no list returns are not ranked or counted.
+    grade 0, as in trec_eval; judged documents that no list returns are ignored.
 
     Parameters
     ----------
     learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
-        The family of rules, as in `RankBoost`. "auto" takes thresholds ("stump") or the values
-        themselves ("feature"), whichever ranks validation queries better: those of `eval_set` or
-        `validation_fraction`, else a fifth of the training queries, which also choose the number
-        of rounds, up to `n_rounds`; the model is then trained on all. With fewer than 20 queries,
-        and with settings for thresholds alone, it is "stump".
+        The family of rules, as in `RankBoost`. "auto" compares thresholds ("stump") with the values
+        themselves ("feature") on validation queries: those of `eval_set` or `validation_fraction`,
+        else a fifth of the training queries, which also choose the number of rounds, up to
+        `n_rounds`, before training on all. With fewer than 20 queries, or settings for thresholds
+        alone, it is "stump".
+    n_rounds : int, default 500
+        The number of boosting rounds, or the maximum where "auto" compares learners.
+    learning_rate : float or "auto", default "auto"
+        Factor on every step, above 0 and at most 1. "auto" is 0.2 for pairs, 0.1 for NDCG and MAP.
     values : {"rank", "reciprocal", "score"}, sequence of them, or None, default None
-        What a document has on a list: minus its position; 1 / (60 + position); or its score,
-        scaled to 0..1 among the documents that the list returns for the query. With several, a list
-        makes several columns. None is "reciprocal" for rules that take the values themselves, and
-        "rank" for tests. With ``missing="low"``, reciprocal ranks and scores that are taken
-        themselves are 0 for a document that the list does not return, as in reciprocal rank fusion
-        and CombSUM.
+        The value of a document on a list: minus its position; 1 / (60 + position); or its score,
+        scaled to 0..1 within the query. Several make several columns. None is "reciprocal" for
+        rules that use the values themselves, and "rank" for tests. With ``missing="low"``,
+        reciprocal ranks and scores that are used themselves are 0 for a document that the list does
+        not return, as in reciprocal rank fusion and CombSUM.
     objective : {"auto", "pairs", "ndcg", "map"}, default "auto"
-        What rounds improve, as in `RankBoost`. "auto" is "map" for rules that take the values
+        What rounds improve, as in `RankBoost`. "auto" is "map" for rules that use the values
         themselves, and "pairs" for tests.
 
     Examples
@@ -94,9 +97,10 @@ class RankFusion(RankingParameters, Ranker):
     _wording = FusionWording
 
     learner: Any = field(default="auto", kw_only=False)
+    n_rounds: int = 500
+    learning_rate: float | str = "auto"
     values: Any = None
     objective: str = "auto"
-    learning_rate: float | str = "auto"
 
     def fit(
         self,
@@ -117,10 +121,10 @@ class RankFusion(RankingParameters, Ranker):
         sample_weight : array of shape (n_rows,) or (n_queries,), dict or None
             Weights of the documents or of the queries.
         eval_set : tuple (lists, judgments), list of such tuples, or None
-            Validation queries. Of several sets the last decides, by the first `eval_metric`, when
-            to stop early; `evals_result_` has all.
+            Validation queries. The last of several sets decides when to stop early.
         eval_names : list of str or None
-            The names of the sets; by default "validation_0", "validation_1" and so on.
+            Names of the sets in `evals_result_`; by default "validation_0", "validation_1" and so
+            on.
         """
         eval_sets = name_eval_sets(eval_set, eval_names)
         training = ranked_lists(lists)
@@ -147,11 +151,11 @@ class RankFusion(RankingParameters, Ranker):
         """Return the learners to compare."""
         if not isinstance(self.learner, str) or self.learner != "auto":
             return [self.learner]
-        for_tests = self.criterion == "energy" or not isinstance(self.monotonic_cst, str)
+        is_monotonic = not isinstance(self.monotonic_cst, str) or self.monotonic_cst != "learn"
         few = len(lists.queries.ids) < MIN_QUERIES
-        if few or for_tests or self.monotonic_cst != "learn":
-            return ["stump"]
-        return ["stump", "feature"]
+        return (
+            ["stump"] if few or is_monotonic or self.criterion == "energy" else ["stump", "feature"]
+        )
 
     def _train_best(
         self, learners: list[Any], train: Callable[..., FittedRanker], validates: bool
@@ -162,8 +166,9 @@ class RankFusion(RankingParameters, Ranker):
         validates = validates or self.validation_fraction is not None
         # The same validation queries for all.
         state = self.random_state
-        state = state if isinstance(state, int) else seed(state)
-        settings: dict[str, Any] = {"random_state": state}
+        settings: dict[str, Any] = {
+            "random_state": state if isinstance(state, int) else seed(state)
+        }
         if self.time_limit is not None:
             settings["time_limit"] = self.time_limit / (len(learners) + 1)
         quiet = {**settings, "callbacks": None}
@@ -200,25 +205,24 @@ class RankFusion(RankingParameters, Ranker):
         return ranker
 
     def _values(self, learner: Any) -> Values:
-        """Return what a document has on a list for rules of a learner."""
-        added, given = _takes_values(learner), self.values
-        if given is None:
-            return Values(("reciprocal",) if added else ("rank",), added and self.missing == "low")
-        several = isinstance(given, (list, tuple))
-        kinds = tuple(given) if several else (given,)
-        for one in kinds:
-            one_of("values", one, _VALUES)
+        """Return the values of documents on a list for rules of a learner."""
+        takes_values, kinds = _takes_values(learner), self.values
+        is_zero = takes_values and self.missing == "low"
+        if kinds is None:
+            return Values(("reciprocal",) if takes_values else ("rank",), is_zero)
+        kinds = tuple(kinds) if isinstance(kinds, (list, tuple)) else (kinds,)
+        for kind in kinds:
+            one_of("values", kind, _VALUES)
         if not kinds or len(set(kinds)) < len(kinds):
-            raise ValueError(f"values must name kinds of values, each once, got {given!r}")
+            raise ValueError(f"values must be different kinds of values, got {self.values!r}")
         # A rank of 0 would be the best of all.
-        return Values(kinds, added and self.missing == "low" and "rank" not in kinds)
+        return Values(kinds, is_zero and "rank" not in kinds)
 
     def predict(self, lists: Any, n_rounds: int | None = None) -> Reals:
         """Return the scores of the documents of lists: larger is ranked higher within a query.
 
-        There is one for each row of `RankedLists`; other forms of lists are sorted by query and
-        document first (`fuse` returns the documents too). With `n_rounds`, the scores are those of
-        the model's first rounds.
+        There is one for each row of `RankedLists`; other lists are sorted by query and document
+        first (`fuse` returns the documents too). With `n_rounds`, those of the first rounds.
         """
         return self.ranker_.predict(self._read_features(lists), n_rounds)
 
@@ -261,7 +265,7 @@ class RankFusion(RankingParameters, Ranker):
         Parameters
         ----------
         lists : RankedLists, mapping of names to runs or frames, or data frame
-            The lists, best of queries that training has not seen.
+            The lists, preferably of queries that are not from training.
         judgments : array of shape (n_rows,), Qrels, data frame or None
             The grades of their documents; None leaves out what needs them.
         path : str or path-like, default None
@@ -274,8 +278,8 @@ class RankFusion(RankingParameters, Ranker):
         read = self._read(lists)
         grades = None if judgments is None else grades_of(read, judgments)
         features = _features(read, self._fitted_values)
-        given = features, grades, read.qid, title or "Rank fusion report", self, read.docs
-        return build_report(path, lambda: ranker_report(self.ranker_, *given))
+        rest = grades, read.qid, title or "Rank fusion report", self, read.docs
+        return build_report(path, lambda: ranker_report(self.ranker_, features, *rest))
 
     @property
     def ranker_(self) -> RankBoost:
@@ -285,7 +289,7 @@ class RankFusion(RankingParameters, Ranker):
 
     @property
     def values_(self) -> tuple[str, ...]:
-        """What a document has on a list: "rank", "reciprocal" or "score"."""
+        """The values of a document on a list: "rank", "reciprocal" or "score"."""
         return self._fitted_values.kinds
 
     @property
@@ -318,36 +322,30 @@ class RankFusion(RankingParameters, Ranker):
 
 
 def _takes_values(learner: Any) -> bool:
-    """Return whether rules of a learner are the values themselves."""
+    """Return whether rules of a learner use the values themselves."""
     parts = resolve_learner(learner, names=choices.RANK_LEARNERS).simple_parts()
-    return any(one.takes_values for one in parts)
-
-
-def _reciprocals(lists: RankedLists) -> Reals:
-    return 1.0 / (_FLAT + lists.positions)
+    return any(part.takes_values for part in parts)
 
 
 def _normal_scores(lists: RankedLists) -> Reals:
     if lists.scores is None:
-        raise ValueError("values='score' needs lists with scores, and these have positions alone")
+        raise ValueError("values='score' needs lists with scores")
     return np.where(lists.returned, normalized_scores(lists), np.nan)
 
 
-_VALUES: dict[str, Callable[[RankedLists], Reals]] = dict(
-    zip(
-        choices.FUSION_VALUES,
-        (lambda lists: lists.features, _reciprocals, _normal_scores),
-        strict=True,
-    )
-)
+_VALUES: dict[str, Callable[[RankedLists], Reals]] = {
+    "rank": lambda lists: lists.features,
+    "reciprocal": lambda lists: 1.0 / (_FLAT + lists.positions),
+    "score": _normal_scores,
+}
 
 
 def _features(lists: RankedLists, values: Values) -> ArrayTable:
     """Return the values of documents on lists as columns, named after the lists."""
-    columns = np.hstack([_VALUES[one](lists) for one in values.kinds])
-    if values.zero:
+    columns = np.hstack([_VALUES[kind](lists) for kind in values.kinds])
+    if values.is_zero:
         columns = np.nan_to_num(columns)
-    suffixes = ["", *(f" ({one})" for one in values.kinds[1:])]
+    suffixes = ["", *(f" ({kind})" for kind in values.kinds[1:])]
     return ArrayTable(columns, [f"{name}{suffix}" for suffix in suffixes for name in lists.names])
 
 
@@ -369,18 +367,19 @@ def _with_names(lists: RankedLists, names: tuple[str, ...], argument: str) -> Ra
     unknown = [name for name in lists.names if name not in names]
     if unknown:
         raise ValueError(f"{argument} has the list {unknown[0]!r}, which training did not have")
-    places = [names.index(name) for name in lists.names]
-    positions = np.full((len(lists), len(names)), np.nan)
-    positions[:, places] = lists.positions
-    scores = None
-    if lists.scores is not None:
-        scores = np.full((len(lists), len(names)), np.nan)
-        scores[:, places] = lists.scores
-    return RankedLists(positions, lists.qid, scores, lists.docs, names)
+    columns = [names.index(name) for name in lists.names]
+
+    def spread(values: Reals) -> Reals:
+        every = np.full((len(lists), len(names)), np.nan)
+        every[:, columns] = values
+        return every
+
+    scores = None if lists.scores is None else spread(lists.scores)
+    return RankedLists(spread(lists.positions), lists.qid, scores, lists.docs, names)
 
 
 def ranked_lists(lists: Any) -> RankedLists:
-    """Return lists, in any form that users give them in, as `RankedLists`."""
+    """Return lists in any form as `RankedLists`."""
     if isinstance(lists, RankedLists):
         return lists
     if isinstance(lists, Mapping):
