@@ -22,9 +22,9 @@ from edgewise import (
 from edgewise.recommend.blend import (
     METHODS,
     Evidence,
-    set_aside,
-    shuffled_pairs,
-    with_negatives,
+    add_negatives,
+    hold_out,
+    shuffle_pairs,
 )
 
 from .common import RecommenderTests
@@ -117,7 +117,7 @@ def test_hedge_by_hand():
     # of 4; they are less near the top, where predictions are cut off at 5.
     ratings = ratings_of()
     blend = Blend([("a", Shifted(0.4)), ("b", Shifted(2.0))], beta=0.5, random_state=3).fit(ratings)
-    _, aside = set_aside(ratings, 0.1, blend._seed())
+    _, aside = hold_out(ratings, 0.1, blend._seed())
     assert blend.n_validation_ == len(aside) == 24
     losses = [
         float(np.abs(np.minimum(aside.values + shift, 5.0) - aside.values).sum()) / 4.0
@@ -174,7 +174,7 @@ def test_least_squares_finds_the_combination_that_is_right():
 def test_least_squares_against_the_normal_equations():
     ratings = ratings_of()
     blend = knn_blend("least_squares").fit(ratings)
-    rest, aside = set_aside(ratings, 0.1, blend._seed())
+    rest, aside = hold_out(ratings, 0.1, blend._seed())
     said = np.column_stack(
         [clone(model).fit(rest).predict(aside.users, aside.items) for _, model in blend.models]
     )
@@ -196,7 +196,7 @@ def test_rankboost_orders_by_the_model_that_is_right():
 
 def test_where_rankboost_finds_no_edge_weights_are_equal_and_nothing_is_logged(caplog):
     users, items = np.divmod(np.arange(40), 10)
-    pairs = shuffled_pairs(Ratings.from_arrays(users, items, items + 1.0), seed=0)
+    pairs = shuffle_pairs(Ratings.from_arrays(users, items, items + 1.0), seed=0)
     # Right for two of the users, and just as wrong for the two others.
     says = np.where(pairs.users % 2 == 0, 1.0, -1.0) * pairs.items
     evidence = Evidence(pairs, np.column_stack([says, says]), np.arange(1.0, 11.0), n_rounds=5)
@@ -220,8 +220,8 @@ def test_rankboost_learns_from_choices_alone():
 
 def test_choices_are_set_against_what_was_not_chosen():
     ratings = Ratings.from_arrays([1, 1, 1, 2, 2, 3], [1, 2, 3, 1, 2, 3])
-    pairs = shuffled_pairs(ratings, 0)
-    both = with_negatives(pairs, ratings, 0)
+    pairs = shuffle_pairs(ratings, 0)
+    both = add_negatives(pairs, ratings, 0)
     others = both.values == 0
     taken = set(zip(ratings.users.tolist(), ratings.items.tolist(), strict=True))
     assert others.sum() == 3  # the first user chose everything

@@ -151,7 +151,7 @@ def _read_splits(
         raise click.UsageError(
             f"--folds must be at most the number of ratings, {len(train)}, got {args.folds}"
         )
-    from edgewise.recommend.evaluation.comparison import splits_of
+    from edgewise.recommend.evaluation.comparison import resolve_splits
 
     with common.one_line_errors(f"--by {args.by}"):
-        return list(splits_of(train, args.folds, args.random_state, "--folds", args.by)[0])
+        return list(resolve_splits(train, args.folds, args.random_state, "--folds", args.by)[0])

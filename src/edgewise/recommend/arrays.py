@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.common.dtypes import Reals
+from edgewise.ratings import Grouped
 
 # Tables are computed in blocks of at most this many numbers, which bounds the memory.
 _BLOCK = 1 << 20
@@ -27,6 +28,11 @@ def weights_of(ratings: Any) -> Reals:
 def optional_weights(ratings: Any) -> Reals:
     """Return the weights of ratings as kernels take them: an empty array if they have none."""
     return np.zeros(0) if ratings.weights is None else ratings.weights
+
+
+def view_means(errors: Reals, view: Grouped, damping: float) -> Reals:
+    """Return the :func:`damped_means` of errors in the order of a view, by its rows."""
+    return damped_means(errors, view.row_numbers, view.weights, view.mass, damping)
 
 
 def damped_means(

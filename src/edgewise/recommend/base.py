@@ -6,7 +6,6 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.common.checks import flag, integer, one_of
 from edgewise.common.dtypes import Indices, Mask, Reals
@@ -15,7 +14,7 @@ from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Ratings
 from edgewise.recommend.model import RatingModel, check_ratings
 from edgewise.recommend.serving import (
-    Filters,
+    ListFilters,
     find_most_similar,
     find_top_items,
     is_single_id,
@@ -36,10 +35,10 @@ class Recommender(RatingModel):
     """Base of all recommenders; derive from it to write your own.
 
     A subclass declares its parameters as a dataclass, or stores them in ``__init__``, and writes
-    ``_fit(ratings)`` and ``_pair_scores(users, items)``, which work on indices; other methods of
-    :class:`~edgewise.recommend.model.RatingModel` have defaults to override. Fitted attributes end
-    in an underscore and are arrays, numbers, strings or None, so that files can hold them;
-    ``stored`` declares the shapes of arrays, such as "users k".
+    ``_fit(ratings)`` and ``_pair_scores(users, items)``, which work on indices; it may override
+    other methods of :class:`~edgewise.recommend.model.RatingModel`. Fitted attributes end in an
+    underscore and are arrays, numbers, strings or None, so that files can hold them; ``stored``
+    declares the shapes of arrays, such as "users k".
 
     Many recommenders share these parameters:
 
@@ -53,7 +52,7 @@ class Recommender(RatingModel):
     ratings_ : Ratings
         The training ratings.
     known_users_, known_items_ : bool arrays
-        The part of the catalog that the model can score.
+        The users and items that the model can score.
     low_, high_, mean_ : float
         The lowest, the highest and the mean rating in training.
 
@@ -79,13 +78,13 @@ class Recommender(RatingModel):
             The pairs; a single id is paired with every id of the other side.
         unknown : {"raise", "mean", "nan"}, default "raise"
             For unknown users and items: raise a ValueError, predict the mean rating of the known
-            side, damped toward the overall mean by three ratings, or NaN. The mean of scores,
-            which are not ratings, is their mean in training.
+            user or item, damped toward the overall mean by three ratings (for scores, their mean in
+            training), or NaN.
 
         Returns
         -------
         float64 array
-            Within the scale of the ratings if the model predicts ratings. A number for one user
+            Clipped to the scale of the ratings if the model predicts ratings. A number for one user
             and one item.
         """
         return self._predict_pairs(users, items, unknown, self._pair_scores)
@@ -139,30 +138,23 @@ class Recommender(RatingModel):
         indices = ratings.user_ids.find("users", users)
         if unknown == "raise":
             self._check_known("users", users, indices)
-        keys = as_ids("users", users)
-        filters = self._build_filters(keys, items, exclude, where, min_support, exclude_seen)
-        entries = find_top_items(self, indices, n, filters, unknown)
-        return entries.to_lists(users, keys, ratings.item_ids)
-
-    def _build_filters(
-        self, users: NDArray, items: Any, exclude: Any, where: Any, support: int, seen: bool
-    ) -> Filters:
-        """Return which items the lists of users may hold, or raise."""
-        ratings, ids = self.ratings_, self.ratings_.item_ids
+        keys, ids = as_ids("users", users), ratings.item_ids
         allowed, candidates, excluded = self.known_items_.copy(), None, None
         if isinstance(items, Mapping):
-            candidates = per_user_items("items", items, users.tolist(), ids, required=True)
+            candidates = per_user_items("items", items, keys.tolist(), ids, required=True)
         elif items is not None:
             allowed &= np.isin(np.arange(len(ids)), ids.require("items", items))
         if isinstance(exclude, Mapping):
-            excluded = per_user_items("exclude", exclude, users.tolist(), ids, required=False)
+            excluded = per_user_items("exclude", exclude, keys.tolist(), ids, required=False)
         elif exclude is not None:
             allowed &= ~np.isin(np.arange(len(ids)), ids.find("exclude", exclude))
         if where is not None:
             allowed &= matching_items(where, ratings.item_features, len(ids))
-        if integer("min_support", support, 0):
-            allowed &= ratings.by_item.sizes >= support
-        return Filters(allowed, ratings.by_user if seen else None, candidates, excluded)
+        if integer("min_support", min_support, 0):
+            allowed &= ratings.by_item.sizes >= min_support
+        seen = ratings.by_user if exclude_seen else None
+        filters = ListFilters(allowed, seen, candidates, excluded)
+        return find_top_items(self, indices, n, filters, unknown).to_lists(users, keys, ids)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
         """Return the `n` items most similar to each item (or to one), never the item itself."""
@@ -201,14 +193,13 @@ class Recommender(RatingModel):
     def partial_fit(self, ratings: Ratings | Mapping[Any, Mapping[Any, float]]) -> Self:
         """Learn from more ratings without a new fit, and return the model.
 
-        Users with new ratings, new or known, are learned again from all their ratings, as in
-        :meth:`fold_in`, while the items stay as the fit left them. Items that the fit did not
-        know are then learned from their ratings, by neighborhoods and models with factors for
-        users and items (``adds_items``); other models raise an error, and learn new items by
-        :meth:`fit`. The result depends on the fit and on the ratings since, not on the number of
-        calls; only neighbors of users are as of the last call. Fast models
+        Users with new ratings are learned again from all their ratings, as in :meth:`fold_in`; the
+        items of the fit stay as they are, so fit again from time to time. New items are then
+        learned from their ratings by neighborhoods and models with factors for users and items
+        (``adds_items``); other models raise an error. The result depends on the fit and on the
+        ratings since, not on the number of calls, except for the neighbors of users. Fast models
         (``refits_on_update``: baselines, and models that train each user on first use) fit again on
-        all ratings. Fit again from time to time: known items do not learn from new ratings.
+        all ratings.
 
         Parameters
         ----------
@@ -258,10 +249,9 @@ class Recommender(RatingModel):
     ) -> "Report":
         """Make a page that shows how good the model is on test ratings, and what it recommends.
 
-        One HTML file that needs no network: errors, calibration, a map of the items, how often
-        popular items are shown, the sessions and lists of a few users with reasons, and the
-        ratings with the largest errors. Lists are evaluated for at most 1,000 users; the page
-        mentions it.
+        One HTML file that needs no network: errors, calibration, a map of the items, exposure of
+        popular items, the sessions and lists of a few users with reasons, and the ratings with the
+        largest errors. Lists are evaluated for at most 1,000 users.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from edgewise.backend.arithmetic import splitmix64
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.arrays import damped_means
+from edgewise.recommend.arrays import damped_means, view_means
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.parameters import NUMBER, SEED, Seeded, parameter
 
@@ -128,7 +128,7 @@ class BiasedRecommender(Recommender):
         if damping is not None:
             side = ratings.by_user.last(len(users))
             errors = side.values - self.intercept_ - self.item_biases_[side.others]
-            new = damped_means(errors, side.row_numbers, side.weights, side.mass, damping)
+            new = view_means(errors, side, damping)
         self.user_biases_ = np.concatenate([self.user_biases_, new])
         return new
 

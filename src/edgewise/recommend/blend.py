@@ -3,48 +3,35 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from edgewise.common.checks import integer, one_of, positive, verbosity
-from edgewise.common.dtypes import Indices, Reals
-from edgewise.common.fields import (
-    Array,
-    Arrays,
-    Count,
-    Field,
-    Json,
-    ListOf,
-    OrNone,
-    Plain,
-    Sizes,
-    Value,
-    finite,
-)
+from edgewise.common.dtypes import Indices, Mask, Reals
+from edgewise.common.fields import Array, Arrays, Count, Field, Json, ListOf, OrNone, Sizes, Value
 from edgewise.common.progress import mute_logging
 from edgewise.metrics import nearest_level
 from edgewise.model.file import packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import mask_held_out, mask_n_per_user
+from edgewise.recommend.arrays import weights_of
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.model import Approximation
-from edgewise.recommend.parameters import parameter
+from edgewise.recommend.parameters import NUMBER, parameter
 
 # Draws of an item that a user did not rate; a user who rated nearly all may find none.
 _DRAWS = 20
 
-# By how much, in parts of the largest, scores of users together differ from those of pairs.
+# The relative rounding error of scores computed for many users together.
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class BlendWeights:
-    """Weights of models; the loss while learning them, each model's own, and the bound."""
+class BlendWeights(NamedTuple):
+    """Weights of models; the loss while learning them, that of each model, and the bound."""
 
     weights: Reals
     loss: float | None = None
@@ -52,11 +39,7 @@ class BlendWeights:
     bound: float | None = None
 
 
-def _number_or_none(value: Any) -> float | None:
-    return None if value is None else finite(value)
-
-
-class _PartField(Field):
+class _ModelField(Field):
     """A fitted model without the ratings that all models of a blend share."""
 
     def pack(self, value: Recommender, name: str, arrays: Arrays) -> Json:
@@ -72,7 +55,7 @@ class _PartField(Field):
 
 @dataclass(eq=False, repr=False)
 class Blend(Recommender, _BaseComposition):
-    """A weighted mean of several recommenders, with weights learned on ratings set aside.
+    """A weighted mean of several recommenders, with weights learned on held-out ratings.
 
     Then all models are fitted again on all ratings. A model that does not know a user or an item
     contributes the mean.
@@ -90,33 +73,31 @@ class Blend(Recommender, _BaseComposition):
         - "rankboost": by RankBoost with the models' scores as ranking features and users as
           queries; takes models that predict scores, and predicts scores itself;
         - "least_squares": the weights, of any sign, with the least squared error;
-        - "uniform": equal weights; nothing is set aside.
+        - "uniform": equal weights; nothing is held out.
     validation_fraction : float, default 0.1
-        The share of each user's ratings to set aside.
+        The fraction of each user's ratings to hold out.
     beta : float or "auto", default "auto"
         The factor on a weight for a loss of 1 ("hedge"), or for a mistake of the majority
-        ("majority"), above 0 and below 1; "auto" suits the number of ratings set aside.
+        ("majority"), above 0 and below 1; "auto" suits the number of held-out ratings.
     n_rounds : int, default 50
         Rounds of RankBoost.
-    random_state : int, Generator, RandomState or None, default None
-        Seed of the ratings set aside and of their order.
-    verbose : int, default 0
-        1 shows a progress line.
+    random_state, verbose
+        See :class:`Recommender`.
 
     Attributes
     ----------
     models_, names_ : list of Recommender, list of str
         The models, fitted on all ratings, and their names.
     weights_ : array of shape (models,)
-        Their weights; they sum to 1 except with "rankboost" and "least_squares". Equal if there is
-        nothing to set aside.
+        Their weights; they sum to 1 except with "rankboost" and "least_squares". Equal if no rating
+        can be held out.
     loss_, bound_ : float or None
         The total loss of Hedge's mixture, the mistakes of the majority, or RankBoost's ranking
         loss while learning; and its bound.
     losses_ : array of shape (models,) or None
         The total loss, or the mistakes, of each model.
     n_validation_ : int
-        The number of ratings that the weights were learned from.
+        The number of held-out ratings.
 
     Examples
     --------
@@ -134,11 +115,11 @@ class Blend(Recommender, _BaseComposition):
     stored: ClassVar = {
         "weights_": "models",
         "losses_": OrNone(Array("models", np.float64)),
-        "loss_": Plain(_number_or_none),
-        "bound_": Plain(_number_or_none),
+        "loss_": OrNone(NUMBER),
+        "bound_": OrNone(NUMBER),
         "n_validation_": Count(),
         "names_": ListOf(Value(str)),
-        "models_": ListOf(_PartField()),
+        "models_": ListOf(_ModelField()),
     }
 
     models: Any
@@ -165,7 +146,7 @@ class Blend(Recommender, _BaseComposition):
         return dict(self._get_params("models", deep=deep))
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of the models as "name__parameter"."""
+        """Set parameters; "name__parameter" sets one of a model."""
         self._set_params("models", **params)
         return self
 
@@ -174,22 +155,26 @@ class Blend(Recommender, _BaseComposition):
         one_of("method", self.method, (*METHODS, "uniform"))
         if self.beta != "auto":
             positive("beta", self.beta, below=1.0)
-        # A file stores the models as fitted ones, and has no others.
+        # A file stores fitted models only.
         if self.models is not None:
             self._check_models()
 
     def _check_models(self) -> None:
-        listed = isinstance(self.models, (list, tuple)) and len(self.models) > 0
-        if not listed or not all(
+        is_list = isinstance(self.models, (list, tuple)) and len(self.models) > 0
+        if not is_list or not all(
             isinstance(entry, tuple) and len(entry) == 2 for entry in self.models
         ):
             raise TypeError(f"models must be a list of (name, recommender), got {self.models!r}")
+        names = [name for name, _ in self.models]
+        reserved = super().get_params(deep=False)
         for name, model in self.models:
-            if not isinstance(name, str) or "__" in name or name in super().get_params(deep=False):
+            if not isinstance(name, str) or "__" in name or name in reserved:
                 raise ValueError(
                     "models must have names that are strings without '__', and no parameters of "
                     f"the blend, got {name!r}"
                 )
+            if names.count(name) > 1:
+                raise ValueError(f"models must have different names, got {names}")
             if not isinstance(model, Recommender):
                 raise TypeError(f"models must be recommenders, got {type(model).__name__}")
             if self.predicts == "rating" and model.predicts != "rating":
@@ -198,41 +183,41 @@ class Blend(Recommender, _BaseComposition):
                     "predicts scores: method='rankboost' takes such models"
                 )
             model._check_parameters()
-        names = [name for name, _ in self.models]
-        if len(set(names)) < len(names):
-            raise ValueError(f"models must have different names, got {names}")
 
     def _fit(self, ratings: Ratings) -> None:
         if self.models is None:
             raise TypeError("models must be a list of (name, recommender), got None")
-        learns = self.method != "uniform"
-        with self._progress(len(self.models) * (1 + learns), "fits") as step:
+        n_fits = len(self.models) * (1 if self.method == "uniform" else 2)
+        with self._progress(n_fits, "fits") as step:
 
-            def fitted(part: Ratings) -> list[Recommender]:
+            def fit_models(ratings: Ratings) -> list[Recommender]:
                 models = []
                 for _, model in self.models:
-                    models.append(clone(model).fit(part))
+                    models.append(clone(model).fit(ratings))
                     step()
                 return models
 
-            learned = self._learn_weights(ratings, fitted)
-            self.models_ = fitted(ratings)
+            learned = self._learn_weights(ratings, fit_models)
+            self.models_ = fit_models(ratings)
         self.names_ = [name for name, _ in self.models]
-        self.weights_, self.losses_ = learned.weights, learned.losses
-        self.loss_, self.bound_ = learned.loss, learned.bound
-        self._know()
+        self.weights_, self.loss_, self.losses_, self.bound_ = learned
+        self._combine_known()
 
-    def _learn_weights(self, ratings: Ratings, fitted: Any) -> BlendWeights:
-        """Return the weights learned from ratings set aside."""
+    def _learn_weights(
+        self, ratings: Ratings, fit_models: Callable[[Ratings], list[Recommender]]
+    ) -> BlendWeights:
+        """Return the weights learned from held-out ratings."""
         seed = self._seed()
-        train, aside = set_aside(ratings, float(self.validation_fraction), seed)
-        self.n_validation_ = len(aside) if self.method != "uniform" else 0
+        train, held_out = hold_out(ratings, float(self.validation_fraction), seed)
+        self.n_validation_ = len(held_out) if self.method != "uniform" else 0
         if not self.n_validation_:
-            return BlendWeights(uniform(len(self.models)))
-        pairs = shuffled_pairs(aside, seed)
+            return BlendWeights(equal_weights(len(self.models)))
+        pairs = shuffle_pairs(held_out, seed)
         if self.predicts == "score" and ratings.low == ratings.high:
-            pairs = with_negatives(pairs, ratings, seed)
-        columns = [self._scores_of(model, pairs.users, pairs.items) for model in fitted(train)]
+            pairs = add_negatives(pairs, ratings, seed)
+        columns = [
+            self._model_scores(model, pairs.users, pairs.items) for model in fit_models(train)
+        ]
         evidence = Evidence(
             pairs, np.column_stack(columns), ratings.levels, seed, self.beta, int(self.n_rounds)
         )
@@ -241,77 +226,76 @@ class Blend(Recommender, _BaseComposition):
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         scores = np.zeros(len(users))
         for weight, model in zip(self.weights_, self.models_, strict=True):
-            scores += weight * self._scores_of(model, users, items)
+            scores += weight * self._model_scores(model, users, items)
         return scores
 
     def _user_scores(self, users: Indices) -> Reals:
         scores = np.zeros((len(users), self.n_items_))
         for weight, model in zip(self.weights_, self.models_, strict=True):
-            scores += weight * self._table_of(model, users)
+            scores += weight * self._model_table(model, users)
         return scores
 
     def _approximate_scores(self, users: Indices) -> Approximation:
-        # The models' products may come out a little different for other users.
+        # Products of matrices may differ in the last digits with the users in the block.
         scores = self._user_scores(users)
         sizes = np.where(np.isfinite(scores), np.abs(scores), 0.0)
         return scores, _ROUNDING * sizes.max(axis=1, initial=0.0)
 
-    def _scores_of(self, part: Recommender, users: Indices, items: Indices) -> Reals:
-        """Return a model's scores of pairs, means if it does not know the user or the item."""
-        known = part._are_known(users, items)
+    def _model_scores(self, model: Recommender, users: Indices, items: Indices) -> Reals:
+        """Return a model's scores of pairs; means if it does not know the user or the item."""
+        known = model._are_known(users, items)
         scores = np.zeros(len(users))
         if known.any():
-            scores[known] = part._pair_scores(users[known], items[known])
+            scores[known] = model._pair_scores(users[known], items[known])
         if self.predicts == "rating":
-            np.clip(scores, part.low_, part.high_, out=scores)
+            np.clip(scores, model.low_, model.high_, out=scores)
         if not known.all():
-            scores[~known] = part._mean_scores(users[~known], items[~known])
+            scores[~known] = model._mean_scores(users[~known], items[~known])
         return scores
 
-    def _table_of(self, part: Recommender, users: Indices) -> Reals:
-        """Return a model's scores of all items for some users, as `_scores_of` does."""
-        scores = np.zeros((len(users), part.n_items_))
-        known = part.known_users_[users]
-        if known.any():
-            scores[known] = part._user_scores(users[known])
+    def _model_table(self, model: Recommender, users: Indices) -> Reals:
+        """Return the `_model_scores` of all items for some users."""
+        scores = np.zeros((len(users), model.n_items_))
+        known_users = model.known_users_[users]
+        if known_users.any():
+            scores[known_users] = model._user_scores(users[known_users])
         if self.predicts == "rating":
-            np.clip(scores, part.low_, part.high_, out=scores)
-        if not (known.all() and part.known_items_.all()):
-            row, item = np.nonzero(~(known[:, None] & part.known_items_))
-            scores[row, item] = part._mean_scores(users[row], item)
+            np.clip(scores, model.low_, model.high_, out=scores)
+        rows, items = np.nonzero(~(known_users[:, None] & model.known_items_))
+        if len(rows):
+            scores[rows, items] = model._mean_scores(users[rows], items)
         return scores
 
     def _update(self, ratings: Ratings, users: Indices) -> "Blend":
         draft = copy(self)
         draft.ratings_ = ratings
         draft.models_ = [model._update(ratings, users) for model in self.models_]
-        draft._know()
+        draft._combine_known()
         return draft
 
-    def _know(self) -> None:
-        """Know what at least one of the models knows."""
+    def _combine_known(self) -> None:
+        """Mark the users and items that at least one of the models knows."""
         self.known_users_ = np.logical_or.reduce([model.known_users_ for model in self.models_])
         self.known_items_ = np.logical_or.reduce([model.known_items_ for model in self.models_])
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        self.models_ = [_with_users(model, ratings, users) for model in self.models_]
+        self.models_ = [_fold_in_users(model, ratings, users) for model in self.models_]
 
     def _similarities(self, side: str, indices: Indices) -> Reals:
-        """Return the models' similarities, averaged by the sizes of the weights."""
-        size = self.n_items_ if side == "items" else self.n_users_
+        """Return the mean of the models' similarities, weighted by the sizes of the weights."""
         sizes = np.abs(self.weights_)
-        shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), 1.0 / len(sizes))
-        total = np.zeros((len(indices), size))
-        found_any = np.zeros(total.shape, dtype=bool)
+        shares = sizes / sizes.sum() if sizes.any() else equal_weights(len(sizes))
+        total = np.zeros((len(indices), len(self._catalog(side)[1])))
+        is_compared = np.zeros(total.shape, dtype=bool)
         for share, model in zip(shares, self.models_, strict=True):
-            known = model.known_items_ if side == "items" else model.known_users_
-            mine = known[indices]
-            if mine.any():
-                similar = np.where(known, model._similarities(side, indices[mine]), -np.inf)
-                there = similar > -np.inf
-                total[mine] += share * np.where(there, similar, 0.0)
-                found_any[mine] |= there
-        return np.where(found_any, total, -np.inf)
+            known = model._catalog(side)[1]
+            rows = known[indices]
+            if rows.any():
+                similar = np.where(known, model._similarities(side, indices[rows]), -np.inf)
+                finite = similar > -np.inf
+                total[rows] += share * np.where(finite, similar, 0.0)
+                is_compared[rows] |= finite
+        return np.where(is_compared, total, -np.inf)
 
     def _restored(self) -> None:
         super()._restored()
@@ -323,33 +307,28 @@ class Blend(Recommender, _BaseComposition):
         self._check_models()
 
 
-def _with_users(part: Recommender, ratings: Ratings, users: Indices) -> Recommender:
-    """Return a model that also knows new users who rated items that it knows."""
-    known = part.known_items_[ratings.items] | (ratings.users < users[0])
+def _fold_in_users(model: Recommender, ratings: Ratings, users: Indices) -> Recommender:
+    """Return a model that also knows the new users who rated items that it knows."""
+    known = model.known_items_[ratings.items] | (ratings.users < users[0])
     usable = ratings if known.all() else ratings.take(known)
-    more = copy(part)
-    more.ratings_ = ratings
-    new = usable.by_user.sizes[users] > 0
-    more.known_users_ = np.concatenate([part.known_users_, new])
-    more._fold_in(usable, users)
-    return more
+    folded = copy(model)
+    folded.ratings_ = ratings
+    is_known = usable.by_user.sizes[users] > 0
+    folded.known_users_ = np.concatenate([model.known_users_, is_known])
+    folded._fold_in(usable, users)
+    return folded
 
 
-@dataclass(frozen=True, eq=False)
-class ValidationPairs:
+class ValidationPairs(NamedTuple):
     """Pairs of users and items, by index, with ratings and weights, in some order."""
 
-    users: NDArray[np.intp]
-    items: NDArray[np.intp]
+    users: Indices
+    items: Indices
     values: Reals
     weights: Reals | None
 
-    def __len__(self) -> int:
-        return len(self.values)
 
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(NamedTuple):
     """Rated pairs with the models' predictions, shape (pairs, models), and the rating levels."""
 
     pairs: ValidationPairs
@@ -360,16 +339,16 @@ class Evidence:
     n_rounds: int = 50
 
 
-def set_aside(ratings: Ratings, share: float, seed: int) -> Split:
-    """Split off a share of each user's ratings; if that is nothing, one of each user with two."""
+def hold_out(ratings: Ratings, fraction: float, seed: int) -> Split:
+    """Split off a fraction of each user's ratings; if that is none, one of each user with two."""
     rng = np.random.default_rng(seed)
-    chosen = mask_held_out("user", share, ratings.by_user, None, rng)
-    if not chosen.any():
-        chosen = mask_n_per_user(1, ratings.by_user, None, rng)
-    return Split(ratings.take(~chosen), ratings.take(chosen))
+    is_held_out = mask_held_out("user", fraction, ratings.by_user, None, rng)
+    if not is_held_out.any():
+        is_held_out = mask_n_per_user(1, ratings.by_user, None, rng)
+    return Split(ratings.take(~is_held_out), ratings.take(is_held_out))
 
 
-def shuffled_pairs(ratings: Ratings, seed: int) -> ValidationPairs:
+def shuffle_pairs(ratings: Ratings, seed: int) -> ValidationPairs:
     """Return ratings in an order that depends on the seed alone."""
     order = np.random.default_rng(seed).permutation(len(ratings))
     weights = None if ratings.weights is None else ratings.weights[order]
@@ -377,66 +356,68 @@ def shuffled_pairs(ratings: Ratings, seed: int) -> ValidationPairs:
     return ValidationPairs(users, items, ratings.values[order], weights)
 
 
-def with_negatives(pairs: ValidationPairs, ratings: Ratings, seed: int) -> ValidationPairs:
+def add_negatives(pairs: ValidationPairs, ratings: Ratings, seed: int) -> ValidationPairs:
     """Return pairs rated 1, and for each an item that its user did not rate, rated 0."""
     rng = np.random.default_rng([seed, 1])
-    taken = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
-    items = np.zeros(len(pairs), dtype=np.intp)
-    left = np.arange(len(pairs))
+    rated = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
+    n_pairs = len(pairs.users)
+    items = np.zeros(n_pairs, dtype=np.intp)
+    missing = np.arange(n_pairs)
     for _ in range(_DRAWS):
-        items[left] = rng.integers(ratings.n_items, size=len(left))
-        left = left[np.isin(pairs.users[left] * ratings.n_items + items[left], taken)]
-    drawn = np.setdiff1d(np.arange(len(pairs)), left)
+        items[missing] = rng.integers(ratings.n_items, size=len(missing))
+        drawn = pairs.users[missing] * ratings.n_items + items[missing]
+        missing = missing[np.isin(drawn, rated)]
+    rows = np.setdiff1d(np.arange(n_pairs), missing)
     return ValidationPairs(
-        np.concatenate([pairs.users, pairs.users[drawn]]),
-        np.concatenate([pairs.items, items[drawn]]),
-        np.repeat([1.0, 0.0], [len(pairs), len(drawn)]),
-        None if pairs.weights is None else np.concatenate([pairs.weights, pairs.weights[drawn]]),
+        np.concatenate([pairs.users, pairs.users[rows]]),
+        np.concatenate([pairs.items, items[rows]]),
+        np.repeat([1.0, 0.0], [n_pairs, len(rows)]),
+        None if pairs.weights is None else np.concatenate([pairs.weights, pairs.weights[rows]]),
     )
 
 
-def uniform(n_models: int) -> Reals:
-    """Return equal weights."""
+def equal_weights(n_models: int) -> Reals:
+    """Return equal weights that sum to 1."""
     return np.full(n_models, 1.0 / n_models)
 
 
-def hedge(evidence: Evidence) -> BlendWeights:
-    """Return the weights of Hedge; the losses of a round are |prediction - rating| / span."""
+def hedge_weights(evidence: Evidence) -> BlendWeights:
+    """Return the weights of Hedge; the loss of a model is |prediction - rating| / span."""
     # All ratings may be the same.
     span = float(np.ptp(evidence.levels)) or 1.0
     losses = np.abs(evidence.predictions - evidence.pairs.values[:, None]) / span
-    if evidence.pairs.weights is not None:
-        losses *= (evidence.pairs.weights / evidence.pairs.weights.max())[:, None]
+    weights = weights_of(evidence.pairs)
+    losses *= (weights / weights.max())[:, None]
     beta = evidence.beta
     learner = Hedge(horizon=len(losses)) if beta == "auto" else Hedge(beta)
     learner.run(np.clip(losses, 0.0, 1.0))
     return BlendWeights(learner.weights_, learner.loss_, learner.expert_losses_, learner.bound())
 
 
-def majority(evidence: Evidence) -> BlendWeights:
+def majority_weights(evidence: Evidence) -> BlendWeights:
     """Return the weights of weighted majority; each model votes for a level."""
-    n_models = evidence.predictions.shape[1]
+    n_pairs, n_models = evidence.predictions.shape
     if len(evidence.levels) < 2:
-        return BlendWeights(uniform(n_models))
+        return BlendWeights(equal_weights(n_models))
     votes = [nearest_level(column, evidence.levels) for column in evidence.predictions.T]
     beta: Any = evidence.beta
     if beta == "auto":
-        beta = tuned_beta(max(2, n_models), len(evidence.pairs))
+        beta = tuned_beta(max(2, n_models), n_pairs)
     learner = WeightedMajority(beta, labels=evidence.levels, random_state=evidence.seed)
     learner.run(np.column_stack(votes), evidence.pairs.values)
     losses = learner.expert_mistakes_.astype(np.float64)
     return BlendWeights(learner.weights_, float(learner.mistakes_), losses, learner.bound())
 
 
-def least_squares(evidence: Evidence) -> BlendWeights:
+def least_squares_weights(evidence: Evidence) -> BlendWeights:
     """Return the weights, of any sign, with the least squared error."""
-    weights, rows = evidence.pairs.weights, evidence.predictions
-    root = np.ones(len(rows)) if weights is None else np.sqrt(weights)
-    solution = np.linalg.lstsq(rows * root[:, None], evidence.pairs.values * root, rcond=None)
-    return BlendWeights(np.asarray(solution[0], dtype=np.float64))
+    roots = np.sqrt(weights_of(evidence.pairs))
+    rows, target = evidence.predictions * roots[:, None], evidence.pairs.values * roots
+    solution = np.linalg.lstsq(rows, target, rcond=None)[0]
+    return BlendWeights(np.asarray(solution, dtype=np.float64))
 
 
-def rank_boost(evidence: Evidence) -> BlendWeights:
+def rankboost_weights(evidence: Evidence) -> BlendWeights:
     """Return RankBoost's coefficients of the models' scores, with users as queries.
 
     The weak rankers are the scores themselves (Iyer 1999 section 4.2.2, the first method).
@@ -446,43 +427,40 @@ def rank_boost(evidence: Evidence) -> BlendWeights:
     pairs, scores = evidence.pairs, evidence.predictions
     spread = scores.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
-    equal = BlendWeights(uniform(len(scale)) / scale)
-    rows = _with_pairs(pairs)
+    equal = BlendWeights(equal_weights(len(scale)) / scale)
+    rows = _has_preferences(pairs)
     if not rows.any():
         return equal
-    moving = np.flatnonzero(np.ptp(scores[rows], axis=0) > 0)
-    if not len(moving):
+    varying = np.flatnonzero(np.ptp(scores[rows], axis=0) > 0)
+    if not len(varying):
         return equal
     model = RankBoost("feature", n_rounds=evidence.n_rounds, learning_rate=1.0)
     # RankBoost warns if there is nothing to learn; then weights are equal.
     with mute_logging():
         model.fit(
-            scores[rows][:, moving] / scale[moving],
+            scores[rows][:, varying] / scale[varying],
             pairs.values[rows],
             qid=pairs.users[rows],
             sample_weight=None if pairs.weights is None else pairs.weights[rows],
         )
     weights = np.zeros(len(scale))
-    np.add.at(weights, moving[model.terms_.columns], model.terms_.coefficients[:, 0])
+    np.add.at(weights, varying[model.terms_.columns], model.terms_.coefficients[:, 0])
     if not weights.any():
         return equal
     history = model.history_
     return BlendWeights(weights / scale, history.last("ranking_loss"), None, history.last("bound"))
 
 
-def _with_pairs(pairs: ValidationPairs) -> NDArray[np.bool_]:
-    """Return which rows belong to users who rated two items differently."""
-    size = int(pairs.users.max()) + 1
-    low, high = np.full(size, np.inf), np.full(size, -np.inf)
-    np.minimum.at(low, pairs.users, pairs.values)
-    np.maximum.at(high, pairs.users, pairs.values)
-    return (low < high)[pairs.users]
+def _has_preferences(pairs: ValidationPairs) -> Mask:
+    """Return which pairs belong to users who rated two items differently."""
+    distinct = np.unique(np.column_stack([pairs.users, pairs.values]), axis=0)
+    return np.bincount(distinct[:, 0].astype(np.intp))[pairs.users] > 1
 
 
 METHODS: dict[str, Callable[[Evidence], BlendWeights]] = {
-    "hedge": hedge,
-    "majority": majority,
-    "rankboost": rank_boost,
-    "least_squares": least_squares,
+    "hedge": hedge_weights,
+    "majority": majority_weights,
+    "rankboost": rankboost_weights,
+    "least_squares": least_squares_weights,
 }
-"""The ways to learn weights, by name."""
+"""The methods that learn weights, by name."""

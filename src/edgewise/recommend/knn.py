@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from edgewise.common.dtypes import ROW, Indices, Reals
 from edgewise.common.fields import Array
 from edgewise.model.explain import Contribution
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.arrays import damped_means, weights_of
+from edgewise.recommend.arrays import view_means, weights_of
 from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.baselines import BiasedRecommender
 from edgewise.recommend.kernels import kernel_threads, load_kernels
@@ -28,8 +27,8 @@ SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
 # Ten epochs bring biases within a thousandth of their limit on ml-100k.
 _BIAS_EPOCHS = 10
 
-# The time of SciPy for a product of two entries, and of NumPy for the similarity of two rows or
-# for a neighbor looked up, in entries of an array visited.
+# The time of SciPy for a product of two entries, and of NumPy for the similarity of two rows or for
+# looking up a neighbor, in entries of an array visited.
 _VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
 
 
@@ -52,21 +51,25 @@ def nearest_rows(
     `rows` and `columns` are the ratings by either side, and `values` has a number for each rating
     in their original order. A similarity from m common columns is multiplied by
     ``m / (m + shrinkage)``, and is 0 if m is below min_support. Memory grows with the neighbors,
-    never with all pairs.
+    not with the pairs of rows.
     """
-    by_row, by_column = (_with_values(view, values[view.rows]) for view in (rows, columns))
+    by_row, by_column = (
+        Entries(view.starts, view.others, values[view.rows], np.zeros(0))
+        for view in (rows, columns)
+    )
     norms = np.sqrt(np.bincount(rows.row_numbers, by_row.values**2, rows.n_rows))
     shape = len(targets), search.n_neighbors
     near = Neighbors(np.full(shape, -1, ROW), np.zeros(shape))
     damping = float(search.shrinkage), search.min_support
     kernels = load_kernels("neighbors", _search_visits(rows, columns, len(targets)))
 
-    def run(span: tuple[int, int]) -> None:
-        part = slice(*span)
-        here = Neighbors(near.others[part], near.similarities[part])
-        kernels.nearest(by_row, by_column, norms, targets[part], damping, search.limit, here)
+    def search_span(span: tuple[int, int]) -> None:
+        block = slice(*span)
+        block_near = Neighbors(near.others[block], near.similarities[block])
+        kernels.nearest(by_row, by_column, norms, targets[block], damping, search.limit, block_near)
 
-    _run_spans(run, len(targets), kernels, search.n_threads)
+    with kernel_threads(kernels, search.n_threads) as pool:
+        pool.map(search_span, pool.shares(np.arange(len(targets) + 1)))
     return near
 
 
@@ -83,7 +86,7 @@ def neighbor_sums(
 
     `view` has the ratings by column, `values` a number for each of them. The first sum is of
     similarity times weight times value, the second of similarity times weight, for each of the
-    `pairs` of rows and columns. `visits` is work that the kernels have done before.
+    `pairs` of rows and columns. `visits` is the work that the kernels have done before.
     """
     # By column: its values are looked up in a table of all rows, filled once for each.
     rows, columns = pairs
@@ -91,49 +94,39 @@ def neighbor_sums(
     present, number = np.unique(columns, return_inverse=True)
     targets, numbers = rows[order], number[order]
     positions = view.entries(present)
-    weights = np.ones(len(positions)) if view.weights is None else view.weights[positions]
-    starts = _starts(view.starts, present)
+    starts = np.concatenate([[0], np.cumsum(view.sizes[present])])
+    weights = weights_of(view)[positions]
     entries = Entries(starts, view.others[positions], values[positions], weights)
-    totals, masses = np.empty(len(order)), np.empty(len(order))
+    totals, masses = np.empty((2, len(order)))
     tables = float(len(near.others)) * np.count_nonzero(np.diff(numbers, prepend=-1))
     visits += float(_VISITS_PER_PAIR) * len(order) * near.others.shape[1] + tables
     kernels = load_kernels("neighbors", visits)
 
-    def run(span: tuple[int, int]) -> None:
-        part = slice(*span)
-        sums = totals[part], masses[part]
-        kernels.averages(near, entries, targets[part], numbers[part], k, *sums)
+    def sum_span(span: tuple[int, int]) -> None:
+        block = slice(*span)
+        sums = totals[block], masses[block]
+        kernels.averages(near, entries, targets[block], numbers[block], k, *sums)
 
-    _run_spans(run, len(order), kernels, n_threads)
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))
-    return totals[back], masses[back]
-
-
-def _with_values(view: Grouped, values: Reals) -> Entries:
-    return Entries(view.starts, view.others, values, np.zeros(0))
-
-
-def _starts(starts: NDArray[np.int64], rows: Indices) -> NDArray[np.int64]:
-    """Return where some compressed rows start if they stand alone."""
-    return np.concatenate([[0], np.cumsum(starts[rows + 1] - starts[rows])])
+    with kernel_threads(kernels, n_threads) as pool:
+        pool.map(sum_span, pool.shares(np.arange(len(order) + 1)))
+    sums = np.empty((2, len(order)))
+    sums[:, order] = totals, masses
+    return sums[0], sums[1]
 
 
 def _search_visits(rows: Grouped, columns: Grouped, n_targets: int) -> float:
-    share = n_targets / max(1, rows.n_rows)
+    fraction = n_targets / max(1, rows.n_rows)
     products = float((columns.sizes.astype(np.float64) ** 2).sum())
     pairs = n_targets * float(rows.n_rows)
-    return _VISITS_PER_PRODUCT * share * products + _VISITS_PER_PAIR * pairs
-
-
-def _run_spans(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
-    with kernel_threads(kernels, n_threads) as pool:
-        pool.map(run, pool.shares(np.arange(n + 1)))
+    return _VISITS_PER_PRODUCT * fraction * products + _VISITS_PER_PAIR * pairs
 
 
 @dataclass(eq=False, repr=False)
 class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
-    """Base of user and item neighborhoods: rows are compared, columns hold the ratings."""
+    """Base of user and item neighborhoods.
+
+    Rows are the compared side, users or items; columns are the other side.
+    """
 
     adds_items = True
     stored: ClassVar = {"deviations_": None}
@@ -142,7 +135,7 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
     _default_similarity: ClassVar[str]
     _default_damping: ClassVar[float]
 
-    # The work of a fit in this process, whose kernels are loaded.
+    # The work of the fit, after which the kernels may be loaded.
     _fit_visits = 0.0
 
     n_neighbors: int = parameter(40, integer, 1)
@@ -181,12 +174,12 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
     def _compared_values(self, ratings: Ratings, n_users: int) -> Reals:
         """Return the numbers whose cosines are the similarities; only old users enter means."""
         default = "cosine" if self.implicit else self._default_similarity
-        chosen = default if self.similarity is None else self.similarity
-        if chosen == "cosine":
+        similarity = self.similarity or default
+        if similarity == "cosine":
             return ratings.values
-        if chosen == "residual":
+        if similarity == "residual":
             return ratings.values - self._baseline(ratings.users, ratings.items)
-        if (chosen == "pearson") == (self._side == "users"):
+        if (similarity == "pearson") == (self._side == "users"):
             return ratings.values - ratings.by_user.means[ratings.users]
         old = ratings.take(ratings.users < n_users)
         return ratings.values - old.by_item.means[ratings.items]
@@ -201,26 +194,18 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
 
     @cached_property
     def deviations_(self) -> Reals:
-        """The numbers to average: ratings less the baseline, in the order of the columns' view."""
+        """The numbers to average: ratings minus the baseline, by column."""
         ratings = self.ratings_
         deviations = ratings.values - self._baseline(ratings.users, ratings.items)
         return deviations[self._views(ratings)[1].rows]
 
-    def _sums(self, users: Indices, items: Indices) -> tuple[Reals, Reals]:
-        targets, columns = (users, items) if self._side == "users" else (items, users)
-        near, view = Neighbors(self.neighbors_, self.similarities_), self._views(self.ratings_)[1]
-        return neighbor_sums(
-            near, view, self.deviations_, (targets, columns), self.n_neighbors, self._threads(),
-            self._fit_visits,
-        )  # fmt: skip
-
     @abstractmethod
     def _source_entries(self) -> Entries:
-        """Return what each source adds to the items, a value and a weight per entry."""
+        """Return what each source, a rated item or a neighbor, adds to the scores of items."""
 
     @abstractmethod
     def _sources(self, users: Indices) -> Entries:
-        """Return the sources of some users, rated items or neighbors: amounts and shares."""
+        """Return the sources of some users, with amounts and shares."""
 
     def _user_scores(self, users: Indices) -> Reals:
         entries: Entries = self._cached("sources", self._source_entries)
@@ -230,7 +215,7 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
         takes_all = self.implicit and self.neighbors_.shape[1] <= self.n_neighbors
         shape = (len(users), 0) if takes_all else totals.shape
         masses, counts = np.zeros(shape), np.zeros(shape, dtype=ROW)
-        # Rated items come in no order: too many of them for an item are summed up anew below.
+        # Rated items are not ordered by similarity: where they are too many, sums are redone below.
         limit = self.n_neighbors if self._side == "users" else MAX_INTEGER
         n_entries = float(np.diff(entries.starts)[sources.others].sum())
         kernels = load_kernels("neighbors", _VISITS_PER_PAIR * n_entries + self._fit_visits)
@@ -247,26 +232,27 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
         return scores
 
     def _approximate_scores(self, users: Indices) -> Approximation:
-        # Sums in another order than of single pairs: by so much they may differ.
+        # Sums are in another order than for single pairs.
         return self._user_scores(users), np.full(len(users), self._cached("error", self._error))
 
     def _error(self) -> float:
-        """Return the most that rounding may change a score."""
+        """Return a bound of the rounding error of a score."""
         view = self.ratings_.by_user
         max_terms = max(int(view.sizes.max()), self.neighbors_.shape[1])
         size = float(np.abs(self.deviations_).max(initial=0.0))
         if self.implicit:
-            size *= max_terms * (1.0 if view.weights is None else float(view.weights.max()))
-        else:
-            biases = (
-                np.abs(biases_of_side).max(initial=0.0)
-                for biases_of_side in (self.user_biases_, self.item_biases_)
-            )
-            size += abs(self.intercept_) + sum(biases)
+            size *= max_terms * float(weights_of(view).max())
+        for biases in (self.user_biases_, self.item_biases_, np.array([self.intercept_])):
+            size += float(np.abs(biases).max(initial=0.0))
         return float(8 * (max_terms + 8) * np.finfo(float).eps * size)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        totals, masses = self._sums(users, items)
+        pairs = (users, items) if self._side == "users" else (items, users)
+        near, view = Neighbors(self.neighbors_, self.similarities_), self._views(self.ratings_)[1]
+        totals, masses = neighbor_sums(
+            near, view, self.deviations_, pairs, self.n_neighbors, self._threads(),
+            self._fit_visits,
+        )  # fmt: skip
         if self.implicit:
             return totals
         masses += self._damping()
@@ -278,7 +264,7 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
             return super()._similarities(side, indices)
         size = len(self.neighbors_)
         similar = np.full((len(indices), size + 1), -np.inf)
-        # Neighbor -1, none, falls into the extra column, which is cut off.
+        # Neighbor -1, for none, is the extra column, which is cut off.
         rows = np.arange(len(indices))[:, None]
         similar[rows, self.neighbors_[indices]] = self.similarities_[indices]
         return similar[:, :size]
@@ -296,21 +282,19 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
         if not self.implicit:
             view = now.by_item
             errors = view.values - self.intercept_ - self.user_biases_[view.others]
-            biases = damped_means(
-                errors, view.row_numbers, view.weights, view.mass, self.bias_damping
-            )
-            self.item_biases_[items] = biases[items]
+            self.item_biases_[items] = view_means(errors, view, self.bias_damping)[items]
 
     def _replace_neighbors(self, ratings: Ratings, rows: Indices) -> None:
         """Search the neighbors of some rows again, among all rows."""
         n_rows = self._views(ratings)[0].n_rows
         near = self._nearest(ratings, rows, n_rows, ratings.n_users)
-        extra = np.empty((n_rows - len(self.neighbors_), near.others.shape[1]))
-        self.neighbors_ = _stack_tables(self.neighbors_, np.full_like(extra, -1, dtype=ROW), -1)
-        self.similarities_ = _stack_tables(self.similarities_, np.zeros_like(extra), 0)
+        width = near.others.shape[1]
+        n_added = n_rows - len(self.neighbors_)
+        self.neighbors_ = _stack_tables(self.neighbors_, np.full((n_added, width), -1, ROW), -1)
+        self.similarities_ = _stack_tables(self.similarities_, np.zeros((n_added, width)), 0)
         self.neighbors_[rows], self.similarities_[rows] = -1, 0.0
-        self.neighbors_[rows, : near.others.shape[1]] = near.others
-        self.similarities_[rows, : near.others.shape[1]] = near.similarities
+        self.neighbors_[rows, :width] = near.others
+        self.similarities_[rows, :width] = near.similarities
 
     def _restored(self) -> None:
         super()._restored()
@@ -318,23 +302,22 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
             raise ValueError("neighbors_ must have at least one column")
 
     def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
-        ratings, is_user = self.ratings_, self._side == "users"
-        row, column = (user, item) if is_user else (item, user)
-        ids = ratings.user_ids.values if is_user else ratings.item_ids.values
-        view, deviations = self._views(ratings)[1], self.deviations_
+        row, column = (user, item) if self._side == "users" else (item, user)
+        ids, view = self._catalog(self._side)[0].values, self._views(self.ratings_)[1]
         span = view.span(column)
-        entry = dict(zip(view.others[span].tolist(), range(span.start, span.stop), strict=True))
+        position = dict(zip(view.others[span].tolist(), range(span.start, span.stop), strict=True))
         near = zip(self.neighbors_[row].tolist(), self.similarities_[row].tolist(), strict=True)
-        used = [(v, s, entry[v]) for v, s in near if v in entry][: self.n_neighbors]
-        weights = [s * (1.0 if view.weights is None else view.weights[e]) for _, s, e in used]
+        used = [(v, s, position[v]) for v, s in near if v in position][: self.n_neighbors]
+        rating_weights = weights_of(view)
+        weights = [s * rating_weights[entry] for _, s, entry in used]
         mass = 1.0 if self.implicit else sum(weights) + self._damping()
         parts = [
             Contribution(
                 str(ids[v].item()),
-                float(weight * deviations[e] / mass) if mass else 0.0,
-                f"similarity {s:.2f}, rated {view.values[e]:g}",
+                float(weight * self.deviations_[entry] / mass) if mass else 0.0,
+                f"similarity {s:.2f}, rated {view.values[entry]:g}",
             )
-            for (v, s, e), weight in zip(used, weights, strict=True)
+            for (v, s, entry), weight in zip(used, weights, strict=True)
         ]
         pair = np.array([user]), np.array([item])
         if not self.implicit:
@@ -355,7 +338,7 @@ class ItemKNN(KNNRecommender):
     Parameters
     ----------
     n_neighbors : int, default 40
-        The most neighbors that a prediction averages.
+        The maximum number of neighbors that a prediction averages.
     similarity : {"cosine", "pearson", "adjusted", "residual"} or None, default None
         The cosine of the ratings; of their deviations from the item's mean; from the user's mean
         (the adjusted cosine); or from the baseline. Missing ratings count as 0. None is
@@ -363,10 +346,10 @@ class ItemKNN(KNNRecommender):
     shrinkage : float, default 25
         A similarity from m common users is multiplied by m / (m + shrinkage).
     min_support : int, default 1
-        The fewest common users.
+        The minimum number of common users.
     n_candidates : int, default 200
-        How many neighbors of each item to store, of which a prediction takes the first
-        `n_neighbors` that the user rated. Memory grows with it.
+        Number of neighbors to store per item; a prediction takes the first `n_neighbors` that the
+        user rated.
     damping : float or None, default None
         delta: pulls predictions from few or weak similarities toward the baseline. None is 0.1.
     bias_damping : float, default 5
@@ -412,10 +395,9 @@ class ItemKNN(KNNRecommender):
     def _sources(self, users: Indices) -> Entries:
         view = self.ratings_.by_user
         entries = view.entries(users)
-        deviations = self.deviations_[entries]
-        shares = np.ones(len(entries)) if view.weights is None else view.weights[entries]
-        starts = _starts(view.starts, users)
-        return Entries(starts, view.others[entries], deviations * shares, shares)
+        starts = np.concatenate([[0], np.cumsum(view.sizes[users])])
+        shares = weights_of(view)[entries]
+        return Entries(starts, view.others[entries], self.deviations_[entries] * shares, shares)
 
 
 class UserKNN(KNNRecommender):
@@ -468,12 +450,12 @@ class UserKNN(KNNRecommender):
         self.similarities_ = _stack_tables(self.similarities_, near.similarities, 0)
 
     def _finish_update(self, ratings: Ratings, users: Indices) -> None:
-        # Folded in, known users had their former selves among their neighbors.
+        # Folding in known users again made their former selves their neighbors.
         self._replace_neighbors(ratings, users)
 
 
 def _stack_tables(upper: NDArray, lower: NDArray, fill: int) -> NDArray:
-    """Return two tables stack_rounds, the narrower one filled up."""
+    """Return two tables, one above the other, the narrower one padded with `fill`."""
     shape = (len(upper) + len(lower), max(upper.shape[1], lower.shape[1]))
     table = np.full(shape, fill, dtype=upper.dtype)
     table[: len(upper), : upper.shape[1]] = upper

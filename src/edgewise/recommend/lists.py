@@ -110,8 +110,8 @@ def top_candidates(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows and positions of all scores that may be among the `n` largest of their row.
 
-    In order; minus infinity and NaN never are, and NaN becomes minus infinity in `scores`. Scores
-    may be off by `errors`, one for each row.
+    They are in order, without minus infinity and NaN; NaN becomes minus infinity in `scores`.
+    Scores may be off by `errors`, one for each row.
     """
     n_rows, width = scores.shape
     # The n-th largest score is at least the n-th largest maximum of n or more groups of scores.
@@ -119,11 +119,10 @@ def top_candidates(
     n_groups = width // group
     grouped = scores[:, : group * n_groups].reshape(n_rows, group, n_groups)
     maxima = grouped.max(axis=1) if group > 1 else scores
-    if group * n_groups < width:
-        last_scores = scores[:, group * n_groups :]
-        np.maximum(
-            maxima[:, : last_scores.shape[1]], last_scores, out=maxima[:, : last_scores.shape[1]]
-        )
+    remaining = scores[:, group * n_groups :]
+    if remaining.size:
+        first_maxima = maxima[:, : remaining.shape[1]]
+        np.maximum(first_maxima, remaining, out=first_maxima)
     if np.isnan(maxima).any():
         scores[np.isnan(scores)] = -np.inf
         return top_candidates(scores, n, errors)

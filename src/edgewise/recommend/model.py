@@ -19,7 +19,7 @@ from edgewise.common.threads import n_threads
 from edgewise.model.file import Storable, stored_fields
 from edgewise.ratings import Grouped, Ids, Ratings
 from edgewise.ratings.ratings import RATINGS
-from edgewise.recommend.arrays import center_ratings, damped_means
+from edgewise.recommend.arrays import center_ratings, view_means, weights_of
 from edgewise.recommend.parameters import NUMBER, check_parameters
 from edgewise.recommend.similarity import UnitVectors
 
@@ -123,7 +123,7 @@ class RatingModel(Storable, ABC):
         """Learn items that the fit did not know from their ratings now; for ``adds_items``."""
 
     def _finish_update(self, ratings: Ratings, users: Indices) -> None:
-        """Update what depends on other users, after some have new ratings."""
+        """Update the attributes that depend on other users, after some have new ratings."""
 
     def _vectors(self, side: str) -> Any:
         """Return one row per user or item, whose cosines are the similarities."""
@@ -163,8 +163,7 @@ class RatingModel(Storable, ABC):
 
     def _mean_errors(self, view: Grouped) -> Reals:
         """Return how far the mean rating of each row is from the overall mean, damped."""
-        errors = view.values - self.mean_
-        return damped_means(errors, view.row_numbers, view.weights, view.mass, _DAMPING)
+        return view_means(view.values - self.mean_, view, _DAMPING)
 
     def _popularity(self) -> Reals:
         """Return the scores of items for an unknown user: means over all users.
@@ -176,9 +175,7 @@ class RatingModel(Storable, ABC):
         implicit = self.low_ == self.high_
         lowest = 0.0 if implicit else self.low_
         above = np.ones_like(view.values) if implicit else view.values - lowest
-        if view.weights is not None:
-            above = above * view.weights
-        sums = np.bincount(view.row_numbers, above, view.n_rows)
+        sums = np.bincount(view.row_numbers, above * weights_of(view), view.n_rows)
         return lowest + sums / np.count_nonzero(self.ratings_.by_user.sizes)
 
     def _restored(self) -> None:
@@ -244,7 +241,7 @@ class RatingModel(Storable, ABC):
         return progress(bool(getattr(self, "verbose", 0)), total, unit)
 
     def _cached(self, name: str, build: Callable[[], Any]) -> Any:
-        """Return what serving needs of the fitted model, built at the first request.
+        """Return an object derived from the fitted model, built on first use.
 
         It is valid as long as the ratings are the same object: other ratings make another model.
         """

@@ -36,7 +36,7 @@ def report_recommender(
         values = evaluator.measure(recommender_metrics(list(_ERRORS), 10), None)
         values |= sample.measure(recommender_metrics(list(_LIST_METRICS), 10), None)
         spans = {name: (value.value, value.half_interval) for name, value in values.items()}
-        known = sample.user_places[np.unique(sample.test.users)]
+        known = sample.trained_users[np.unique(sample.test.users)]
         known = known[model._are_known(known, None)]
         shares = positions = None
         if len(known):

@@ -34,7 +34,7 @@ class PerUserItems(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Filters:
+class ListFilters:
     """The items that lists may hold: some for all lists, and some for each."""
 
     allowed: Mask
@@ -43,24 +43,22 @@ class Filters:
     excluded: PerUserItems | None = None
 
     def excluded_pairs(self, lists: Indices, users: Indices) -> tuple[Indices, Indices]:
-        """Return what single lists must not hold, as positions in `lists` and items.
+        """Return the items excluded from single lists, as positions in `lists` and items.
 
         `users` are the indices of their users, -1 for users without any ratings.
         """
-        rows, items = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
+        pairs = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))]
         if self.seen is not None:
             rated = np.flatnonzero(users >= 0)
-            row, item = PerUserItems(self.seen.starts, self.seen.others).of(users[rated])
-            rows.append(rated[row])
-            items.append(item)
+            rows, items = PerUserItems(self.seen.starts, self.seen.others).of(users[rated])
+            pairs.append((rated[rows], items))
         if self.excluded is not None:
-            row, item = self.excluded.of(lists)
-            rows.append(row)
-            items.append(item)
-        return np.concatenate(rows), np.concatenate(items)
+            pairs.append(self.excluded.of(lists))
+        rows, items = map(np.concatenate, zip(*pairs, strict=True))
+        return rows, items
 
     def candidate_pairs(self, lists: Indices, users: Indices) -> tuple[Indices, Indices]:
-        """Return what lists with candidates of their own may hold, in order."""
+        """Return the allowed candidates of lists, as positions in `lists` and items."""
         allowed = np.zeros((len(lists), len(self.allowed)), dtype=bool)
         if self.candidates is not None:
             allowed[self.candidates.of(lists)] = True
@@ -112,10 +110,10 @@ def matching_items(where: Mapping[str, Any], features: ColumnTable | None, n_ite
     return matches
 
 
-class ListEntries(NamedTuple):
-    """ListEntries of lists: the number of the list, the index in the catalog, and the score.
+class RankedEntries(NamedTuple):
+    """Entries of lists: the number of the list, the index in the catalog, and the score.
 
-    The entries of a list stand together, best first.
+    The entries of a list are adjacent, best first.
     """
 
     lists: Indices
@@ -123,7 +121,7 @@ class ListEntries(NamedTuple):
     scores: Reals
 
     @classmethod
-    def merge(cls, blocks: Iterable["ListEntries"]) -> Self:
+    def merge(cls, blocks: Iterable["RankedEntries"]) -> Self:
         """Return the entries of all blocks, in the order of the lists."""
         empty = cls(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
         lists, indices, scores = map(np.concatenate, zip(empty, *blocks, strict=True))
@@ -143,8 +141,8 @@ def is_single_id(ids: Any) -> bool:
 
 
 def find_top_items(
-    model: RatingModel, users: Indices, n: int, filters: Filters, unknown: str
-) -> ListEntries:
+    model: RatingModel, users: Indices, n: int, filters: ListFilters, unknown: str
+) -> RankedEntries:
     """Return the best items for users, -1 for unknown ones, scored in blocks of users."""
     known, excluded = model._are_known(users, None), np.flatnonzero(~filters.allowed)
     popularity = np.zeros(0)
@@ -153,14 +151,14 @@ def find_top_items(
         popularity = model._popularity()
         blocks += [(lists, True) for lists in _split(np.flatnonzero(~known), model.n_items_)]
 
-    def rank_block(block: tuple[Indices, bool]) -> ListEntries:
+    def rank_block(block: tuple[Indices, bool]) -> RankedEntries:
         lists, is_unknown = block
         indices = users[lists]
         if filters.candidates is not None:
             rows, items = filters.candidate_pairs(lists, indices)
             pairs = popularity[items] if is_unknown else model._pair_scores(indices[rows], items)
             rows, items, scores = rank_best(rows, items, pairs, n)
-            return ListEntries(lists[rows], items, scores)
+            return RankedEntries(lists[rows], items, scores)
         table, errors = np.tile(popularity, (len(lists), 1)), None
         if not is_unknown:
             table, errors = model._approximate_scores(indices)
@@ -169,14 +167,14 @@ def find_top_items(
         return _rank_table((table, errors), lists, indices, n, model._pair_scores)
 
     with Threads(model._threads() if model._serves_in_threads else 1) as pool:
-        return ListEntries.merge(pool.map(rank_block, blocks))
+        return RankedEntries.merge(pool.map(rank_block, blocks))
 
 
-def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -> ListEntries:
+def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -> RankedEntries:
     """Return the known users or items that are most similar to some."""
     known = model._catalog(side)[1]
 
-    def rank_block(lists: Indices) -> ListEntries:
+    def rank_block(lists: Indices) -> RankedEntries:
         keys = indices[lists]
         table, errors = model._approximate_similarities(side, keys)
         table[:, ~known] = -np.inf
@@ -184,21 +182,18 @@ def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -
         exact = model._unit_vectors(side).pair_cosines if errors is not None else None
         return _rank_table((table, errors), lists, keys, n, exact)
 
-    return ListEntries.merge(map(rank_block, _split(np.arange(len(indices)), len(known))))
+    return RankedEntries.merge(map(rank_block, _split(np.arange(len(indices)), len(known))))
 
 
 def _rank_table(
     table: Approximation, lists: Indices, keys: Indices, n: int, exact_scores: Any
-) -> ListEntries:
+) -> RankedEntries:
     """Return the largest of approximate scores, ranked by the exact ones."""
     scores, errors = table
     rows, columns = top_candidates(scores, n, errors)
-    if errors is None:
-        pairs = scores[rows, columns].astype(np.float64)
-    else:
-        pairs = exact_scores(keys[rows], columns)
-    rows, columns, pairs = rank_best(rows, columns, pairs, n)
-    return ListEntries(lists[rows], columns, pairs)
+    exact = scores[rows, columns] if errors is None else exact_scores(keys[rows], columns)
+    rows, columns, exact = rank_best(rows, columns, exact.astype(np.float64, copy=False), n)
+    return RankedEntries(lists[rows], columns, exact)
 
 
 def _split(lists: Indices, width: int) -> list[Indices]:

@@ -10,18 +10,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from edgewise.common.checks import flag, generator, integer, one_of, positive
+from edgewise.common.checks import flag, generator, integer, positive
 from edgewise.metrics import Metric
 from edgewise.ratings import Ratings, Split
-from edgewise.recommend.base import UNKNOWN, Recommender
+from edgewise.recommend.base import Recommender
 from edgewise.recommend.evaluation.catalog import defined_mean
-from edgewise.recommend.evaluation.comparison import (
-    FoldResult,
-    check_models,
-    evaluate_on_splits,
-    splits_of,
-)
-from edgewise.recommend.evaluation.evaluator import check_relevant, recommender_metrics
+from edgewise.recommend.evaluation.comparison import Evaluation, FoldResult, resolve_splits
+from edgewise.recommend.evaluation.evaluator import recommender_metrics
 from edgewise.recommend.model import check_ratings
 
 
@@ -49,9 +44,8 @@ class RecommenderSearch(BaseEstimator):
     refit : bool, default True
         Whether to fit the best model on all ratings.
     time_limit : float or None, default None
-        Seconds to search, the last fit included: combinations are tried in random order, and none
-        is begun that would probably not be done in time. The first is always tried. What is tried
-        depends on the machine.
+        Seconds to search, including the last fit: combinations are tried in random order until
+        another would probably exceed the limit; the first is always tried.
     k, relevant, unknown
         As in :func:`evaluate`.
     random_state, verbose
@@ -99,6 +93,7 @@ class RecommenderSearch(BaseEstimator):
         start = time.monotonic()
         check_ratings("ratings", ratings)
         metric = self._check_arguments()
+        evaluation = Evaluation("param_grid", (metric,), self.relevant, self.unknown, self.verbose)
         rng = generator(self.random_state)
         try:
             candidates = self._candidates(int(rng.integers(2**31)))
@@ -107,11 +102,13 @@ class RecommenderSearch(BaseEstimator):
             raise ValueError(f"param_grid: {error}") from error
         if not models:
             raise ValueError("param_grid must hold at least one dict of values, got none")
-        is_given = isinstance(self.cv, Iterable)
-        splits = splits_of(self.cv if is_given else ratings, 2 if is_given else self.cv, rng, "cv")
-        runs = self._runs(models, splits, metric, start, rng)
-        tried = [place for place, run in enumerate(runs) if run]
-        results = _results([candidates[i] for i in tried], [runs[i] for i in tried], metric)
+        is_split = isinstance(self.cv, Iterable)
+        splits = resolve_splits(
+            self.cv if is_split else ratings, 2 if is_split else self.cv, rng, "cv"
+        )
+        runs = self._run(models, splits, evaluation, start, rng)
+        tried = [i for i, run in enumerate(runs) if run]
+        results = _rank_candidates([candidates[i] for i in tried], [runs[i] for i in tried], metric)
         self.n_skipped_ = len(candidates) - len(tried)
         best = min(results, key=lambda row: row["rank"])
         if np.isnan(best["score"]):
@@ -123,28 +120,27 @@ class RecommenderSearch(BaseEstimator):
         self.results_, self.best_params_, self.best_score_ = results, best["params"], best["score"]
         return self
 
-    def _runs(
+    def _run(
         self,
         models: list[tuple[str, Recommender]],
         splits: tuple[Iterable[Split], int],
-        metric: Metric,
+        evaluation: Evaluation,
         start: float,
         rng: np.random.Generator,
     ) -> list[list[FoldResult]]:
-        """Return what each candidate has on each split; nothing for those without time."""
-        settings = (metric,), self.relevant, self.unknown, self.verbose
+        """Return the results of each candidate on each split; none for those without time."""
         if self.time_limit is None:
-            return evaluate_on_splits("param_grid", models, splits, *settings)
-        check_models("param_grid", models)
+            return evaluation.run(models, splits)
+        evaluation.check_models(models)
         runs: list[list[FoldResult]] = [[] for _ in models]
-        parts, n_parts = list(splits[0]), splits[1]
+        folds, n_folds = list(splits[0]), splits[1]
         for n_tried, i in enumerate(rng.permutation(len(models)).tolist()):
             spent = time.monotonic() - start
             # The last fit is on all ratings, and takes about as long as one of a split.
             each = spent / n_tried if n_tried else 0.0
-            if spent + each * (1.0 + self.refit / n_parts) > self.time_limit and n_tried:
+            if spent + each * (1.0 + self.refit / n_folds) > self.time_limit and n_tried:
                 break
-            (runs[i],) = evaluate_on_splits("param_grid", [models[i]], (parts, n_parts), *settings)
+            (runs[i],) = evaluation.run([models[i]], (folds, n_folds))
         return runs
 
     def predict(self, users: Any, items: Any, unknown: str = "raise", **settings: Any) -> Any:
@@ -170,10 +166,8 @@ class RecommenderSearch(BaseEstimator):
         if metric.kind == "ratings" and self.estimator.predicts != "rating":
             raise ValueError(
                 f"metric must not be {self.metric!r} for a {type(self.estimator).__name__}, which "
-                "predicts scores, not ratings: 'ndcg' would do"
+                "predicts scores, not ratings: use 'ndcg', for example"
             )
-        check_relevant(self.relevant)
-        one_of("unknown", self.unknown, UNKNOWN)
         flag("refit", self.refit)
         if self.time_limit is not None:
             positive("time_limit", self.time_limit)
@@ -199,27 +193,25 @@ class RecommenderSearch(BaseEstimator):
         return made
 
 
-def _results(
+def _rank_candidates(
     candidates: list[dict[str, Any]], runs: list[list[FoldResult]], metric: Metric
 ) -> list[dict[str, Any]]:
     """Return one row per candidate, with its rank."""
-    values = [np.array([run.values[metric.name] for run in each]) for each in runs]
-    scores = np.array([defined_mean(each) for each in values])
+    folds = [[result.values[metric.name] for result in run] for run in runs]
+    scores = np.array([defined_mean(np.array(values)) for values in folds])
     losses = -scores if metric.larger_is_better else scores
     # NaN sorts last.
-    order = np.argsort(losses, kind="stable")
-    ranks = np.empty(len(order), dtype=np.intp)
-    ranks[order] = np.arange(1, len(order) + 1)
+    ranks = 1 + np.argsort(np.argsort(losses, kind="stable"))
     return [
         {
             "params": params,
             "score": float(score),
-            "std": float(np.std(each)),
-            "folds": each.tolist(),
-            "fit_s": float(np.median([run.values["fit_s"] for run in times])),
+            "std": float(np.std(values)),
+            "folds": values,
+            "fit_s": float(np.median([result.values["fit_s"] for result in run])),
             "rank": int(rank),
         }
-        for params, score, each, times, rank in zip(
-            candidates, scores, values, runs, ranks, strict=True
+        for params, score, values, run, rank in zip(
+            candidates, scores, folds, runs, ranks, strict=True
         )
     ]

@@ -1,7 +1,7 @@
 """Metrics of lists recommended out of the whole catalog, in blocks of users.
 
-For the usual metrics only the positions of relevant items are counted. Any other metric of the
-registry ranks every item of every list: the same values in ten times the time.
+The common metrics need only the positions of relevant items. Any other metric of the registry ranks
+every item of every list, which takes ten times as long.
 """
 
 import math
@@ -79,7 +79,7 @@ class _TestUsers:
         model, test = evaluator.model, evaluator.test
         self.n_items, self.seen = model.n_items_, model.ratings_.by_user
         users: Indices = np.unique(test.users).astype(np.intp)
-        known = model._are_known(evaluator.user_places[users], None)
+        known = model._are_known(evaluator.trained_users[users], None)
         self.users = users[known] if evaluator.unknown == "nan" else users
         # Relevant test ratings, without pairs that were in training.
         pairs = self.seen.row_numbers * self.n_items + self.seen.others
@@ -101,7 +101,7 @@ class _TestUsers:
 
     def _scores(self, block: Indices) -> Reals:
         model = self.evaluator.model
-        user_index = self.evaluator.user_places[block]
+        user_index = self.evaluator.trained_users[block]
         known = model._are_known(user_index, None)
         scores = np.empty((len(block), self.n_items))
         if known.any():
@@ -123,7 +123,7 @@ class _TestUsers:
         row, item = rows[evaluator.test.users[mine]], evaluator.items[mine]
         relevant = np.bincount(row, minlength=len(block)).astype(np.float64)
         listed = (item >= 0) & (scores[row, item] > -np.inf)
-        user_index = evaluator.user_places[block]
+        user_index = evaluator.trained_users[block]
         unseen = self.n_items - np.where(user_index >= 0, self.seen.sizes[user_index], 0)
         others = unseen - np.bincount(row[item >= 0], minlength=len(block))
         return _RelevantItems(

@@ -98,16 +98,12 @@ def compare(
     """
     named = _named_models(models)
     chosen = recommender_metrics(metrics, k)
-    needed = tuple(
-        dict.fromkeys(variant for metric in chosen for variant in output_variants(metric))
-    )
-    check_relevant(relevant)
-    one_of("unknown", unknown, UNKNOWN)
+    variants = dict.fromkeys(variant for metric in chosen for variant in output_variants(metric))
     one_of("by", by, COMPARE_BY)
+    evaluation = Evaluation("models", tuple(variants), relevant, unknown, verbose)
+    splits = resolve_splits(ratings, n_folds, random_state, by=by)
     labeled = [(repr(name), model) for name, model in named.items()]
-    splits = splits_of(ratings, n_folds, random_state, by=by)
-    runs = evaluate_on_splits("models", labeled, splits, needed, relevant, unknown, verbose)
-    return _build_comparison(named, runs, chosen)
+    return _build_comparison(named, evaluation.run(labeled, splits), chosen)
 
 
 def _named_models(models: Any) -> dict[str, Recommender]:
@@ -116,31 +112,24 @@ def _named_models(models: Any) -> dict[str, Recommender]:
         models = [models]
     if not isinstance(models, Iterable):
         raise TypeError(f"models must be recommenders, got {type(models).__name__}")
-    pairs = (
-        list(models.items())
-        if isinstance(models, Mapping)
-        else [
-            entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)
-            for entry in models
-        ]
-    )
-    if not pairs:
+    entries = list(models.items() if isinstance(models, Mapping) else models)
+    if not entries:
         raise ValueError("models must hold at least one recommender, got none")
     named: dict[str, Recommender] = {}
-    for label, model in pairs:
+    for entry in entries:
+        is_pair = isinstance(entry, tuple) and len(entry) == 2
+        name, model = entry if is_pair else (None, entry)
         if not isinstance(model, Recommender):
             raise TypeError(f"models must be recommenders, got {type(model).__name__}")
-        if label is not None and not isinstance(label, str):
-            raise TypeError(f"models must have strings as names, got {label!r}")
-        if label in named:
-            raise ValueError(f"models must have different names, got {label!r} twice")
-        name = type(model).__name__
-        free = (
-            entry
-            for entry in chain([name], (f"{name} {k}" for k in count(2)))
-            if entry not in named
-        )
-        named[next(free) if label is None else label] = model
+        if name is None:
+            kind = type(model).__name__
+            numbered = chain([kind], (f"{kind} {k}" for k in count(2)))
+            name = next(candidate for candidate in numbered if candidate not in named)
+        if not isinstance(name, str):
+            raise TypeError(f"models must have strings as names, got {name!r}")
+        if name in named:
+            raise ValueError(f"models must have different names, got {name!r} twice")
+        named[name] = model
     return named
 
 
@@ -148,19 +137,17 @@ def _named_models(models: Any) -> dict[str, Recommender]:
 class RecommenderComparison(MetricTable):
     """The result of :func:`compare`; ``print`` it for a table.
 
-    Values are means over the folds in which they are defined; times, in seconds, are medians, and
-    leave out the compilation of kernels. "mae_best" and the like take the output,
-    predicted rating or level, with the smaller mean over all folds: the same output in all folds,
-    and one that a user could choose beforehand.
+    Values are means over the folds in which they are defined; times, in seconds, are medians
+    without the compilation of kernels. "mae_best" and similar take the output, predicted rating or
+    level, with the smaller mean over all folds.
 
     Attributes
     ----------
     systems, metrics : tuples of str
         The names of the models and the metrics.
     sums : dict of str to dict of str to UnitSums
-        For each model and metric, its sums over users, from which intervals come; the folds' sums
-        of a user are added up. Metrics of all lists together, "catalog_coverage" and "gini", have
-        none.
+        For each model and metric, its sums over users in all folds, for intervals; none for
+        "catalog_coverage" and "gini".
     folds_ : dict of str to dict of str to float array
         For each model and metric, the values of the folds; also the times "fit_s", "fit_cpu_s",
         "predict_s" and "predict_cpu_s". CPU times add up all threads.
@@ -259,6 +246,33 @@ def _build_comparison(
     return RecommenderComparison(tuple(folds), names, sums, folds, outputs)
 
 
+def resolve_splits(
+    ratings: Any, n_folds: Any, random_state: Any, argument: str = "n_folds", by: str = "random"
+) -> tuple[Iterable[Split], int]:
+    """Return folds of ratings, or the given splits, and their number, or raise."""
+    if isinstance(ratings, Ratings):
+        if by == "last":
+            return [ratings.leave_last()], 1
+        if by == "time":
+            integer(argument, n_folds, 1, len(ratings))
+            return ratings.windows(n_folds), int(n_folds)
+        integer(argument, n_folds, 2, max(2, len(ratings)))
+        return ratings.folds(n_folds, by, random_state), int(n_folds)
+    splits = [ratings] if _is_split(ratings) else ratings
+    splits = list(splits) if isinstance(splits, Iterable) else []
+    if not splits or not all(map(_is_split, splits)):
+        raise TypeError(
+            "ratings must be Ratings, or pairs of Ratings to train on and to test on, got "
+            f"{type(ratings).__name__}"
+        )
+    return [Split(*split) for split in splits], len(splits)
+
+
+def _is_split(value: Any) -> bool:
+    is_pair = isinstance(value, tuple) and len(value) == 2
+    return is_pair and all(isinstance(side, Ratings) for side in value)
+
+
 class FoldResult(NamedTuple):
     """A model on one split: values and times by name, the tested users, and sums over them."""
 
@@ -267,99 +281,65 @@ class FoldResult(NamedTuple):
     sums: dict[str, UnitSums]
 
 
-def splits_of(
-    ratings: Any, n_folds: Any, random_state: Any, called: str = "n_folds", by: str = "random"
-) -> tuple[Iterable[Split], int]:
-    """Return folds of ratings, or the given splits, and their number, or raise."""
-    if isinstance(ratings, Ratings):
-        if by == "last":
-            return [ratings.leave_last()], 1
-        if by == "time":
-            integer(called, n_folds, 1, len(ratings))
-            return ratings.windows(n_folds), int(n_folds)
-        integer(called, n_folds, 2, max(2, len(ratings)))
-        return ratings.folds(n_folds, by, random_state), int(n_folds)
-    if _is_split(ratings):
-        return [Split(*ratings)], 1
-    if not isinstance(ratings, Iterable):
-        raise TypeError(
-            "ratings must be Ratings, or pairs of Ratings to train on and to test on, got "
-            f"{type(ratings).__name__}"
-        )
-    splits = list(ratings)
-    if not splits or not all(map(_is_split, splits)):
-        raise ValueError("ratings must be Ratings, or pairs of Ratings to train on and to test on")
-    return [Split(*split) for split in splits], len(splits)
+@dataclass(frozen=True)
+class Evaluation:
+    """How models are evaluated on splits; errors name the argument that has the models."""
 
+    argument: str
+    metrics: tuple[Metric, ...]
+    relevant: float | None
+    unknown: str
+    verbose: int
 
-def _is_split(value: Any) -> bool:
-    return (
-        isinstance(value, tuple)
-        and len(value) == 2
-        and all(isinstance(side, Ratings) for side in value)
-    )
+    def __post_init__(self) -> None:
+        check_relevant(self.relevant)
+        one_of("unknown", self.unknown, UNKNOWN)
 
+    def check_models(self, models: Sequence[tuple[str, Recommender]]) -> None:
+        """Raise if a parameter of a model is wrong, before any is fitted."""
+        for label, model in models:
+            try:
+                model._check_parameters()
+            except (TypeError, ValueError) as error:
+                message = f"{self.argument}: model {label} cannot be fitted: {error}"
+                raise ValueError(message) from error
 
-def check_models(argument: str, models: Sequence[tuple[str, Recommender]]) -> None:
-    """Raise if a parameter of a model is wrong, before any is fitted."""
-    for label, model in models:
-        try:
-            model._check_parameters()
-        except (TypeError, ValueError) as error:
-            message = f"{argument}: model {label} cannot be fitted: {error}"
-            raise ValueError(message) from error
+    def run(
+        self, models: Sequence[tuple[str, Recommender]], splits: tuple[Iterable[Split], int]
+    ) -> list[list[FoldResult]]:
+        """Return each model's values and times on each split; errors name a model by its label."""
+        self.check_models(models)
+        runs: list[list[FoldResult]] = [[] for _ in models]
+        folds, n_folds = splits
+        with progress(bool(self.verbose), n_folds * len(models), "fits") as step:
+            for fold, split in enumerate(folds, start=1):
+                for results, (label, model) in zip(runs, models, strict=True):
+                    try:
+                        results.append(self._evaluate(clone(model), split))
+                    except Exception as error:
+                        raise RuntimeError(
+                            f"model {label} failed on fold {fold}: {type(error).__name__}: {error}"
+                        ) from error
+                    step()
+        return runs
 
-
-def evaluate_on_splits(
-    argument: str,
-    models: Sequence[tuple[str, Recommender]],
-    splits: tuple[Iterable[Split], int],
-    metrics: tuple[Metric, ...],
-    relevant: float | None,
-    unknown: str,
-    verbose: int,
-) -> list[list[FoldResult]]:
-    """Return each model's values and times on each split; errors name a model by its label."""
-    check_models(argument, models)
-    runs: list[list[FoldResult]] = [[] for _ in models]
-    folds, count = splits
-    with progress(bool(verbose), count * len(models), "fits") as step:
-        for fold, (train, test) in enumerate(folds, start=1):
-            for run, (label, model) in zip(runs, models, strict=True):
-                try:
-                    run.append(_run(clone(model), train, test, metrics, relevant, unknown))
-                except Exception as error:
-                    raise RuntimeError(
-                        f"model {label} failed on fold {fold}: {type(error).__name__}: {error}"
-                    ) from error
-                step()
-    return runs
-
-
-def _run(
-    model: Recommender,
-    train: Ratings,
-    test: Ratings,
-    metrics: tuple[Metric, ...],
-    relevant: float | None,
-    unknown: str,
-) -> FoldResult:
-    """Fit a model and measure it."""
-    times: dict[str, float] = {}
-    with _clock("fit", times):
-        model.fit(train)
-    evaluator = Evaluator(model, test, unknown)
-    with _clock("predict", times):
-        _ = evaluator.predictions
-    results = evaluator.measure(metrics, relevant)
-    sums = {name: result.sums for name, result in results.items() if result.sums is not None}
-    values = {name: result.value for name, result in results.items()}
-    return FoldResult(values | times, test.user_ids.values, sums)
+    def _evaluate(self, model: Recommender, split: Split) -> FoldResult:
+        """Fit a model and measure it."""
+        times: dict[str, float] = {}
+        with _clock("fit", times):
+            model.fit(split.train)
+        evaluator = Evaluator(model, split.test, self.unknown)
+        with _clock("predict", times):
+            _ = evaluator.predictions
+        results = evaluator.measure(self.metrics, self.relevant)
+        sums = {name: result.sums for name, result in results.items() if result.sums is not None}
+        values = {name: result.value for name, result in results.items()}
+        return FoldResult(values | times, split.test.user_ids.values, sums)
 
 
 @contextmanager
 def _clock(what: str, times: dict[str, float]) -> Iterator[None]:
-    """Note the seconds of some work, less those of compiling, which only the first fit needs."""
+    """Record the seconds of some work without compilation, which only the first fit needs."""
     wall, cpu, before = time.perf_counter(), time.process_time(), compiling.spent
     yield
     compiled = [now - then for now, then in zip(compiling.spent, before, strict=True)]

@@ -3,16 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import flag, integer, one_of
+from edgewise.common.checks import between, flag, integer, one_of
 from edgewise.common.dtypes import Reals
-from edgewise.metrics import METRICS, Lists, Metric
-from edgewise.metrics import ratings as errors
+from edgewise.metrics import METRICS, Lists, Metric, nearest_level
 from edgewise.metrics.registry import get_metrics
 from edgewise.metrics.significance import UnitSums
 from edgewise.ratings import Ratings
@@ -101,32 +99,6 @@ class UserValues:
         return frame_library(library).DataFrame({"user": self.users, **self.values})
 
 
-@overload
-def evaluate(
-    model: Recommender,
-    test: Ratings,
-    metrics: Iterable[str] | str = ...,
-    k: int = ...,
-    relevant: float | None = ...,
-    unknown: str = ...,
-    *,
-    per_user: Literal[False] = ...,
-) -> dict[str, float]: ...
-
-
-@overload
-def evaluate(
-    model: Recommender,
-    test: Ratings,
-    metrics: Iterable[str] | str = ...,
-    k: int = ...,
-    relevant: float | None = ...,
-    unknown: str = ...,
-    *,
-    per_user: Literal[True],
-) -> UserValues: ...
-
-
 def evaluate(
     model: Recommender,
     test: Ratings,
@@ -136,22 +108,21 @@ def evaluate(
     unknown: str = "mean",
     *,
     per_user: bool = False,
-) -> dict[str, float] | UserValues:
+) -> Any:
     """Evaluate a fitted recommender on test ratings.
 
-    - Test pairs, if the model predicts ratings (NaN if it only scores): "rmse", "mae", "nmae" (over
-      the error of blind guesses, as Marlin 2004 has it, and not over the range of the ratings),
-      "one_zero" (share of wrong levels). With "_level" they are of the predicted level, the nearest
-      to the prediction or the model's own; with "_best" the smaller.
+    - Errors on test pairs, if the model predicts ratings (NaN if it predicts scores): "rmse",
+      "mae", "nmae" (relative to the error of random guesses, Marlin 2004) and "one_zero" (fraction
+      of wrong levels). With "_level" they are of the predicted level, the nearest to the prediction
+      or the model's own; with "_best", the smaller of both.
     - The order of each user's test items (Iyer 1999 section 5.2.4), where the user's highest rating
-      is good: "disagreement", "map_top" (mean average precision), "prot" (reciprocal rank) and
+      is relevant: "disagreement", "map_top" (mean average precision), "prot" (reciprocal rank) and
       "precision_at_full_recall". Users with equal ratings are skipped.
     - Lists out of the whole catalog, without items that the user rated in training: "ndcg",
       "precision", "recall" and "hit_rate" (any relevant item on the list) at k, "map", "mrr" and
-      "auc", or any other metric of TREC runs, such as "err", in ten times the time. Names are those
-      of :func:`edgewise.metrics.ranking_metric`, such as "map@10" or "P@5". Relevant items that
-      training does not know count as missed; users without relevant items are skipped; ties count
-      by their expectation.
+      "auc", or, ten times slower, any other metric of :func:`edgewise.metrics.ranking_metric`, such
+      as "err". Relevant items unknown in training count as missed; users without relevant items are
+      skipped; with ties, metrics are expectations.
     - Lists of k items beyond accuracy: "catalog_coverage", "novelty" (in bits) and "diversity";
       "average_popularity" and "gini", which are lower for lists that favor popular items less.
 
@@ -161,25 +132,24 @@ def evaluate(
         A fitted model.
     test : Ratings
         The test ratings. Their weights count in metrics of predicted ratings.
-    metrics : str or sequence of str, default all that need no whole lists
-        Names from above; "ndcg@5" has another cutoff than `k`.
+    metrics : str or sequence of str, default all that are named above except "err"
+        The metrics; "ndcg@5" has another cutoff than `k`.
     k : int, default 10
         The cutoff of lists.
     relevant : float or None, default None
         The lowest relevant rating; None is the upper quarter of the scale, which is 4 for 1 to 5,
         and everything if all ratings are equal.
     unknown : {"mean", "nan", "raise"}, default "mean"
-        For users and items that training does not know: predict shrunken means and list what is
-        popular, skip them, or raise.
+        For users and items unknown in training: predict damped means and recommend popular items,
+        skip them, or raise.
     per_user : bool, default False
-        Return the values of each user. "catalog_coverage" and "gini", which are of all lists
-        together, are left out.
+        Return the values of each user, except "catalog_coverage" and "gini", which have none.
 
     Returns
     -------
     dict of str to float, or UserValues
-        The values by name, such as "ndcg@10"; NaN if a metric is undefined. With `per_user`, those
-        of each user as arrays or a frame, and intervals of their means.
+        The values by name, such as "ndcg@10"; NaN if a metric is undefined. With `per_user`, the
+        values of each user as arrays or a frame, and intervals of their means.
 
     Examples
     --------
@@ -193,22 +163,18 @@ def evaluate(
     """
     chosen = recommender_metrics(metrics, k)
     min_relevant = check_relevant(relevant)
-    flag("per_user", per_user)
     evaluator = Evaluator(model, test, unknown)
-    return (
-        evaluator.user_values(chosen, min_relevant)
-        if per_user
-        else evaluator.values(chosen, min_relevant)
-    )
+    results = evaluator.measure(chosen, min_relevant)
+    if not flag("per_user", per_user):
+        return {name: result.value for name, result in results.items()}
+    tested = np.unique(test.users)
+    values = {name: result.sums.values[tested] for name, result in results.items() if result.sums}
+    return UserValues(test.user_ids.values[tested], values, results)
 
 
 def check_relevant(relevant: Any) -> float | None:
     """Return the lowest relevant rating, or raise."""
-    if relevant is None:
-        return None
-    if isinstance(relevant, bool) or not isinstance(relevant, Real) or np.isnan(float(relevant)):
-        raise ValueError(f"relevant must be None or a rating, got {relevant!r}")
-    return float(relevant)
+    return None if relevant is None else between("relevant", relevant, -np.inf, np.inf)
 
 
 class Evaluator:
@@ -221,28 +187,15 @@ class Evaluator:
         self.model, self.test = model, test
         self.unknown = one_of("unknown", unknown, UNKNOWN)
         trained = model._fitted_ratings()
-        # Where the users and items of the test catalog are in the training catalog.
-        self.user_places = trained.user_ids.find("users", test.user_ids.values)
-        item_places = trained.item_ids.find("items", test.item_ids.values)
-        self.users, self.items = self.user_places[test.users], item_places[test.items]
+        # The indices in the training catalog, -1 for none, of the test's users and of its ratings.
+        self.trained_users = trained.user_ids.find("users", test.user_ids.values)
+        trained_items = trained.item_ids.find("items", test.item_ids.values)
+        self.users, self.items = self.trained_users[test.users], trained_items[test.items]
         self.known = model._are_known(self.users, self.items)
         if unknown == "raise":
             users, items = self._ids
             model._check_known("users", users, self.users)
             model._check_known("items", items, self.items)
-
-    def values(self, metrics: Iterable[Metric], relevant: float | None) -> dict[str, float]:
-        """Return the values of metrics by name, in their order."""
-        return {name: result.value for name, result in self.measure(metrics, relevant).items()}
-
-    def user_values(self, metrics: Iterable[Metric], relevant: float | None) -> UserValues:
-        """Return the values of metrics for each user with a test rating."""
-        results = self.measure(metrics, relevant)
-        tested = np.unique(self.test.users)
-        values = {
-            name: result.sums.values[tested] for name, result in results.items() if result.sums
-        }
-        return UserValues(self.test.user_ids.values[tested], values, results)
 
     def measure(self, metrics: Iterable[Metric], relevant: float | None) -> dict[str, MetricValue]:
         """Return the values of metrics by name, in their order, with their sums over users."""
@@ -253,14 +206,14 @@ class Evaluator:
                 results[metric.name] = self._rating_error(metric)
             elif metric.base in ORDER_METRICS:
                 results[metric.name] = self._order_value(metric)
-        of_lists = [metric for metric in chosen if metric.name not in results]
-        if of_lists:
+        list_metrics = [metric for metric in chosen if metric.name not in results]
+        if list_metrics:
             if relevant is None:
                 # The upper quarter of the scale.
                 low = min(self.model.low_, self.test.low)
                 high = max(self.model.high_, self.test.high)
                 relevant = high - (high - low) / 4.0
-            results |= list_values(self, of_lists, relevant)
+            results |= list_values(self, list_metrics, relevant)
         return {metric.name: results[metric.name] for metric in chosen}
 
     @property
@@ -291,7 +244,7 @@ class Evaluator:
             predict: Any = self.model.predict
             guess = np.asarray(predict(*self._ids, unknown=self.unknown, output="level"))
         rounded = np.full(len(guess), np.nan)
-        rounded[self.included] = errors.nearest_level(guess[self.included], self.levels)
+        rounded[self.included] = nearest_level(guess[self.included], self.levels)
         return rounded
 
     @cached_property
@@ -306,31 +259,27 @@ class Evaluator:
     def _rating_error(self, metric: Metric) -> MetricValue:
         """Return an error of predicted ratings or levels; NaN if there are none."""
         if metric.base.endswith(BEST):
-            both = [self._rating_error(variant) for variant in output_variants(metric)]
-            return min(both, key=lambda one: np.inf if np.isnan(one.value) else one.value)
+            variants = [self._rating_error(variant) for variant in output_variants(metric)]
+            return min(variants, key=lambda result: np.nan_to_num(result.value, nan=np.inf))
         stem = metric.base.removesuffix(LEVEL)
-        by_level = stem != metric.base
-        none = UnitSums.of(np.full(self.test.n_users, np.nan))
-        if self.model.predicts != "rating" or not self.included.any():
-            return MetricValue(float("nan"), none)
-        if (by_level or stem in ("nmae", "one_zero")) and len(self.levels) < 2:
-            return MetricValue(float("nan"), none)
-        guess = (self.predicted_levels if by_level else self.predictions)[self.included]
+        is_level, is_scaled = stem != metric.base, stem in ("nmae", "one_zero")
+        has_ratings = self.model.predicts == "rating" and self.included.any()
+        if not has_ratings or ((is_level or is_scaled) and len(self.levels) < 2):
+            return MetricValue(np.nan, UnitSums.of(np.full(self.test.n_users, np.nan)))
+        guess = (self.predicted_levels if is_level else self.predictions)[self.included]
         truth, weights = self.test.values[self.included], self.test.weights
-        weights = None if weights is None else weights[self.included]
+        options: dict[str, Any] = {"levels": self.levels} if is_scaled else {}
+        if weights is not None:
+            options["sample_weight"] = weights = weights[self.included]
+        value = float(metric.function(truth, guess, **options))
         losses = np.abs(guess - truth)
         if stem == "rmse":
-            value = errors.rmse(truth, guess, sample_weight=weights)
             losses *= losses
-        elif stem == "mae":
-            value = errors.mae(truth, guess, sample_weight=weights)
+        elif stem == "one_zero":
+            losses = (nearest_level(guess, self.levels) != truth).astype(np.float64)
         elif stem == "nmae":
-            value = errors.nmae(truth, guess, levels=self.levels, sample_weight=weights)
             unit = float(np.average(losses, weights=weights))
             losses *= value / unit if unit > 0 else 1.0
-        else:
-            value = errors.one_zero_error(truth, guess, levels=self.levels, sample_weight=weights)
-            losses = (errors.nearest_level(guess, self.levels) != truth).astype(np.float64)
         users, n_users = self.test.users[self.included], self.test.n_users
         sums = np.bincount(users, losses if weights is None else losses * weights, n_users)
         masses = np.bincount(users, weights, n_users)
