@@ -121,13 +121,6 @@ def test_frames_without_ranks_are_ranked_by_score():
     np.testing.assert_array_equal(RankedLists.from_frames(tied).positions, expected)
 
 
-@pytest.mark.parametrize("kind", ["category", "string", object])
-def test_ids_of_pandas_columns(kind):
-    frame = pd.DataFrame(LONG).astype({"query": kind, "doc": kind, "list": kind})
-    lists = RankedLists.from_frames(frame)
-    np.testing.assert_array_equal(lists.docs, ["a", "b", "c", "b"])
-
-
 def test_a_missing_rank_is_an_unranked_document():
     frame = pl.DataFrame(
         {"query": [1, 1, 1], "doc": [1, 2, 3], "list": ["A"] * 3, "rank": [1, None, None]}
@@ -175,15 +168,6 @@ def test_runs_as_they_are_read_from_files():
     np.testing.assert_array_equal(by_rank.positions[:, 0], read.positions("rank"))
 
 
-def test_runs_of_several_queries_in_any_order():
-    mixed = run(
-        queries=["q2", "q1", "q2", "q1"], docs=list("abba"), scores=[1, 2, 3, 4], ranks=[0] * 4
-    )
-    lists = RankedLists.from_runs({"A": mixed})
-    np.testing.assert_array_equal(lists.qid, ["q1", "q1", "q2", "q2"])
-    np.testing.assert_array_equal(lists.positions[:, 0], [1, 2, 2, 1])
-
-
 def test_every_way_to_read_the_same_lists_gives_the_same_fusion():
     frame = pd.DataFrame(LONG)
     runs = {
@@ -202,116 +186,58 @@ def frames(**columns):
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("call", "argument"),
     [
-        (lambda: RankedLists([[0]], [1]), ValueError, "positions must be at least 1"),
-        (lambda: RankedLists([1, 2], [1, 1]), ValueError, "positions must be a matrix"),
-        (lambda: RankedLists(np.empty((0, 3)), []), ValueError, "positions must not be empty"),
-        (lambda: RankedLists([[np.inf]], [1]), ValueError, "positions must be finite"),
-        (lambda: RankedLists([["top"]], [1]), TypeError, "positions must be a matrix of numbers"),
-        (
-            lambda: RankedLists([[1], [2]], [1]),
-            ValueError,
-            "qid must have an id for each of the 2 rows, got 1",
-        ),
-        (lambda: RankedLists([[1]], [None]), ValueError, "qid must not be missing"),
-        (lambda: RankedLists([[1], [2]], [1.0, NAN]), ValueError, "qid must not be missing"),
-        (lambda: RankedLists([[1], [2]], ["a", NAN]), ValueError, "qid must not be missing"),
-        (lambda: RankedLists([[1], [2]], ["a", 1]), TypeError, "qid must be all integers or"),
-        (
-            lambda: RankedLists([[1]], [1.5]),
-            TypeError,
-            "all strings, got float",
-        ),
-        (lambda: RankedLists([[1]], np.array([True])), TypeError, "qid must be integers or"),
-        (lambda: RankedLists([[1]], [[1]]), ValueError, "qid must be one-dimensional"),
-        (
-            lambda: RankedLists([[1]], [1], docs=[1, 2]),
-            ValueError,
-            "docs must have an id for",
-        ),
-        (lambda: RankedLists([[1], [2]], [7, 7], docs=["a", "a"]), ValueError, "got a twice for q"),
-        (lambda: RankedLists([[1]], [1], names=["A", "B"]), ValueError, "names must be one a list"),
-        (lambda: RankedLists([[1, 1]], [1], names="AB"), TypeError, "names must be a sequence"),
-        (lambda: RankedLists([[1, 1]], [1], names=["A", "A"]), ValueError, "got 'A' twice"),
-        (lambda: RankedLists([[1]], [1], scores=[[NAN]]), ValueError, "scores must be NaN just"),
-        (lambda: RankedLists([[NAN]], [1], scores=[[2]]), ValueError, "scores must be NaN just"),
-        (
-            lambda: RankedLists([[1]], [1], scores=[[2, 3]]),
-            ValueError,
-            "scores must have the shape",
-        ),
-        (lambda: RankedLists.from_scores([[np.inf]], [1]), ValueError, "X must be finite"),
-        (
-            lambda: RankedLists.from_scores([[1]], [1, 2]),
-            ValueError,
-            "qid must have an id for",
-        ),
-        (lambda: RankedLists.from_scores([[1]], [1], larger_is_better=0), TypeError, "larger_is"),
-        (lambda: RankedLists.from_frames([1]), TypeError, "frames must be a data frame"),
-        (lambda: RankedLists.from_frames(pl.DataFrame(LONG).lazy()), TypeError, "frames must be a"),
-        (lambda: RankedLists.from_frames(frames()[:0]), ValueError, "frames must not be empty"),
-        (lambda: RankedLists.from_frames(frames(), query="topic"), ValueError, "column 'topic'"),
-        (lambda: RankedLists.from_frames(frames(), list="run"), ValueError, "column 'run'"),
-        (
-            lambda: RankedLists.from_frames(frames(), rank="r", score="s"),
-            ValueError,
-            "column 'r' or 's'",
-        ),
-        (
-            lambda: RankedLists.from_frames(frames(doc=["b", "a", "a", "b", "c"])),
-            ValueError,
-            "list 'A' must have a document once, got a twice for query q1",
-        ),
-        (
-            lambda: RankedLists.from_frames(frames(doc=["b", None, "a", "b", "c"])),
-            ValueError,
-            r"frames\['doc'\] must not be missing, but entry 1",
-        ),
-        (
-            lambda: RankedLists.from_frames(frames(rank=[0, 1, 2, 3, 4])),
-            ValueError,
-            r"frames\['rank'\] must be at least 1.*got 0",
-        ),
-        (
-            lambda: RankedLists.from_frames(frames(rank=["i", "v", "x", "l", "c"])),
-            TypeError,
-            r"frames\['rank'\] must hold numbers",
-        ),
-        (
-            lambda: RankedLists.from_frames(frames(score=[1, 2, 3, 4, None])),
-            ValueError,
-            r"frames\['score'\] must not be missing",
-        ),
+        (lambda: RankedLists([[0]], [1]), "positions"),
+        (lambda: RankedLists([1, 2], [1, 1]), "positions"),
+        (lambda: RankedLists(np.empty((0, 3)), []), "positions"),
+        (lambda: RankedLists([[np.inf]], [1]), "positions"),
+        (lambda: RankedLists([["top"]], [1]), "positions"),
+        (lambda: RankedLists([[1], [2]], [1]), "qid"),
+        (lambda: RankedLists([[1], [2]], [1.0, NAN]), "qid"),
+        (lambda: RankedLists([[1], [2]], ["a", 1]), "qid"),
+        (lambda: RankedLists([[1]], [1], docs=[1, 2]), "docs"),
+        (lambda: RankedLists([[1], [2]], [7, 7], docs=["a", "a"]), "docs"),
+        (lambda: RankedLists([[1]], [1], names=["A", "B"]), "names"),
+        (lambda: RankedLists([[1, 1]], [1], names="AB"), "names"),
+        (lambda: RankedLists([[1, 1]], [1], names=["A", "A"]), "names"),
+        (lambda: RankedLists([[1]], [1], scores=[[NAN]]), "scores"),
+        (lambda: RankedLists([[1]], [1], scores=[[2, 3]]), "scores"),
+        (lambda: RankedLists.from_scores([[np.inf]], [1]), "X"),
+        (lambda: RankedLists.from_scores([[1]], [1, 2]), "qid"),
+        (lambda: RankedLists.from_scores([[1]], [1], larger_is_better=0), "larger_is_better"),
+        (lambda: RankedLists.from_frames([1]), "frames"),
+        (lambda: RankedLists.from_frames({}), "frames"),
+        (lambda: RankedLists.from_frames(pl.DataFrame(LONG).lazy()), "frames"),
+        (lambda: RankedLists.from_frames(frames()[:0]), "frames"),
+        (lambda: RankedLists.from_frames(frames(), query="topic"), "column 'topic'"),
+        (lambda: RankedLists.from_frames(frames(), rank="r", score="s"), "column 'r' or 's'"),
+        (lambda: RankedLists.from_frames(frames(doc=list("baabc"))), "got a twice for query q1"),
+        (lambda: RankedLists.from_frames(frames(doc=["b", None, "a", "b", "c"])), "'doc'"),
+        (lambda: RankedLists.from_frames(frames(rank=[0, 1, 2, 3, 4])), "'rank'"),
+        (lambda: RankedLists.from_frames(frames(rank=list("ivxlc"))), "'rank'"),
+        (lambda: RankedLists.from_frames(frames(score=[1, 2, 3, 4, None])), "'score'"),
         (
             lambda: RankedLists.from_frames({"A": frames(), "B": frames().drop(columns="score")}),
-            ValueError,
-            r"frames\['B'\] has none",
+            "'B'",
         ),
         (
             lambda: RankedLists.from_frames({"A": frames(), "B": frames(query=[1, 2, 3, 4, 5])}),
-            ValueError,
-            "queries must have ids of one kind",
+            "queries",
         ),
-        (lambda: RankedLists.from_runs([run()]), ValueError, "runs must be a mapping"),
-        (lambda: RankedLists.from_runs({"A": 3}), TypeError, r"runs\['A'\] must have queries"),
-        (
-            lambda: RankedLists.from_runs({"A": run()}, order="docs"),
-            ValueError,
-            "order must be one",
-        ),
-        (lambda: RankedLists.from_runs({"A": run(scores=[1, 2])}), ValueError, "the same length"),
-        (lambda: RankedLists.from_runs({"A": run(scores=[1, 2, NAN])}), ValueError, "scores must"),
-        (lambda: RankedLists.from_runs({"A": run(docs=["x"] * 3)}), ValueError, "got x twice for"),
-        (
-            lambda: RankedLists.from_runs({"A": run(queries=[], docs=[], ranks=[], scores=[])}),
-            ValueError,
-            r"runs\['A'\] must not be empty",
-        ),
+        (lambda: RankedLists.from_runs([run()]), "runs"),
+        (lambda: RankedLists.from_runs({"A": 3}), "runs"),
+        (lambda: RankedLists.from_runs({"A": run()}, order="docs"), "order"),
+        (lambda: RankedLists.from_runs({"A": run(scores=[1, 2])}), "runs"),
+        (lambda: RankedLists.from_runs({"A": run(scores=[1, 2, NAN])}), "scores"),
+        (lambda: RankedLists.from_runs({"A": run(docs=["x"] * 3)}), "got x twice"),
+        (lambda: grades_of(RankedLists([[1], [2]], [1, 1]), [1]), "judgments"),
+        (lambda: grades_of(RankedLists([[1]], [1]), {"1": {"x": 1}}), "docs"),
+        (lambda: grades_of(RankedLists([[1]], [1], docs=["y"]), {"1": {"x": 1}}), "judgments"),
     ],
 )
-def test_bad_input_is_named(call, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_input_is_named(call, argument):
+    with pytest.raises((TypeError, ValueError), match=argument):
         call()
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import finite_numbers, flag, one_of
+from edgewise.common.checks import finite_numbers, flag, numbers, one_of
 from edgewise.common.dtypes import REAL, Columns, Reals
 from edgewise.common.ids import as_ids
 from edgewise.common.text import id_text
@@ -23,15 +23,14 @@ from edgewise.metrics.runs import query_document_values
 class RankedLists:
     """Positions of documents on several lists, for many queries.
 
-    A row is a document for a query, a column is a list. The rows may be in any order, and a query
-    may have documents that no list returns. All arrays are read-only.
+    A row is a document for a query, a column is a list. Rows may be in any order, and documents on
+    no list. All arrays are read-only.
 
     Parameters
     ----------
     positions : array-like or data frame of shape (n_rows, n_lists)
         Position of the document on the list, 1 at the top; NaN where the list does not return it
-        ("unranked", Iyer 1999 section 5.1). There may be gaps, and tied documents may share a
-        position.
+        ("unranked", Iyer 1999 section 5.1). Gaps and shared positions are allowed.
     qid : array-like of shape (n_rows,)
         Query id of each row: integers or strings.
     scores : array-like or data frame of shape (n_rows, n_lists), optional
@@ -110,8 +109,8 @@ class RankedLists:
         return self.queries.reduce(np.add, self.returned.astype(np.intp))
 
     def lengths(self) -> Reals:
-        """Return how many documents each list returns for each query, or its last position."""
-        # The larger of the two: a list may have gaps.
+        """Return the number of documents of each list for each query, or its last position."""
+        # The larger, as a list may have gaps.
         last = self.queries.reduce(np.maximum, np.where(self.returned, self.positions, 0.0))
         return np.maximum(last, self.n_returned())
 
@@ -135,9 +134,9 @@ class RankedLists:
     ) -> "RankedLists":
         """Read lists from one long frame, or from one frame per list.
 
-        Without a column of ranks, documents are ranked by score, ties at their mean position. A
-        missing rank (or score) means that the list does not return the document. The result has
-        one row for each query and document, sorted by both.
+        Without a column of ranks, documents are ranked by score, with ties at their mean position.
+        A missing rank (or score) means that the list does not return the document. The result has
+        one row per query and document, sorted by both.
 
         Parameters
         ----------
@@ -160,26 +159,28 @@ class RankedLists:
         array([[ 1., nan],
                [ 2.,  1.]])
         """
-        if not isinstance(frames, Mapping):
+        if isinstance(frames, Mapping):
+            tables = {
+                str(name): _read_frame(frame, f"frames[{str(name)!r}]", query, doc)
+                for name, frame in frames.items()
+            }
+        else:
             table = _read_frame(frames, "frames", list, query, doc)
-            lists = as_ids(f"frames[{list!r}]", table[list].to_list(), floats=True)
-            entries = _frame_entries(table, "frames", query, doc, rank, score, lists)
-            names, index = np.unique(lists, return_inverse=True)
-            return cls(**_tabulate_entries(entries, [str(name) for name in names], index, "frames"))
-        if not frames:
+            ids = as_ids(f"frames[{list!r}]", table[list].to_list(), floats=True)
+            tables = {str(name): table.filter((ids == name).tolist()) for name in np.unique(ids)}
+        if not tables:
             raise ValueError("frames must not be empty, got a mapping without lists")
-        entries_by_list = {}
-        for key, frame in frames.items():
-            name = f"frames[{str(key)!r}]"
-            table = _read_frame(frame, name, query, doc)
-            entries_by_list[str(key)] = _frame_entries(table, name, query, doc, rank, score)
-        without = [name for name, entries in entries_by_list.items() if entries.scores is None]
-        if without and len(without) < len(entries_by_list):
+        entries = {
+            name: _frame_entries(table, name, query, doc, rank, score)
+            for name, table in tables.items()
+        }
+        without = [name for name in entries if entries[name].scores is None]
+        if without and len(without) < len(entries):
             raise ValueError(
                 f"frames must all have a column {score!r} or none of them, "
                 f"but frames[{without[0]!r}] has none"
             )
-        return cls(**_join_entries(entries_by_list, "frames"))
+        return cls(**_join_entries(entries, "frames"))
 
     @classmethod
     def from_runs(cls, runs: Mapping[str, Run], *, order: str = "score") -> "RankedLists":
@@ -303,77 +304,64 @@ def _read_frame(frame: Any, name: str, *columns: str) -> Any:
 
 
 def _frame_entries(
-    table: Any, name: str, query: str, doc: str, rank: str, score: str, lists: Any = None
+    table: Any, list_name: str, query: str, doc: str, rank: str, score: str
 ) -> ListEntries:
-    """Return the entries of a frame; `lists` names the list of each, if there are several."""
-    queries = as_ids(f"{name}[{query!r}]", table[query].to_list(), floats=True)
-    docs = as_ids(f"{name}[{doc!r}]", table[doc].to_list(), floats=True)
-    scores = None
-    if score in table.columns:
-        scores = _as_reals(table[score], f"{name}[{score!r}]")
-        if np.isinf(scores).any():
-            raise ValueError(f"{name}[{score!r}] must be finite")
-    if rank in table.columns:
-        positions = _as_reals(table[rank], f"{name}[{rank!r}]")
-        low = positions[(positions < 1) | np.isinf(positions)]
-        if len(low):
+    """Return the entries of a list in a frame."""
+
+    def label(column: str) -> str:
+        return f"frames[{list_name!r}][{column!r}]"
+
+    queries = as_ids(label(query), table[query].to_list(), floats=True)
+    docs = as_ids(label(doc), table[doc].to_list(), floats=True)
+    scores = _as_reals(table[score], label(score)) if score in table.columns else None
+    if scores is not None and np.isinf(scores).any():
+        raise ValueError(f"{label(score)} must be finite")
+    if rank not in table.columns:
+        if scores is None:
             raise ValueError(
-                f"{name}[{rank!r}] must be at least 1, the rank of the top document, got {low[0]:g}"
+                f"frames[{list_name!r}] must have a column {rank!r} or {score!r}, got "
+                f"{table.columns}"
             )
-        if scores is not None:
-            if (np.isnan(scores) & ~np.isnan(positions)).any():
-                raise ValueError(f"{name}[{score!r}] must not be missing where there is a rank")
-            scores = np.where(np.isnan(positions), np.nan, scores)
-    elif scores is not None:
-        groups = queries if lists is None else _pair_numbers(queries, lists)
-        positions = Queries.of(groups).positions(scores[:, None])[:, 0]
-    else:
-        raise ValueError(
-            f"{name} must have a column {rank!r} or {score!r}, got {list(table.columns)}"
-        )
+        positions = Queries.of(queries).positions(scores[:, None])[:, 0]
+        return ListEntries(queries, docs, positions, scores)
+    positions = _as_reals(table[rank], label(rank))
+    low = positions[(positions < 1) | np.isinf(positions)]
+    if len(low):
+        raise ValueError(f"{label(rank)} must be at least 1, the top of a list, got {low[0]:g}")
+    if scores is not None:
+        if (np.isnan(scores) & ~np.isnan(positions)).any():
+            raise ValueError(f"{label(score)} must not be missing where there is a rank")
+        scores = np.where(np.isnan(positions), np.nan, scores)
     return ListEntries(queries, docs, positions, scores)
 
 
-def _join_entries(parts: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
-    queries, docs, positions, scores = zip(*parts.values(), strict=True)
-    for kind, ids in (("queries", queries), ("documents", docs)):
-        if len({ids_of_list.dtype.kind for ids_of_list in ids}) > 1:
-            raise ValueError(
-                f"{argument}: {kind} must have ids of one kind, got numbers in one list, words in "
-                "another"
-            )
-    together = ListEntries(
-        np.concatenate(queries),
-        np.concatenate(docs),
-        np.concatenate(positions),
-        None if scores[0] is None else np.concatenate(scores),
-    )
-    index = np.repeat(np.arange(len(parts)), [len(ids_of_list) for ids_of_list in queries])
-    return _tabulate_entries(together, list(parts), index, argument)
-
-
-def _tabulate_entries(
-    entries: ListEntries, names: list[str], lists: NDArray[np.intp], argument: str
-) -> dict[str, Any]:
-    """Return one row for each query and document; `lists` has the index of each entry's list."""
-    queries, docs, positions, scores = entries
+def _join_entries(entries: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
+    """Return the arguments of `RankedLists`, with one row per query and document."""
+    names, parts = list(entries), list(entries.values())
+    for name in ("queries", "docs"):
+        if len({getattr(part, name).dtype.kind for part in parts}) > 1:
+            raise ValueError(f"{argument}: {name} must be all numbers or all strings, got both")
+    queries = np.concatenate([part.queries for part in parts])
+    docs = np.concatenate([part.docs for part in parts])
+    lists = np.repeat(np.arange(len(parts)), [len(part.queries) for part in parts])
     _, first, rows = np.unique(_pair_numbers(queries, docs), return_index=True, return_inverse=True)
-    repeated = _find_repeat(rows * len(names) + lists)
+    repeated = _find_repeat(rows * len(parts) + lists)
     if repeated is not None:
         raise ValueError(
             f"{argument}: list {names[lists[repeated]]!r} must have a document once, got "
             f"{docs[repeated]} twice for query {queries[repeated]}"
         )
 
-    def table(values: Reals) -> Reals:
-        matrix = np.full((len(first), len(names)), np.nan, dtype=REAL)
-        matrix[rows, lists] = values
+    def tabulate(columns: list[Reals]) -> Reals:
+        matrix = np.full((len(first), len(parts)), np.nan, dtype=REAL)
+        matrix[rows, lists] = np.concatenate(columns)
         return matrix
 
+    scores = [part.scores for part in parts if part.scores is not None]
     return {
-        "positions": table(positions),
+        "positions": tabulate([part.positions for part in parts]),
         "qid": queries[first],
-        "scores": None if scores is None else table(scores),
+        "scores": tabulate(scores) if scores else None,
         "docs": docs[first],
         "names": names,
     }
@@ -417,12 +405,10 @@ def _matrix(values: Any, name: str) -> tuple[Reals, tuple[str, ...]]:
             matrix = np.asarray(values, dtype=REAL)
         except (TypeError, ValueError) as error:
             raise TypeError(f"{name} must be a matrix of numbers: {error}") from None
-    if matrix.ndim != 2:
+    if matrix.ndim != 2 or not matrix.size:
         raise ValueError(
-            f"{name} must be a matrix of rows by lists, got an array of shape {matrix.shape}"
+            f"{name} must be a matrix of rows by lists, not empty, got the shape {matrix.shape}"
         )
-    if not matrix.size:
-        raise ValueError(f"{name} must not be empty, got the shape {matrix.shape}")
     if np.isinf(matrix).any():
         raise ValueError(f"{name} must be finite, or NaN where a list does not return a document")
     return matrix, names
@@ -435,27 +421,25 @@ def _matching_scores(scores: Any, positions: Reals) -> Reals:
         raise ValueError(
             f"scores must have the shape of positions, {positions.shape}, got {matrix.shape}"
         )
-    differ = np.argwhere(np.isnan(matrix) != np.isnan(positions))
-    if len(differ):
-        row, column = differ[0]
+    differs = np.isnan(matrix) != np.isnan(positions)
+    if differs.any():
+        row, column = np.argwhere(differs)[0]
         raise ValueError(
-            "scores must be NaN just where positions are, "
-            f"got {matrix[row, column]} and {positions[row, column]} in row {row}, list {column}"
+            f"scores must be NaN exactly where positions are; row {row} of list {column} differs"
         )
     return matrix
 
 
 def _names(names: Sequence[str] | None, columns: tuple[str, ...], n_lists: int) -> tuple[str, ...]:
-    """Return a name for each list, from a frame or made up where none are given, or raise."""
+    """Return the names of the lists, by default those of a frame's columns or numbers."""
     if isinstance(names, str):
         raise TypeError(f"names must be a sequence of names, got the string {names!r}")
     resolved = () if names is None else tuple(str(name) for name in names)
     resolved = resolved or columns or tuple(f"list{j}" for j in range(n_lists))
     if len(resolved) != n_lists:
-        raise ValueError(f"names must be one a list, {n_lists}, got {len(resolved)}")
+        raise ValueError(f"names must have one name per list, {n_lists}, got {len(resolved)}")
     if len(set(resolved)) < n_lists:
-        twice = next(name for name in resolved if resolved.count(name) > 1)
-        raise ValueError(f"names must be different, got {twice!r} twice")
+        raise ValueError(f"names must be different, got {resolved}")
     return resolved
 
 
@@ -478,25 +462,17 @@ def grades_of(lists: RankedLists, judgments: Any) -> Reals:
     >>> grades_of(lists, {"q": {"y": 2, "z": 1}})
     array([0., 2.])
     """
-    by_document = isinstance(judgments, (str, PathLike, Mapping)) or hasattr(judgments, "grades")
-    if by_document or is_frame(judgments):
+    is_path_or_dict = isinstance(judgments, (str, PathLike, Mapping))
+    if is_path_or_dict or hasattr(judgments, "grades") or is_frame(judgments):
         if lists.docs is None:
             raise ValueError("lists must have docs, to look up their judgments")
         queries, docs, values = query_document_values(judgments, "judgments", "grade")
         pairs = zip(queries.tolist(), docs.tolist(), strict=True)
-        by_pair = dict(zip(pairs, np.maximum(values, 0.0).tolist(), strict=True))
-        rows = zip(map(id_text, lists.qid.tolist()), map(id_text, lists.docs.tolist()), strict=True)
-        grades_or_none = [by_pair.get(pair) for pair in rows]
-        if all(grade is None for grade in grades_or_none):
-            raise ValueError("judgments name none of the documents of the lists")
-        return np.array([grade or 0.0 for grade in grades_or_none])
-    try:
-        grades = np.asarray(judgments, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"judgments must be grades, qrels or a data frame: {error}") from error
-    if grades.shape != (len(lists),):
-        raise ValueError(
-            f"judgments must have one grade for each of the {len(lists)} rows of the lists, got "
-            f"an array of shape {grades.shape}"
+        grade_of = dict(zip(pairs, np.maximum(values, 0.0).tolist(), strict=True))
+        rows = list(
+            zip(map(id_text, lists.qid.tolist()), map(id_text, lists.docs.tolist()), strict=True)
         )
-    return grades
+        if grade_of.keys().isdisjoint(rows):
+            raise ValueError("judgments name none of the documents of the lists")
+        return np.array([grade_of.get(row, 0.0) for row in rows])
+    return numbers("judgments", judgments, len(lists))

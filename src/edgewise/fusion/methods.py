@@ -28,16 +28,14 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     unranked : {"after", "ignore"} or float, default "after"
         Rank of a document that a list does not return.
 
-        - "after": one more than the length of the list for the query (:meth:`RankedLists.lengths`:
-          the number of documents returned, unless positions have gaps). A list that returns
-          nothing for a query does not count.
-        - "ignore": none; only lists that return the document count. A document that no list
-          returns comes one rank after the last document of its query.
+        - "after": one more than the length of the list (:meth:`RankedLists.lengths`). A list that
+          returns nothing for a query does not count.
+        - "ignore": only lists that return the document count. A document on no list comes one rank
+          after the last document of its query.
         - a positive number, for all lists: Iyer 1999 uses 31 after lists of 30.
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, minimum_rank
     >>> lists = RankedLists([[1, 3, None], [2, 1, 1], [3, 2, None]], qid=[1, 1, 1])
     >>> minimum_rank(lists)
     array([-1., -1., -2.])
@@ -52,7 +50,6 @@ def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, maximum_rank
     >>> lists = RankedLists([[1, 3, None], [2, 1, 1], [3, 2, None]], qid=[1, 1, 1])
     >>> maximum_rank(lists)
     array([-3., -2., -3.])
@@ -67,7 +64,6 @@ def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, median_rank
     >>> lists = RankedLists([[1, 3, None], [2, 1, 1], [3, 2, None]], qid=[1, 1, 1])
     >>> median_rank(lists)
     array([-2., -1., -2.])
@@ -78,13 +74,11 @@ def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 def rank_sum(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     """Score documents by minus the sum of their ranks, Kantor's summation operator.
 
-    Where lists are left out (``"ignore"``, or a list that returns nothing), it is the mean of the
-    ranks that count times the number of lists: otherwise a document on few lists would come first.
-    Takes the parameters of :func:`minimum_rank`.
+    Where lists do not count (``"ignore"``, or a list that returns nothing), it is the mean rank on
+    the others times the number of lists. Takes the parameters of :func:`minimum_rank`.
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, rank_sum
     >>> lists = RankedLists([[1, 3, None], [2, 1, 1], [3, 2, None]], qid=[1, 1, 1])
     >>> rank_sum(lists)
     array([-6., -4., -7.])
@@ -149,13 +143,12 @@ def borda(lists: RankedLists, weights: Weights = None) -> Reals:
     """Fuse lists by Borda's count.
 
     For a query with c documents each list gives c points to its first, c - 1 to its second, and
-    so on. Documents that it does not return share the remaining points evenly, so every list gives
-    the same number of points (Aslam and Montague 2001). Tied documents share their points, too.
-    Gaps between positions are closed first. `weights` are as in :func:`reciprocal_rank_fusion`.
+    so on. Documents that it does not return share the remaining points evenly (Aslam and Montague
+    2001), and so do tied documents. Gaps between positions are closed first. `weights` are as in
+    :func:`reciprocal_rank_fusion`.
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, borda
     >>> borda(RankedLists([[1, None], [2, None], [3, 1], [None, None]], qid=[1, 1, 1, 1]))
     array([6., 5., 6., 3.])
     """
@@ -170,21 +163,19 @@ def borda(lists: RankedLists, weights: Weights = None) -> Reals:
 def reciprocal_rank_fusion(lists: RankedLists, k: float = 60, weights: Weights = None) -> Reals:
     """Fuse lists by the sum of 1 / (k + position).
 
-    Cormack, Clarke and Büttcher (2009). A list adds nothing to a document that it does not
-    return. Gaps between positions stay.
+    Cormack, Clarke and Büttcher (2009). A list adds nothing to a document that it does not return.
 
     Parameters
     ----------
     lists : RankedLists
     k : float, default 60
-        Positive; the larger it is, the less the first position counts more than the second.
+        Positive; the larger, the smaller the difference between the first positions.
     weights : sequence of float, mapping of str to float, or None, default None
-        What each list counts, in their order or by name, 1 for those without a name there; learned
-        ones are the `coef_` of ``RankFusion("feature", missing="low")``.
+        The weight of each list, in their order, or by name with 1 for the others. Learned ones are
+        the `coef_` of ``RankFusion("feature", missing="low")``.
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, reciprocal_rank_fusion
     >>> lists = RankedLists([[1, 2], [2, 1], [3, None]], qid=[1, 1, 1])
     >>> reciprocal_rank_fusion(lists, k=1)
     array([0.83333333, 0.83333333, 0.25      ])
@@ -204,20 +195,18 @@ _PAIRS = 1 << 20
 def condorcet(lists: RankedLists) -> Reals:
     """Fuse lists by majorities: how many documents each one beats, minus how many beat it.
 
-    A document beats another of the same query if more lists rank it before the other than behind.
-    A returned document is before one that is not; a list that returns neither, or ties them, does
-    not vote. If there is an order in which each document beats all that follow, the scores have it
-    (Montague and Aslam 2002); documents in a cycle of majorities are tied. Time is quadratic in the
-    number of documents of a query, memory is not.
+    A document beats another of the same query if more lists rank it above the other than below,
+    with returned documents above all others; a list that returns neither, or ties them, does not
+    vote (Montague and Aslam 2002). Documents in a cycle of majorities are tied. Time is quadratic
+    in the number of documents of a query, memory is not.
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, condorcet
     >>> condorcet(RankedLists([[1, 2, 1], [2, 3, None], [3, 1, None]], qid=[1, 1, 1]))
     array([ 2., -1., -1.])
     """
     queries = lists.queries
-    # One row a list, so that the positions of a block are contiguous.
+    # One row per list, so that the positions of a block are contiguous.
     positions = np.where(lists.returned, lists.positions, np.inf)[queries.order].T
     scores = np.empty(len(lists), dtype=REAL)
     ends = np.append(queries.starts[1:], len(lists))
@@ -226,17 +215,17 @@ def condorcet(lists: RankedLists) -> Reals:
     return scores
 
 
-def _copeland(places: Reals) -> NDArray[np.intp]:
-    """Return wins minus losses of each column of places, of shape (n_lists, n_documents)."""
-    count = places.shape[1]
-    step = max(1, _PAIRS // count)
-    scores = np.empty(count, dtype=np.intp)
-    for start in range(0, count, step):
-        ours = places[:, start : start + step, None]
-        votes = np.zeros((ours.shape[1], count), dtype=np.int32)
-        for mine, every in zip(ours, places, strict=True):
-            votes += mine < every
-            votes -= mine > every
+def _copeland(positions: Reals) -> NDArray[np.intp]:
+    """Return wins minus losses of each document, given positions of shape (n_lists, n_docs)."""
+    n_docs = positions.shape[1]
+    step = max(1, _PAIRS // n_docs)
+    scores = np.empty(n_docs, dtype=np.intp)
+    for start in range(0, n_docs, step):
+        block = positions[:, start : start + step, None]
+        votes = np.zeros((block.shape[1], n_docs), dtype=np.int32)
+        for block_positions, list_positions in zip(block, positions, strict=True):
+            votes += block_positions < list_positions
+            votes -= block_positions > list_positions
         scores[start : start + step] = np.sign(votes).sum(axis=1)
     return scores
 
@@ -253,12 +242,11 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max", weights: Weights 
     norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
         The scale of each list within each query; see :func:`normalized_scores`.
     weights : sequence of float, mapping of str to float, or None, default None
-        What each list counts, as in :func:`reciprocal_rank_fusion`; learned ones are the `coef_` of
+        As in :func:`reciprocal_rank_fusion`. Learned ones are the `coef_` of
         ``RankFusion("feature", values="score", missing="low")``.
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, comb_sum
     >>> X = [[8.0, 0.3], [6.0, None], [4.0, 0.1]]
     >>> comb_sum(RankedLists.from_scores(X, qid=[1, 1, 1]))
     array([2. , 0.5, 0. ])
@@ -275,7 +263,6 @@ def comb_mnz(lists: RankedLists, norm: str | None = "min-max", weights: Weights 
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, comb_mnz
     >>> X = [[8.0, 0.3], [6.0, None], [4.0, 0.1]]
     >>> comb_mnz(RankedLists.from_scores(X, qid=[1, 1, 1]))
     array([4. , 0.5, 0. ])
@@ -306,7 +293,6 @@ def normalized_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, normalized_scores
     >>> lists = RankedLists.from_scores([[8.0], [6.0], [4.0], [None]], qid=[1, 1, 1, 1])
     >>> normalized_scores(lists).T
     array([[1. , 0.5, 0. , 0. ]])
@@ -321,12 +307,12 @@ def normalized_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals
         scores = 1.0 - (lists.positions - 1.0) / lengths
     if norm == "max":
         low, high = lists.queries.extremes(scores)
-        invalid = np.argwhere(lists.returned & (high <= 0) & (low < 0))
-        if len(invalid):
-            row, j = invalid[0]
+        is_invalid = lists.returned & (high <= 0) & (low < 0)
+        if is_invalid.any():
+            row, j = np.argwhere(is_invalid)[0]
             raise ValueError(
-                f"norm='max' needs a positive score, but list {lists.names[j]!r} has none above "
-                f"{high[row, j]:g} for query {lists.qid[row]}; norm='min-max' takes any scores"
+                f"norm='max' needs a positive score of list {lists.names[j]!r} for query "
+                f"{lists.qid[row]}, got at most {high[row, j]:g}; use norm='min-max'"
             )
     if norm not in (None, "rank"):
         scores = scale_by_query(lists.queries, scores, norm)
@@ -344,7 +330,6 @@ def single_list(lists: RankedLists, j: int | str) -> Reals:
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, single_list
     >>> single_list(RankedLists([[1, None], [2, 1], [3, None]], qid=[1, 1, 1]), 1)
     array([-2., -1., -2.])
     """
@@ -382,7 +367,6 @@ def best_list(
     Examples
     --------
     >>> import numpy as np
-    >>> from edgewise.fusion import RankedLists, best_list
     >>> lists = RankedLists([[3, 1], [1, 2], [2, 3]], qid=[1, 1, 1])
     >>> def first_is_good(y, scores, qid):
     ...     return float(np.mean([y[qid == q][scores[qid == q].argmax()] for q in np.unique(qid)]))
@@ -429,7 +413,6 @@ def fuse(lists: RankedLists, method: str = "rrf", **options: Any) -> Reals:
 
     Examples
     --------
-    >>> from edgewise.fusion import RankedLists, fuse
     >>> lists = RankedLists([[1, 3], [2, 1], [3, 2]], qid=[1, 1, 1])
     >>> fuse(lists, "minimum_rank", unranked=31)
     array([-1., -1., -2.])
