@@ -50,7 +50,9 @@ def test_counting_gives_the_loss_of_all_pairs(weighed, problem):
     weights = np.linspace(0.5, 2.0, len(grades)) if weighed else np.ones(len(grades))
     viewers, places = np.nonzero(table >= 0)
     rated_pairs, shape = (viewers, places, table[viewers, places]), (len(table), n_levels)
-    distances = ranking_distances(grades, rated_pairs, shape, weights if weighed else None)
+    distances = ranking_distances(
+        grades, rated_pairs, shape, weights if weighed else np.ones(len(grades))
+    )
     losses, defaults, common = distances
     for viewer, rated in enumerate(table):
         least, each = best_default(grades, rated, n_levels, weights)
@@ -70,7 +72,7 @@ def test_viewers_some_at_a_time(monkeypatch):
     table = rng.integers(-1, 5, (40, 30))
     grades = rng.integers(0, 5, 30)
     viewers, places = np.nonzero(table >= 0)
-    problem = grades, (viewers, places, table[viewers, places]), (40, 5)
+    problem = grades, (viewers, places, table[viewers, places]), (40, 5), np.ones(30)
     whole = ranking_distances(*problem)
     monkeypatch.setattr(blocks, "_BLOCK", 75)
     for one, two in zip(whole, ranking_distances(*problem), strict=True):

@@ -10,7 +10,7 @@ from edgewise.recommend.blend import Blend as Blend
 from edgewise.recommend.boosted import BoostedFactorization as BoostedFactorization
 from edgewise.recommend.boosted_lists import BoostedLists as BoostedLists
 from edgewise.recommend.content import ContentRecommender as ContentRecommender
-from edgewise.recommend.ease import EASE as EASE
+from edgewise.recommend.ease import EASE as EASE, SLIM as SLIM
 from edgewise.recommend.evaluation import (
     Difference as Difference,
     GroupExposure as GroupExposure,
@@ -38,7 +38,6 @@ from edgewise.recommend.lists import (
 from edgewise.recommend.rankboost import RankBoostRecommender as RankBoostRecommender
 from edgewise.recommend.ranking_neighbor import RankingNeighbor as RankingNeighbor
 from edgewise.recommend.regression import UserRegression as UserRegression
-from edgewise.recommend.slim import SLIM as SLIM
 from edgewise.recommend.tuning import RecommenderSearch as RecommenderSearch
 
 __all__: list[str]

@@ -25,6 +25,11 @@ def weights_of(ratings: Any) -> Reals:
     return np.ones(len(ratings.values)) if ratings.weights is None else ratings.weights
 
 
+def span_weights(view: Grouped, span: slice) -> Reals:
+    """Return the weights of the entries of a row; 1 for each if there are none."""
+    return np.ones(span.stop - span.start) if view.weights is None else view.weights[span]
+
+
 def optional_weights(ratings: Any) -> Reals:
     """Return the weights of ratings as kernels take them: an empty array if they have none."""
     return np.zeros(0) if ratings.weights is None else ratings.weights

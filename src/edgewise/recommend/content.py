@@ -13,7 +13,7 @@ from edgewise.common.fields import Array, ListOf, OrNone, Value
 from edgewise.data import Table
 from edgewise.model.explain import Contribution
 from edgewise.ratings import Ratings
-from edgewise.recommend.arrays import damped_means, weights_of
+from edgewise.recommend.arrays import damped_means, span_weights, weights_of
 from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.features import encode_features, has_features
 from edgewise.recommend.parameters import parameter
@@ -40,12 +40,12 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
     ----------
     learner : {"ridge", "boosted"}, default "ridge"
         "ridge" predicts ratings: a linear model of all users, plus a ridge regression of each
-        user's deviations from it. Numbers are scaled to variance 1, categories become one-hot
-        columns, and missing values count as the mean.
-        "boosted" predicts scores: RankBoost with thresholds for each user, as
-        :class:`RankBoostRecommender` without reference users; it cannot explain them.
+        user's deviations from it. Numbers are scaled to variance 1, categories one-hot encoded, and
+        missing values replaced by the mean.
+        "boosted" predicts scores, without explanations: RankBoost with thresholds for each user, as
+        :class:`RankBoostRecommender` without reference users.
     regularization : float, default 20
-        The ridge penalty, which draws users to the model of all users.
+        The ridge penalty, which shrinks users toward the model of all users.
     n_rounds : int, default 30
         Boosting rounds.
     learning_rate : float, default 0.5
@@ -98,7 +98,7 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
             self.weights_ = self._fit_shared(ratings, self.features_)
 
     def _fit_shared(self, ratings: Ratings, features: Reals) -> Reals:
-        """Return the ridge model of all users, with users' own levels removed first."""
+        """Return the ridge model of all users, fitted on deviations from each user's level."""
         residuals = ratings.values - self.mean_
         users, mass = ratings.users, ratings.by_user.mass
         levels = damped_means(residuals, users, ratings.weights, mass, self.regularization)
@@ -110,13 +110,13 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
         return solve_ridge(features, np.asarray(masses), np.asarray(totals), self.regularization)
 
     def _fit_user(self, user: int) -> Reals:
-        """Return a user's own level and weights, relative to the model of all users."""
+        """Return a user's level and weights, relative to the model of all users."""
         view = self.ratings_.by_user
         span = view.span(user)
         features, shared = self._linear_model()
         rated = features[view.others[span]]
         residuals = view.values[span] - self.mean_ - rated @ shared
-        masses = np.ones(len(residuals)) if view.weights is None else view.weights[span]
+        masses = span_weights(view, span)
         design = np.hstack([np.full((len(residuals), 1), _CONSTANT), rated])
         weights = solve_ridge(design, masses, masses * residuals, self.regularization)
         weights[0] *= _CONSTANT
@@ -160,7 +160,7 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)
         if self.learner == "boosted":
-            # Trained rankers stay: each depends on its own user's ratings only.
+            # Trained rankers stay: each depends on the ratings of one user only.
             ranker = copy(self.ranker_)
             ranker.ratings_, ranker.known_users_ = ratings, self.known_users_
             ranker._fold_in(ratings, users)
@@ -178,18 +178,16 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
     def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
         features, shared = self._linear_model()
         model = self._user_model(user)
-        level, *own = model.tolist()
-        amounts = (features[item] * (shared + np.array(own))).tolist()
-        parts = [Contribution("average item", self.mean_ + level)]
-        parts += map(Contribution, self.feature_names_ or [], amounts)
-        return float(self._score_items(model)[item]), parts
+        amounts = (features[item] * (shared + model[1:])).tolist()
+        contributions = [Contribution("average item", float(self.mean_ + model[0]))]
+        contributions += map(Contribution, self.feature_names_ or [], amounts)
+        return float(self._score_items(model)[item]), contributions
 
 
 def _features_of(ratings: Ratings) -> Table:
     if ratings.item_features is None:
         raise ValueError(
-            "ratings must have item_features for a ContentRecommender, got none: pass them to "
-            "Ratings.from_frame or Ratings.from_arrays"
+            "ratings must have item_features: pass them to Ratings.from_frame or from_arrays"
         )
     return ratings.item_features
 

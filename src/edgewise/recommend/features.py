@@ -12,7 +12,7 @@ from edgewise.data import CategoricalColumn, Table
 from edgewise.data.table import ColumnTable
 from edgewise.ratings import Grouped
 
-# A numeric feature is cut into this many intervals of about as many rows each.
+# The number of intervals of a numeric feature, with about equally many rows each.
 _INTERVALS = 10
 
 
@@ -51,7 +51,7 @@ def encode_features(table: Table) -> tuple[Reals, list[str]]:
 
 
 def _scale(values: Reals) -> float:
-    """Return the standard deviation, or the distance of the values if there are two."""
+    """Return the standard deviation; of two distinct values, their difference."""
     distinct = np.unique(values)
     if len(distinct) < 2:
         return 1.0
@@ -59,7 +59,7 @@ def _scale(values: Reals) -> float:
 
 
 def _center(values: Reals, present: Mask) -> Reals:
-    """Return the values less their mean, and 0 for missing ones."""
+    """Return the values minus their mean, and 0 for missing ones."""
     mean = values[present].mean() if present.any() else 0.0
     return np.where(present, values - mean, 0.0)
 
@@ -67,10 +67,10 @@ def _center(values: Reals, present: Mask) -> Reals:
 def build_indicators(
     view: Grouped, n_others: int, features: ColumnTable | None, rated: bool, n_trained: int
 ) -> Any:
-    """Return the indicator features of users or items as a sparse matrix; None if there are none.
+    """Return the indicators of users or items as a sparse matrix; None without any.
 
-    They are the `rated` ones on the other side, and the features. In each row all are 1 over the
-    root of their number. Numeric features are cut at quantiles of the first `n_trained` rows.
+    Indicators are the rated items or users of the other side (with `rated`), and the features,
+    numeric ones cut at quantiles of the first `n_trained` rows. Each row has length 1.
     """
     blocks = []
     if rated:
@@ -115,7 +115,7 @@ def _encode(column: Any, n_trained: int) -> tuple[NDArray[np.intp], int, Reals |
     numbers = column.reals()
     trained = numbers[:n_trained][~np.isnan(numbers[:n_trained])]
     if np.isin(trained, (0.0, 1.0)).all():
-        # Only a yes is an indicator: two people who are not poets have little in common.
+        # Only 1 is an indicator: two people who are not poets have little in common.
         return np.where(numbers == 1.0, 0, -1), 1, None
     cuts = np.unique(np.quantile(trained, np.arange(1, _INTERVALS) / _INTERVALS))
     codes = np.searchsorted(cuts, numbers, side="right")

@@ -29,8 +29,7 @@ _CACHED_NUMBERS = 1 << 24
 class PerUserRecommender(Recommender, Threaded):
     """Base of recommenders that train a small model for each user, on first use.
 
-    A subclass writes :meth:`_fit_user` and :meth:`_score_items`. User models are cached in
-    `user_models_`; the oldest are dropped first.
+    User models are cached in `user_models_`; the oldest are dropped first.
     """
 
     refits_on_update = True
@@ -64,8 +63,7 @@ class PerUserRecommender(Recommender, Threaded):
 
     def _run_each(self, run: Callable[[int], None], n_tasks: int) -> None:
         """Run tasks, each about one user, on the threads of the model."""
-        # A user's equations are few: with several BLAS threads they mostly wait for each other,
-        # and can take twenty times as long.
+        # A user has few equations: with several BLAS threads they can take twenty times as long.
         with (
             _linear_algebra().limit(limits=1, user_api="blas"),
             Threads(min(self._threads(), n_tasks)) as pool,
@@ -104,7 +102,7 @@ def group_by_user(users: Indices) -> list[tuple[int, Indices]]:
 
 @cache
 def _linear_algebra() -> Any:
-    """Return the controller of BLAS threads, which takes time to find the libraries."""
+    """Return the controller of BLAS threads; finding the libraries takes time."""
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()

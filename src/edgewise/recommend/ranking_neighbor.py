@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.arrays import iter_blocks
+from edgewise.recommend.arrays import iter_blocks, span_weights
 from edgewise.recommend.parameters import parameter
 from edgewise.recommend.per_user import ReferenceRecommender
 
@@ -38,24 +38,20 @@ class RankingNeighbor(ReferenceRecommender):
 
     The distance of a reference user (Iyer's viewer) is the ranking loss of its ratings: the
     fraction of the user's pairs of differently rated items in the opposite order, ties counting
-    half (Eq. 5.1). Items that the reference user did not rate get a default score, the level with
-    the smallest loss, or the reference user's mean if it rated all the user's items. Among
-    reference users with equal loss, more items in common with the user are better, then the lower
-    index; among default scores the lowest wins. Weights of reference users' ratings do not count.
-    Neighbors of a user are searched on first use.
+    half (Eq. 5.1). Items that the reference user did not rate get a default score, the lowest level
+    with the smallest loss, or the reference user's mean if it rated all the user's items. Ties of
+    reference users go to more items in common, then to the lower index. Weights of reference users'
+    ratings do not count. Neighbors of a user are searched on first use.
 
-    Fitted: `levels_`, the distinct ratings in training, tried as default scores;
-    `reference_users_`, the indices of the reference users, and `reference_means_`, their mean
-    ratings.
+    Fitted: `levels_`, the distinct ratings in training; the indices `reference_users_`, and their
+    mean ratings, `reference_means_`.
 
     Parameters
     ----------
     n_neighbors : int, default 1
-        The number of nearest users to average: 1 in Iyer's experiments, more as the discussion
-        proposes.
+        The number of nearest users to average; 1 in Iyer's experiments.
     reference_users : int, sequence of ids or None, default None
-        Who can be a neighbor: a number of users drawn at random, the users with these ids, or
-        all users (None).
+        A number of users drawn at random, the users with these ids, or all users (None).
     random_state, n_jobs
         See :class:`Recommender`.
 
@@ -94,7 +90,7 @@ class RankingNeighbor(ReferenceRecommender):
             grades,
             (references, positions, np.searchsorted(self.levels_, values)),
             (len(self.reference_users_), len(self.levels_)),
-            None if view.weights is None else view.weights[span],
+            span_weights(view, span),
         )
 
     def _fit_user(self, user: int) -> NearestUsers:
@@ -135,21 +131,20 @@ def ranking_distances(
     grades: NDArray[np.intp],
     ratings: tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]],
     shape: tuple[int, int],
-    weights: Reals | None = None,
+    masses: Reals,
 ) -> Distances:
     """Return the ranking losses (Iyer 1999, Eq. 5.1) of reference users, with the best defaults.
 
     Pairs are never listed: the number of misordered pairs follows from how many of the user's items
     have each combination of the user's level and the reference user's. `grades` are the codes of
-    the user's ratings, from 0 without gaps; `ratings` are those of these items by reference users:
-    the reference user, the item, and the code of the rating. `shape` is the number of reference
-    users and of levels. A pair has the product of the weights of its items. The default level of a
-    reference user who rated all items is -1.
+    the user's ratings, from 0 without gaps. `ratings` of these items by reference users are their
+    reference user, item, and level. `shape` is the number of reference users and of levels. A pair
+    has the product of the masses of its items. The default level is -1 for a reference user who
+    rated all items.
     """
     references, positions, levels = ratings
     n_references, n_levels = shape
     n_grades = int(grades.max(initial=0)) + 1
-    masses = np.ones(len(grades)) if weights is None else weights
     totals = np.asarray(np.bincount(grades, masses, n_grades), dtype=np.float64)
     n_pairs = _pair_mass(totals[None])[0]
     n_common = np.bincount(references, minlength=n_references)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import flag
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.ratings import Ratings
+from edgewise.recommend.arrays import span_weights
 from edgewise.recommend.parameters import parameter
 from edgewise.recommend.per_user import ReferenceRecommender
 
@@ -26,21 +27,18 @@ class UserRegression(ReferenceRecommender):
     """Predicts a user's ratings by linear regression on other users' (Iyer 1999, 5.2.3).
 
     With the user's ratings a and the ratings C of the same items by the reference users (Iyer's
-    viewers), the weights w minimize ``|| w C - a ||``; among the minimizers they are the shortest.
-    A reference user's mean replaces its missing ratings. A user's weights are computed on first
-    use.
+    viewers), the weights w are the shortest that minimize ``|| w C - a ||``. Missing ratings are
+    replaced by the reference user's mean. A user's weights are computed on first use.
 
-    Fitted: `reference_users_`, the indices of the reference users, `reference_means_`, their mean
-    ratings, and `reference_scales_`, their standard deviations (1 if not normalized).
+    Fitted: the indices `reference_users_`, and the means and standard deviations of their ratings,
+    `reference_means_` and `reference_scales_` (1 if not normalized).
 
     Parameters
     ----------
     normalize : bool, default False
-        Scale the ratings of each reference user and of the user to mean 0 and variance 1 first, as
-        Iyer (5.2.6) proposes; predictions are scaled back.
+        Scale the ratings of each user to mean 0 and variance 1 first (Iyer 5.2.6).
     reference_users : int, sequence of ids or None, default None
-        Whose ratings to combine: a number of users drawn at random, the users with these ids, or
-        all users (None).
+        A number of users drawn at random, the users with these ids, or all users (None).
     random_state, n_jobs
         See :class:`Recommender`.
 
@@ -83,11 +81,9 @@ class UserRegression(ReferenceRecommender):
         opinions = self._opinions(items)
         opinions[:, self.reference_users_ == user] = 0.0
         target = (values - mean) / scale
-        if view.weights is not None:
-            roots = np.sqrt(view.weights[span])
-            opinions, target = opinions * roots[:, None], target * roots
+        roots = np.sqrt(span_weights(view, span))
         # The shortest of the minimizers.
-        weights = np.linalg.lstsq(opinions, target, rcond=None)[0]
+        weights = np.linalg.lstsq(opinions * roots[:, None], target * roots, rcond=None)[0]
         return UserWeights(np.asarray(weights), mean, scale)
 
     def _opinions(self, items: Indices) -> Reals:
@@ -115,7 +111,7 @@ class UserRegression(ReferenceRecommender):
         return self._to_scores(user_model, sums)
 
     def _to_scores(self, user_model: UserWeights, sums: NDArray) -> Reals:
-        """Return scores from the weighted sums of deviations from the reference users' means."""
+        """Convert weighted sums of deviations from the reference users' means to scores."""
         if self.normalize:
             return np.asarray(user_model.mean + user_model.scale * sums)
         return np.asarray(sums + float(user_model.weights @ self.reference_means_))

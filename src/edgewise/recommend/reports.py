@@ -1,4 +1,4 @@
-"""The numbers for the page of a recommender, and the map of its items."""
+"""The results on the report page of a recommender, and the map of its items."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -41,7 +41,7 @@ def report_recommender(
         shares = positions = None
         if len(known):
             shares = exposure(model, users=model.ratings_.user_ids.values[known])
-        # A model may know too few items, or only items that are alike.
+        # A model may have too few items for a map, or only equal ones.
         with suppress(ValueError):
             positions = map_items(model, _MAX_MAP_ITEMS)
         results = RecommenderResults(
@@ -61,7 +61,7 @@ def map_items(model: Recommender, n: int) -> tuple[Indices, Reals, Reals]:
     items = np.argsort(-sizes, kind="stable")[:n]
     items = items[sizes[items] >= 0]
     if len(items) < 3:
-        raise ValueError(f"estimator must know at least 3 items to draw, it knows {len(items)}")
+        raise ValueError(f"estimator must know at least 3 items, got {len(items)}")
     vectors = model._vectors("items")[items]
     # There are few items, but a row of ratings may be long.
     products = vectors @ vectors.T
@@ -71,7 +71,7 @@ def map_items(model: Recommender, n: int) -> tuple[Indices, Reals, Reals]:
     variances, directions = np.linalg.eigh((centered + centered.T) / 2.0)
     variances, directions = np.maximum(variances[::-1], 0.0), directions[:, ::-1]
     if variances[0] <= 1e-12 * max(float(np.abs(products).max()), 1e-300):
-        raise ValueError("model must have items that differ: all have the same vector")
+        raise ValueError("estimator must have items with different vectors")
     axes = directions[:, :2]
     farthest = axes[np.abs(axes).argmax(axis=0), [0, 1]]
     positions = axes * np.sqrt(variances[:2]) * np.where(farthest < 0, -1.0, 1.0)

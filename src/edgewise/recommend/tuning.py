@@ -24,8 +24,8 @@ from edgewise.recommend.model import check_ratings
 class RecommenderSearch(BaseEstimator):
     """Tries parameters of a recommender on folds of ratings, and keeps the best.
 
-    As :class:`sklearn.model_selection.GridSearchCV`, or with `n_iter`
-    :class:`sklearn.model_selection.RandomizedSearchCV`, but on folds of ratings.
+    Works like :class:`sklearn.model_selection.GridSearchCV`, or with `n_iter`
+    :class:`sklearn.model_selection.RandomizedSearchCV`.
 
     Parameters
     ----------

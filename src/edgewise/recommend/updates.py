@@ -1,8 +1,8 @@
-"""New ratings for a fitted model, without a new fit: what ``partial_fit`` does.
+"""Updates of a fitted model by new ratings, for ``partial_fit``.
 
-Users with new ratings are learned again from all their ratings, as new users are, while the rest of
-the model stays; then items that the fit did not know are learned from their ratings by all users.
-So the model depends on the fit and on all ratings since, not on how many calls brought them.
+Users with new ratings are learned again from all their ratings, as new users are, while the items
+stay. Then items unknown to the fit are learned from their ratings by all users. So the model
+depends on the fit and on all ratings since, not on the number of calls.
 """
 
 from copy import copy
@@ -36,15 +36,15 @@ def update_model(model: Model, ratings: Ratings, users: Indices) -> Model:
     if model.refits_on_update:
         return draft.fit(ratings)
     added = _added_items(model, ratings)
-    draft.known_users_ = _either(model.known_users_, model._knows_users(ratings))
-    draft.known_items_ = _either(model.known_items_, model._knows_items(ratings))
-    # Only items of the fit describe a user: others may have come after the user.
-    of_fit = ratings.take(~np.isin(ratings.items, added))
+    draft.known_users_ = _extend_mask(model.known_users_, model._knows_users(ratings))
+    draft.known_items_ = _extend_mask(model.known_items_, model._knows_items(ratings))
+    # Only items of the fit describe a user, as others may be newer than the user.
+    fit_ratings = ratings.take(~np.isin(ratings.items, added))
     for name, axis in _arrays_of(type(model), "items"):
-        before = np.moveaxis(getattr(model, name).copy(), axis, 0)
-        before[added[added < model.n_items_]] = 0
-        setattr(draft, name, np.moveaxis(before, 0, axis))
-    learn_rows(draft, model.ratings_, of_fit, users)
+        array = np.moveaxis(getattr(model, name).copy(), axis, 0)
+        array[added[added < model.n_items_]] = 0
+        setattr(draft, name, np.moveaxis(array, 0, axis))
+    learn_rows(draft, model.ratings_, fit_ratings, users)
     if len(added):
         draft.added_items_ = added
         draft._fold_in_items(model.ratings_, ratings, added)
@@ -54,14 +54,15 @@ def update_model(model: Model, ratings: Ratings, users: Indices) -> Model:
     return draft
 
 
-def _either(before: Mask, now: Mask) -> Mask:
+def _extend_mask(before: Mask, now: Mask) -> Mask:
+    """Return a mask that is True where either is."""
     known = now.copy()
     known[: len(before)] |= before
     return known
 
 
 def _added_items(model: RatingModel, ratings: Ratings) -> Indices:
-    """Return the items that are not of the fit, or raise if the model cannot learn any."""
+    """Return the items unknown to the fit, or raise if the model cannot learn them."""
     fitted = np.zeros(ratings.n_items, dtype=bool)
     fitted[: model.n_items_] = model.known_items_
     fitted[vars(model).get("added_items_", [])] = False
@@ -69,13 +70,13 @@ def _added_items(model: RatingModel, ratings: Ratings) -> Indices:
     if len(added) and not model.adds_items:
         listed = ", ".join(map(repr, ratings.item_ids.values[added[:3]].tolist()))
         raise ValueError(
-            f"unknown items: {listed}; {type(model).__name__} learns new items by fit only"
+            f"unknown items: {listed}; {type(model).__name__} learns items by fit only"
         )
     return np.union1d(added, np.arange(model.n_items_, ratings.n_items)).astype(np.intp)
 
 
 def learn_rows(model: RatingModel, before: Ratings, now: Ratings, users: Indices) -> None:
-    """Learn users from all ratings they have now, as if they were new, and replace them."""
+    """Learn users from all their ratings now, as if they were new, and replace them."""
     n_before = before.n_users
     model.ratings_ = _append_users(before, now, users)
     model._fold_in(model.ratings_, np.arange(n_before, n_before + len(users)))
@@ -86,7 +87,7 @@ def learn_rows(model: RatingModel, before: Ratings, now: Ratings, users: Indices
 
 
 def _append_users(before: Ratings, now: Ratings, users: Indices) -> Ratings:
-    """Return ratings with copies of some users at the end, who have their ratings of now."""
+    """Return ratings with copies of some users at the end, which have their ratings now."""
     new = now.take(now.by_user.rows[now.by_user.entries(users)])
     numbers = before.n_users + np.repeat(np.arange(len(users)), now.by_user.sizes[users])
     features = before.user_features
@@ -112,7 +113,7 @@ def _append_users(before: Ratings, now: Ratings, users: Indices) -> Ratings:
 
 
 def _arrays_of(kind: type[RatingModel], side: str) -> list[tuple[str, int]]:
-    """Return the fitted arrays with numbers for each user or item, and the axis of these."""
+    """Return the fitted arrays that have an axis of users or items, and that axis."""
     arrays = []
     for name, field in stored_fields(kind).items():
         array = field.field if isinstance(field, OrNone) else field

@@ -1,4 +1,4 @@
-"""Whether predicted probabilities of rating levels are right, and which items are recommended."""
+"""Calibration of predicted probabilities of rating levels, and exposure of groups of items."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import text_table
 from edgewise.data.columns import CategoricalColumn
+from edgewise.io.frames import frame_library
 from edgewise.metrics.classification import reliability
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender
@@ -64,14 +65,8 @@ class LevelCalibration:
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return the bins as a frame of `library`, "pandas" or "polars"; None takes either."""
-        from edgewise.io.frames import frame_library
-
-        columns = {
-            "predicted": self.probabilities,
-            "observed": self.frequencies,
-            "count": self.counts,
-        }
-        return frame_library(library).DataFrame(columns)
+        bins = {"predicted": self.probabilities, "observed": self.frequencies, "count": self.counts}
+        return frame_library(library).DataFrame(bins)
 
 
 def calibration(
@@ -88,8 +83,8 @@ def calibration(
     n_bins : int, default 10
         Number of bins, of equal width, for the probabilities.
     unknown : {"mean", "nan", "raise"}, default "mean"
-        For users and items that training does not know: predict the shares of levels in training,
-        leave their ratings out, or raise.
+        For users and items unknown in training: predict the shares of levels in training, leave
+        their ratings out, or raise.
 
     Examples
     --------
@@ -150,8 +145,6 @@ class GroupExposure:
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return the table as a frame of `library`, "pandas" or "polars"; None takes either."""
-        from edgewise.io.frames import frame_library
-
         shares = {"items": self.items, "ratings": self.ratings, "lists": self.lists}
         return frame_library(library).DataFrame({"group": list(self.groups), **shares})
 
@@ -170,9 +163,9 @@ def exposure(
     model : Recommender
         A fitted model.
     groups : "popularity", name of an item feature, or mapping of item ids to names
-        The groups. "popularity" has three, each with a third of the training ratings: "head" are
-        the few items that are rated most often, "tail" the many that are rated least. A feature
-        must be categorical. Items without a group are "other".
+        The groups. "popularity" has three with a third of the training ratings each: "head", the
+        few most rated items, "middle" and "tail". A feature must be categorical. Items without a
+        group are "other".
     users : array-like of ids or None, default None
         Whose lists to count; None for all that the model knows.
     k : int, default 10

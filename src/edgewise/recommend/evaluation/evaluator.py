@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import between, flag, integer, one_of
 from edgewise.common.dtypes import Reals
+from edgewise.io.frames import frame_library
 from edgewise.metrics import METRICS, Lists, Metric, nearest_level
 from edgewise.metrics.registry import get_metrics
 from edgewise.metrics.significance import UnitSums
@@ -94,8 +95,6 @@ class UserValues:
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a frame of `library`, "pandas" or "polars": "user", then each metric."""
-        from edgewise.io.frames import frame_library
-
         return frame_library(library).DataFrame({"user": self.users, **self.values})
 
 
