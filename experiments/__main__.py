@@ -56,7 +56,7 @@ def command_line(known: dict[str, Experiment]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     names = [*known, "all", "publish"]
-    help = "one of those below, all, or publish: put finished reports into docs/results/papers"
+    help = "one of those below, all, or publish: put finished reports into experiments/reports"
     parser.add_argument("name", choices=names, metavar="NAME", help=help)
     parser.add_argument("--quick", action="store_true", help="small data and few rounds: seconds")
     parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
@@ -121,7 +121,7 @@ def main() -> int:
         except RuntimeError as error:
             parser.error(str(error))
     if given.name == "publish":
-        print(publish(given.folder, Path("docs/results/papers")))
+        print(publish(given.folder, Path("experiments/reports"), Path("docs/results/papers.md")))
         return 0
     options = Options(
         given.quick, given.resume, given.budget, given.seed, given.device, given.threads,

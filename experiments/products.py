@@ -252,10 +252,10 @@ EXPERIMENTS = [
         "test error in per cent",
         table,
         absent="it takes a GPU, or hours",
-        why="with fewer rounds than the paper's, which the row then says, errors are still "
-        "falling; with all 100,000, products of three are 13 rows off on MNIST, and stumps on the "
-        "pixels of USPS are far off, though Haar filters on the same files are not: neither bins "
-        "nor vote vectors explain it, and we do not know what does",
+        why="with fewer rounds than the paper's, errors are still falling; with all 100,000, "
+        "products of three are 13 rows off on MNIST, and stumps on the pixels of USPS are far off, "
+        "though Haar filters on the same files are not: neither bins nor vote vectors explain it, "
+        "and we do not know what does",
     ),
     Experiment(
         "products-figure4",

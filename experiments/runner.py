@@ -419,73 +419,101 @@ def format_results(experiment: Experiment, folder: Path) -> str:
 
 # Publishing
 
-FRONT = """# The papers, table by table
+FRONT = """# Do the papers' results hold?
 
-One command each, in the repository: `python -m experiments NAME`. Differences are in standard
-errors of both figures together, where they have any; within two counts as within the spread.
-Where a paper states its result in words, or asks a question, ours is the answer of the run. The
-pages behind the names have all figures, with versions, seed and machine.
-`python -m experiments publish` puts the reports of finished runs here.
-
+One section per experiment: what the paper states, what we measured, and whether they agree.
+`python -m experiments NAME` runs one. Two standard errors of both figures together count as
+agreement; spreads are in brackets. `experiments/reports` has all figures of every run, with its
+picture, versions, seed and machine; `python -m experiments publish` writes this page from them.
 """
 
+MAX_FIGURES = 6
+"""A section with more figures than these counts them by column: a paper's table may have dozens."""
 
-def publish(folder: Path, docs: Path) -> Path:
-    """Copy the reports of runs into the docs, and write the page of all figures.
+
+def publish(folder: Path, reports: Path, page: Path) -> Path:
+    """Copy the reports of runs to `reports`, and write the page of all experiments.
 
     An experiment may have further runs there, as NAME-*.jsonl whose first line names their page:
-    the front page has the one with most rounds of each cell.
+    of each cell the page has the run with most rounds.
     """
-    docs.mkdir(parents=True, exist_ok=True)
-    rows: list[Sequence[str]] = []
-    names: list[str] = []
-    reasons: list[str] = []
+    reports.mkdir(parents=True, exist_ok=True)
+    sections = [FRONT]
     for name, experiment in experiments().items():
         copied = {"report.md": f"{name}.md", "results.jsonl": f"{name}.jsonl"}
         for source, target in (copied | {f"{name}.png": f"{name}.png"}).items():
             if (folder / name / source).exists():
-                shutil.copy(folder / name / source, docs / target)
-        known: dict[tuple[str, str], int] = {}
-        for path in [*sorted(docs.glob(f"{name}-*.jsonl")), *docs.glob(f"{name}.jsonl")]:
-            head, *results = map(json.loads, path.read_text().splitlines())
-            page = head.get("page", f"{name}.md")
-            names += [name] if page == f"{name}.md" else []
-            run = (f"[{name}]({page})", f"`{head['command']}`")
-            cells = {(result["row"], result["column"]): result for result in results}
-            longer = [
-                result for cell, result in cells.items()
-                if result.get("n_rounds", 0) >= known.get(cell, 0)
-            ]  # fmt: skip
-            known |= {cell: result.get("n_rounds", 0) for cell, result in cells.items()}
-            lines = list(_front(experiment, longer))
-            rows += ((run[0], *line, run[1]) for line in lines)
-            if experiment.why and any(line[-1].startswith(("worse", "not as")) for line in lines):
-                reasons.append(f"- {name}: {experiment.why}.")
-        rows += (
-            (name, cell.row, cell.column, _figure(*cell.paper), "", "", _absent(experiment), "")
-            for cell in experiment.cells(Bench())
-            if cell.paper is not None and (cell.row, cell.column) not in known
-        )
-    toc = "```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```"
-    path = docs / "index.md"
-    with replace_file(path) as file:
-        table = markdown_table([("experiment", *HEAD, "command"), *rows])
-        why = "\n".join(["## Where ours falls short, and why", "", *dict.fromkeys(reasons)])
-        file.write(f"{FRONT}{table}\n\n{why}\n\n{toc}\n".encode())
-    return path
+                shutil.copy(folder / name / source, reports / target)
+        sections += _section(experiment, reports)
+    with replace_file(page) as file:
+        file.write("\n".join(sections).encode())
+    return page
 
 
-def _front(experiment: Experiment, results: list[dict[str, Any]]) -> Iterator[Sequence[str]]:
-    """Yield the lines of a run on the front page: what can be compared, and what is in words."""
-    for figure in figures_of(results):
-        if verdict(experiment, figure) not in ("", OTHER):
-            yield _cells(experiment, figure)
-    for paper, ours, found in _words(experiment, results):
-        yield experiment.title, "", paper, ours, "", found
+def _section(experiment: Experiment, reports: Path) -> Iterator[str]:
+    """Yield the lines of an experiment on the page, if there is anything to compare."""
+    name = experiment.name
+    longest: dict[tuple[str, str], dict[str, Any]] = {}
+    stated: list[Sequence[str]] = []
+    runs: list[str] = []
+    for path in [*sorted(reports.glob(f"{name}-*.jsonl")), *reports.glob(f"{name}.jsonl")]:
+        head, *results = map(json.loads, path.read_text().splitlines())
+        for result in results:
+            cell = result["row"], result["column"]
+            n_rounds = longest.get(cell, {}).get("n_rounds", 0)
+            if result.get("n_rounds", 0) >= n_rounds:
+                longest[cell] = result
+        stated += _words(experiment, results)
+        elsewhere = head.get("page")
+        report = f"[{elsewhere}]({elsewhere})" if elsewhere else f"`experiments/reports/{name}.md`"
+        runs.append(f"{report}, by `{head['command']}`")
+    figures = [
+        figure for figure in figures_of(longest.values())
+        if verdict(experiment, figure) not in ("", OTHER)
+    ]  # fmt: skip
+    n_missing = sum(
+        cell.paper is not None and (cell.row, cell.column) not in longest
+        for cell in experiment.cells(Bench())
+    )
+    if not (figures or stated or n_missing):
+        return
+    about = experiment.about.split(". ")[0].rstrip(".")
+    yield f"## {experiment.title}\n\n{experiment.source}. {about}.\n"
+    if stated:
+        yield markdown_table([("the paper", "ours", ""), *stated]) + "\n"
+    if figures:
+        yield markdown_table(_comparison(experiment, figures)) + "\n"
+    verdicts = [verdict(experiment, figure) for figure in figures] + [row[-1] for row in stated]
+    if experiment.why and {"worse", "not as stated"} & set(verdicts):
+        yield f"Why not: {experiment.why}.\n"
+    if n_missing:
+        reason = f": {experiment.absent}" if experiment.absent else ""
+        yield f"Not run here, {pluralize(n_missing, 'figures')}{reason}.\n"
+    if runs:
+        yield f"All figures: {'; '.join(runs)}.\n"
 
 
-def _absent(experiment: Experiment) -> str:
-    return f"not run here: {experiment.absent}" if experiment.absent else "not run here"
+def _comparison(
+    experiment: Experiment, figures: Sequence[Mapping[str, Any]]
+) -> Iterator[Sequence[str]]:
+    """Yield a table of figures beside the paper's, or of many, how many agree in each column."""
+    if len(figures) <= MAX_FIGURES:
+        yield "", "the paper", "ours", ""
+        for figure in figures:
+            row, column, paper, ours, _, found = _cells(experiment, figure)
+            yield f"{row}, {column}", paper, ours, found
+        return
+    yield "", "figures", "within the spread", "better", "worse"
+    for column in dict.fromkeys(figure["column"] for figure in figures):
+        verdicts: dict[str, list[str]] = {"within the spread": [], "better": [], "worse": []}
+        for figure in figures:
+            if figure["column"] == column:
+                change = f"{figure['row']}: {figure['value']:.4g}, paper {figure['paper']:.4g}"
+                change += f" ({figure['note']})" if "note" in figure else ""
+                verdicts[verdict(experiment, figure)].append(change)
+        within, better, worse = verdicts.values()
+        n_figures = len(within) + len(better) + len(worse)
+        yield column, str(n_figures), str(len(within)), "; ".join(better), "; ".join(worse)
 
 
 # What many experiments measure

@@ -26,9 +26,12 @@ PAGES = sorted(
     for path in (ROOT / "docs").rglob("*.md")
     if not path.relative_to(ROOT / "docs").parts[0].startswith("_")
 )
+REPORTS = [
+    f"experiments/reports/{path.name}" for path in (ROOT / "experiments/reports").glob("*.md")
+]
 TEXTS = {
     name: (ROOT / name).read_text()
-    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", *PAGES)
+    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", *PAGES, *sorted(REPORTS))
 }
 BLOCKS = {  # of Python or of commands, in their order
     name: [(bool(data), code) for data, code in BLOCK.findall(text) if ">>>" not in code]
@@ -75,7 +78,7 @@ def test_links_and_paths_named_in_documents_exist(name):
             page = ROOT / "examples" / ("README.rst" if example == "index" else f"{example}.py")
         assert page.exists(), target
         assert not anchor or anchor in anchors(page), f"{target}#{anchor}"
-    for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./]+)`", text):
+    for path in re.findall(r"`((?:src|tests|docs|benchmarks|experiments)/[\w./]+)`", text):
         if "NAME" not in path and not path.startswith("docs/_build"):
             assert (ROOT / path).exists(), path
 

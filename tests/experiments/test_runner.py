@@ -90,20 +90,42 @@ def test_finished_reports_are_published(tmp_path, monkeypatch):
     monkeypatch.setattr("experiments.runner.experiments", lambda: every)
     for one in (small(), words):
         run(one, options(tmp_path, quick=False), print)
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    head, line = {"command": "make it", "page": "../gpu.md"}, {"row": "stump", "column": "digits"}
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    head, line = {"command": "make it", "page": "gpu.md"}, {"row": "stump", "column": "digits"}
     line |= {"value": 20.0, "paper": 20.0, "note": "9 of 10 rounds"}
-    (docs / "small-gpu.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(line)}\n")
-    page = publish(tmp_path, docs).read_text()
-    assert "| [small](small.md) | stump | digits | 20 (0.5) |" in page
-    assert "| better | `python -m experiments small` |" in page
-    other = "| 20 | 20 |  | within the spread (9 of 10 rounds) | `make it` |"
-    assert f"| [small](../gpu.md) | stump | digits {other}" in page
-    assert "| [words](words.md) | A small one |  | it falls | on 2 of 2 |  | as stated |" in page
-    assert "| does it? | it does |  | no figure to compare |" in page
-    assert "| dear | stump | digits | 20 (0.5) |  |  | not run here: it takes weeks |  |" in page
-    assert (docs / "small.md").read_text().startswith("# A small one")
+    (reports / "small-gpu.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(line)}\n")
+    page = publish(tmp_path, reports, tmp_path / "papers.md").read_text()
+    small_section, words_section, dear_section = page.split("\n## ")[1:]
+    assert small_section.startswith("A small one\n\nNobody 1999. Two cells.\n")
+    assert "| stump, digits | 20 (0.5) |" in small_section
+    assert "[gpu.md](gpu.md), by `make it`;" in small_section
+    assert "`experiments/reports/small.md`, by `python -m experiments small`" in small_section
+    assert "| it falls | on 2 of 2 | as stated |" in words_section
+    assert "| does it? | it does | no figure to compare |" in words_section
+    assert "Not run here, 1 figure: it takes weeks." in dear_section
+    assert (reports / "small.md").read_text().startswith("# A small one")
+
+
+def test_of_several_runs_the_one_with_most_rounds_is_published(tmp_path, monkeypatch):
+    def lines(n_rounds, value):
+        paper = {
+            "paper": 20.0,
+            "paper_spread": 0.5,
+            "n_rounds": n_rounds,
+            "note": f"{n_rounds} rounds",
+        }
+        cells = [
+            {"row": f"stump {i}", "column": "digits", "value": value, **paper} for i in range(9)
+        ]
+        return "\n".join(json.dumps(line) for line in [{"command": f"run {n_rounds}"}, *cells])
+
+    monkeypatch.setattr("experiments.runner.experiments", lambda: {"small": small()})
+    (tmp_path / "small.jsonl").write_text(lines(30, 25.0))
+    (tmp_path / "small-gpu.jsonl").write_text(lines(100, 15.0))
+    page = publish(tmp_path / "none", tmp_path, tmp_path / "papers.md").read_text()
+    assert "| digits | 9 | 0 | stump 0: 15, paper 20 (100 rounds); stump 1: 15" in page
+    assert "30 rounds" not in page
 
 
 @pytest.mark.parametrize(
