@@ -4,7 +4,7 @@ from sklearn.exceptions import NotFittedError
 
 from edgewise import BoostedFactorization, ItemKNN, MatrixFactorization, Ratings, SVDRecommender
 from edgewise.plots import ItemMapDisplay
-from edgewise.recommend.reports import map_items
+from edgewise.recommend.evaluation.diagnostics import map_items
 
 pytest.importorskip("matplotlib")
 
@@ -74,7 +74,7 @@ class TestDirections:
         with pytest.raises(ValueError, match="at least 3 items"):
             ItemMapDisplay.from_estimator(ItemKNN().fit(two))
         same = Ratings.from_matrix([[5, 5, 5], [4, 4, 4]])
-        with pytest.raises(ValueError, match="items that differ"):
+        with pytest.raises(ValueError, match="different vectors"):
             ItemMapDisplay.from_estimator(ItemKNN().fit(same))
         with pytest.raises(ValueError, match="n must be"):
             ItemMapDisplay.from_estimator(ItemKNN().fit(same), n=2)

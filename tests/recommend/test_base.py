@@ -8,8 +8,7 @@ import pytest
 
 from edgewise import Ratings
 from edgewise.common.progress import progress
-from edgewise.recommend.arrays import center_ratings
-from edgewise.recommend.similarity import UnitVectors
+from edgewise.recommend.arrays import UnitVectors, center_ratings
 
 from .common import BaseTests, RecommenderTests, StorageTests
 from .toys import OneFactor, make_public

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.recommend import arrays as blocks
-from edgewise.recommend.ranking_neighbor import ranking_distances
+from edgewise.recommend.per_user import ranking_distances
 
 
 def pair_by_pair(grades, scores, weights):

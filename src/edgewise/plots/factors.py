@@ -89,7 +89,7 @@ class ItemMapDisplay(Display):
         if names is not None and not isinstance(names, Mapping):
             raise TypeError(f"names must map ids to names, got {type(names).__name__}")
         from edgewise.recommend.base import Recommender
-        from edgewise.recommend.reports import map_items
+        from edgewise.recommend.evaluation.diagnostics import map_items
 
         integer("n", n, 3)
         if not isinstance(estimator, Recommender):

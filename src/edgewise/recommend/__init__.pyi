@@ -8,9 +8,8 @@ from edgewise.recommend.baselines import (
 )
 from edgewise.recommend.blend import Blend as Blend
 from edgewise.recommend.boosted import BoostedFactorization as BoostedFactorization
-from edgewise.recommend.boosted_lists import BoostedLists as BoostedLists
 from edgewise.recommend.content import ContentRecommender as ContentRecommender
-from edgewise.recommend.ease import EASE as EASE, SLIM as SLIM
+from edgewise.recommend.ease import EASE as EASE, SLIM as SLIM, BoostedLists as BoostedLists
 from edgewise.recommend.evaluation import (
     Difference as Difference,
     GroupExposure as GroupExposure,
@@ -23,21 +22,25 @@ from edgewise.recommend.evaluation import (
     exposure as exposure,
 )
 from edgewise.recommend.factorization.base import Vectors as Vectors
-from edgewise.recommend.factorization.implicit import ImplicitFactorization as ImplicitFactorization
-from edgewise.recommend.factorization.matrix import MatrixFactorization as MatrixFactorization
-from edgewise.recommend.factorization.nonnegative import (
+from edgewise.recommend.factorization.decomposition import (
     NonNegativeFactorization as NonNegativeFactorization,
+    SVDRecommender as SVDRecommender,
 )
-from edgewise.recommend.factorization.pairwise import PairwiseFactorization as PairwiseFactorization
-from edgewise.recommend.factorization.svd import SVDRecommender as SVDRecommender
+from edgewise.recommend.factorization.implicit import (
+    ImplicitFactorization as ImplicitFactorization,
+    PairwiseFactorization as PairwiseFactorization,
+)
+from edgewise.recommend.factorization.matrix import MatrixFactorization as MatrixFactorization
 from edgewise.recommend.knn import ItemKNN as ItemKNN, UserKNN as UserKNN
 from edgewise.recommend.lists import (
     RecommendedList as RecommendedList,
     RecommendedLists as RecommendedLists,
 )
+from edgewise.recommend.per_user import (
+    RankingNeighbor as RankingNeighbor,
+    UserRegression as UserRegression,
+)
 from edgewise.recommend.rankboost import RankBoostRecommender as RankBoostRecommender
-from edgewise.recommend.ranking_neighbor import RankingNeighbor as RankingNeighbor
-from edgewise.recommend.regression import UserRegression as UserRegression
 from edgewise.recommend.tuning import RecommenderSearch as RecommenderSearch
 
 __all__: list[str]

@@ -12,8 +12,7 @@ from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.ids import as_ids
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Ratings
-from edgewise.recommend.model import RatingModel, check_ratings
-from edgewise.recommend.serving import (
+from edgewise.recommend.lists import (
     ListFilters,
     find_most_similar,
     find_top_items,
@@ -21,6 +20,7 @@ from edgewise.recommend.serving import (
     matching_items,
     per_user_items,
 )
+from edgewise.recommend.model import RatingModel, check_ratings
 from edgewise.recommend.updates import add_ratings, update_model
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class Recommender(RatingModel):
         'Errors'
         """
         # Evaluation is built on recommenders, and loads on first use.
-        from edgewise.recommend.reports import report_recommender
+        from edgewise.recommend.evaluation.diagnostics import report_recommender
 
         check_ratings("ratings", ratings)
         self._fitted_ratings()

@@ -12,7 +12,7 @@ from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.arrays import damped_means, view_means
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.parameters import NUMBER, SEED, Seeded, parameter
+from edgewise.recommend.model import NUMBER, SEED, Seeded, parameter
 
 POPULARITY_MEASURES = ("count", "mean")
 

@@ -20,8 +20,7 @@ from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import mask_held_out, mask_n_per_user
 from edgewise.recommend.arrays import weights_of
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.model import Approximation
-from edgewise.recommend.parameters import NUMBER, parameter
+from edgewise.recommend.model import NUMBER, Approximation, parameter
 
 # Draws of an item that a user did not rate; a user who rated nearly all may find none.
 _DRAWS = 20

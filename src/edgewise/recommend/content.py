@@ -16,7 +16,7 @@ from edgewise.ratings import Ratings
 from edgewise.recommend.arrays import damped_means, span_weights, weights_of
 from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.features import encode_features, has_features
-from edgewise.recommend.parameters import parameter
+from edgewise.recommend.model import parameter
 from edgewise.recommend.per_user import MAX_ROUNDS, PerUserRecommender
 from edgewise.recommend.rankboost import RankBoostRecommender
 

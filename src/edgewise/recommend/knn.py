@@ -19,8 +19,7 @@ from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.baselines import BiasedRecommender
 from edgewise.recommend.kernels import kernel_threads, load_kernels
 from edgewise.recommend.kernels.neighbors import Entries, Neighbors
-from edgewise.recommend.model import Approximation
-from edgewise.recommend.parameters import MAX_INTEGER, Threaded, parameter
+from edgewise.recommend.model import MAX_INTEGER, Approximation, Threaded, parameter
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
 

@@ -1,15 +1,25 @@
-"""Recommended lists: items (or users), best first, with their scores."""
+"""Recommended lists: which items they may hold, and the best of these, for many users at once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals
+from edgewise.common.checks import ArgumentError
+from edgewise.common.dtypes import Indices, Mask, Reals
+from edgewise.common.ids import Ids
 from edgewise.common.text import text_table
+from edgewise.common.threads import Threads
+from edgewise.data.columns import CategoricalColumn
+from edgewise.data.table import ColumnTable
 from edgewise.io.frames import frame_library
+from edgewise.ratings import Grouped
+from edgewise.ratings.rows import entry_positions
+from edgewise.recommend.arrays import iter_blocks
+from edgewise.recommend.model import Approximation, RatingModel
 
 # The best scores are searched among the maxima of at least this many groups per list entry, each of
 # at most this many scores.
@@ -154,3 +164,182 @@ def rank_best(
     rank = np.arange(len(in_order)) - np.searchsorted(in_order, in_order)
     order = order[rank < n]
     return rows[order], positions[order], scores[order]
+
+
+class PerUserItems(NamedTuple):
+    """Items of each list: list t has ``items[starts[t]:starts[t + 1]]``."""
+
+    starts: NDArray[np.int64]
+    items: NDArray[np.integer]
+
+    def of(self, lists: Indices) -> tuple[Indices, Indices]:
+        """Return the items of some lists, as positions in `lists` and items."""
+        rows = np.repeat(np.arange(len(lists)), self.starts[lists + 1] - self.starts[lists])
+        return rows, self.items[entry_positions(self.starts, lists)].astype(np.intp, copy=False)
+
+
+@dataclass(frozen=True)
+class ListFilters:
+    """The items that lists may hold: some for all lists, and some for each."""
+
+    allowed: Mask
+    seen: Grouped | None = None
+    candidates: PerUserItems | None = None
+    excluded: PerUserItems | None = None
+
+    def excluded_pairs(self, lists: Indices, users: Indices) -> tuple[Indices, Indices]:
+        """Return the items excluded from single lists, as positions in `lists` and items.
+
+        `users` are the indices of their users, -1 for users without any ratings.
+        """
+        pairs = [(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))]
+        if self.seen is not None:
+            rated = np.flatnonzero(users >= 0)
+            rows, items = PerUserItems(self.seen.starts, self.seen.others).of(users[rated])
+            pairs.append((rated[rows], items))
+        if self.excluded is not None:
+            pairs.append(self.excluded.of(lists))
+        rows, items = map(np.concatenate, zip(*pairs, strict=True))
+        return rows, items
+
+    def candidate_pairs(self, lists: Indices, users: Indices) -> tuple[Indices, Indices]:
+        """Return the allowed candidates of lists, as positions in `lists` and items."""
+        allowed = np.zeros((len(lists), len(self.allowed)), dtype=bool)
+        if self.candidates is not None:
+            allowed[self.candidates.of(lists)] = True
+        allowed[:, ~self.allowed] = False
+        allowed[self.excluded_pairs(lists, users)] = False
+        rows, items = np.nonzero(allowed)
+        return rows, items
+
+
+def per_user_items(
+    name: str, items: Mapping[Any, Any], users: list[Any], ids: Ids, required: bool
+) -> PerUserItems:
+    """Return the items of each user's list, or raise.
+
+    With `required`, every user must have an entry, and all items must be in the catalog.
+    """
+    missing = [user for user in users if user not in items] if required else []
+    if missing:
+        raise ValueError(f"{name} must hold items for every user, got none for {missing[0]!r}")
+    lists = [np.atleast_1d(np.asarray(items.get(user, ()), dtype=object)) for user in users]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in lists], dtype=np.int64)])
+    flat = np.fromiter(chain.from_iterable(lists), dtype=object, count=int(starts[-1]))
+    if required:
+        return PerUserItems(starts, ids.require(name, flat))
+    indices = ids.find(name, flat)
+    ends = np.concatenate([[0], np.cumsum(indices >= 0)])
+    return PerUserItems(ends[starts], indices[indices >= 0])
+
+
+def matching_items(where: Mapping[str, Any], features: ColumnTable | None, n_items: int) -> Mask:
+    """Return the items whose features have one of the values in `where`, or raise."""
+    if not isinstance(where, Mapping):
+        raise TypeError(f"where must map features to values, got {type(where).__name__}")
+    matches = np.ones(n_items, dtype=bool)
+    names = [] if features is None else [features.name(j) for j in range(features.n_columns)]
+    for name, wanted in where.items():
+        if features is None or name not in names:
+            problem = f"must name features of the items; valid names: {names}"
+            raise ArgumentError("where", dict(where), problem)
+        is_several = isinstance(wanted, (list, tuple, set, frozenset, np.ndarray))
+        values = wanted if is_several else [wanted]
+        column = features.column(names.index(name))
+        if isinstance(column, CategoricalColumn):
+            matching = [category in set(values) for category in column.categories]
+            matches &= np.array([*matching, False])[column.codes]
+        else:
+            numbers = [value for value in values if not isinstance(value, str)]
+            matches &= np.isin(column.reals(), numbers)
+    return matches
+
+
+class RankedEntries(NamedTuple):
+    """Entries of lists: the number of the list, the index in the catalog, and the score.
+
+    The entries of a list are adjacent, best first.
+    """
+
+    lists: Indices
+    indices: Indices
+    scores: Reals
+
+    @classmethod
+    def merge(cls, blocks: Iterable["RankedEntries"]) -> Self:
+        """Return the entries of all blocks, in the order of the lists."""
+        empty = cls(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0))
+        lists, indices, scores = map(np.concatenate, zip(empty, *blocks, strict=True))
+        order = np.argsort(lists, kind="stable")
+        return cls(lists[order], indices[order], scores[order])
+
+    def to_lists(self, ids: Any, keys: NDArray, catalog: Ids) -> Any:
+        """Return the lists of `keys`; the only list if `ids` is a single id."""
+        ends = np.searchsorted(self.lists, np.arange(len(keys)), side="right")
+        lists = RecommendedLists(keys, catalog.values[self.indices], self.scores, ends)
+        return lists[0] if is_single_id(ids) else lists
+
+
+def is_single_id(ids: Any) -> bool:
+    """Return whether this is an id rather than a collection of ids."""
+    return isinstance(ids, (str, int, np.integer, np.str_))
+
+
+def find_top_items(
+    model: RatingModel, users: Indices, n: int, filters: ListFilters, unknown: str
+) -> RankedEntries:
+    """Return the best items for users, -1 for unknown ones, scored in blocks of users."""
+    known, excluded = model._are_known(users, None), np.flatnonzero(~filters.allowed)
+    popularity = np.zeros(0)
+    blocks = [(lists, False) for lists in _split(np.flatnonzero(known), model.n_items_)]
+    if unknown == "mean" and not known.all():
+        popularity = model._popularity()
+        blocks += [(lists, True) for lists in _split(np.flatnonzero(~known), model.n_items_)]
+
+    def rank_block(block: tuple[Indices, bool]) -> RankedEntries:
+        lists, is_unknown = block
+        indices = users[lists]
+        if filters.candidates is not None:
+            rows, items = filters.candidate_pairs(lists, indices)
+            pairs = popularity[items] if is_unknown else model._pair_scores(indices[rows], items)
+            rows, items, scores = rank_best(rows, items, pairs, n)
+            return RankedEntries(lists[rows], items, scores)
+        table, errors = np.tile(popularity, (len(lists), 1)), None
+        if not is_unknown:
+            table, errors = model._approximate_scores(indices)
+        table[:, excluded] = -np.inf
+        table[filters.excluded_pairs(lists, indices)] = -np.inf
+        return _rank_table((table, errors), lists, indices, n, model._pair_scores)
+
+    with Threads(model._threads() if model._serves_in_threads else 1) as pool:
+        return RankedEntries.merge(pool.map(rank_block, blocks))
+
+
+def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -> RankedEntries:
+    """Return the known users or items that are most similar to some."""
+    known = model._catalog(side)[1]
+
+    def rank_block(lists: Indices) -> RankedEntries:
+        keys = indices[lists]
+        table, errors = model._approximate_similarities(side, keys)
+        table[:, ~known] = -np.inf
+        table[np.arange(len(keys)), keys] = -np.inf
+        exact = model._unit_vectors(side).pair_cosines if errors is not None else None
+        return _rank_table((table, errors), lists, keys, n, exact)
+
+    return RankedEntries.merge(map(rank_block, _split(np.arange(len(indices)), len(known))))
+
+
+def _rank_table(
+    table: Approximation, lists: Indices, keys: Indices, n: int, exact_scores: Any
+) -> RankedEntries:
+    """Return the largest of approximate scores, ranked by the exact ones."""
+    scores, errors = table
+    rows, columns = top_candidates(scores, n, errors)
+    exact = scores[rows, columns] if errors is None else exact_scores(keys[rows], columns)
+    rows, columns, exact = rank_best(rows, columns, exact.astype(np.float64, copy=False), n)
+    return RankedEntries(lists[rows], columns, exact)
+
+
+def _split(lists: Indices, width: int) -> list[Indices]:
+    return [lists[block] for block in iter_blocks(len(lists), width)]

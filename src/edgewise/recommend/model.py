@@ -1,27 +1,78 @@
-"""The model behind a recommender: the methods that a subclass writes, and those that it uses."""
+"""The model behind a recommender: its parameters, what a subclass writes, and helpers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from edgewise.common.checks import generator
+from edgewise.common.checks import generator, integer, threads, verbosity
 from edgewise.common.dtypes import Indices, Mask, Reals
-from edgewise.common.fields import Array
+from edgewise.common.fields import Array, Value, finite
 from edgewise.common.progress import Step, progress
 from edgewise.common.threads import n_threads
 from edgewise.model.file import Storable, stored_fields
 from edgewise.ratings import Grouped, Ids, Ratings
 from edgewise.ratings.ratings import RATINGS
-from edgewise.recommend.arrays import center_ratings, view_means, weights_of
-from edgewise.recommend.parameters import NUMBER, check_parameters
-from edgewise.recommend.similarity import UnitVectors
+from edgewise.recommend.arrays import UnitVectors, center_ratings, view_means, weights_of
+
+MAX_INTEGER = 2**31 - 1
+"""The largest integer parameter: compiled loops take no larger ones."""
+
+NUMBER = Value(float, finite)
+"""A finite number of a fitted model in a file."""
+
+SEED = Value(int, lambda seed: integer("seed_", seed, 0, MAX_INTEGER))
+"""The seed of a fitted model in a file."""
+
+
+def parameter(default: Any, check: Callable[..., Any], *limits: Any) -> Any:
+    """Declare a parameter of a recommender that is a dataclass, with its default and its check.
+
+    Fits call ``check(name, value, *limits)``, except for None where that is the default.
+    """
+    return field(default=default, metadata={"check": check, "limits": limits})
+
+
+def check_parameters(model: Any) -> None:
+    """Raise if a declared parameter of a recommender is invalid."""
+    for item in fields(model):
+        value, check = getattr(model, item.name), item.metadata.get("check")
+        if check is None or (value is None and item.default is None):
+            continue
+        limits = item.metadata["limits"]
+        if check is integer:
+            # An error mentions the declared limits first.
+            integer(item.name, value, *limits[:1])
+            limits = (*limits, MAX_INTEGER)[:2]
+        check(item.name, value, *limits)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Seeded:
+    """The parameter of recommenders that draw random numbers."""
+
+    random_state: Any = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Threaded:
+    """The parameter of recommenders that use several threads."""
+
+    n_jobs: int | None = parameter(None, threads)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Verbose:
+    """The parameter of recommenders that show progress."""
+
+    verbose: int = parameter(0, verbosity)
+
 
 Approximation = tuple[NDArray[Any], Reals | None]
 """A table of scores, and a bound of the error of each row; None if the scores are exact."""

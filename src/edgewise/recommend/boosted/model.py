@@ -43,8 +43,7 @@ from edgewise.recommend.boosted.training import (
     warn_of_few_rounds,
 )
 from edgewise.recommend.features import has_features
-from edgewise.recommend.model import Approximation
-from edgewise.recommend.parameters import NUMBER, Seeded, Threaded, Verbose, parameter
+from edgewise.recommend.model import NUMBER, Approximation, Seeded, Threaded, Verbose, parameter
 
 FACTORS = ("real", "signs")
 VOTES = ("real", "discrete")

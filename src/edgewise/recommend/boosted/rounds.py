@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Indices, Mask, Reals, Singles
 from edgewise.model import Terms
+from edgewise.recommend.arrays import single_precision_error
 from edgewise.recommend.kernels.boosting import WIDTH
-from edgewise.recommend.similarity import single_precision_error
 
 USERS, ITEMS, BOTH = 0, 1, 2
 """The kinds of rounds: values of users alone, of items alone, or a product of both."""

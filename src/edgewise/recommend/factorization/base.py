@@ -12,12 +12,12 @@ from edgewise.common.checks import one_of, positive
 from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
+from edgewise.recommend.arrays import single_precision_error
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.baselines import BiasedRecommender
 from edgewise.recommend.kernels import kernel_threads, load_kernels
 from edgewise.recommend.kernels.factorization import RidgeSystem, pair_products
 from edgewise.recommend.model import Approximation
-from edgewise.recommend.similarity import single_precision_error
 from edgewise.recommend.updates import learn_rows, swap_sides
 
 SIDES = ("users", "items")

@@ -28,7 +28,7 @@ from edgewise.recommend.kernels.factorization import (
     StepSizes,
     pair_products,
 )
-from edgewise.recommend.parameters import Seeded, Threaded, Verbose, parameter
+from edgewise.recommend.model import Seeded, Threaded, Verbose, parameter
 
 # The solvers, with their default numbers of epochs and penalties. Short steps and a small penalty
 # do better than long ones and a large one; least squares have no steps, and need the penalty.

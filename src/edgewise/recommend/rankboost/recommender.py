@@ -16,7 +16,7 @@ from edgewise.model.terms import StumpTerms, Terms
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entry_positions
 from edgewise.recommend.base import ExplainedRecommender
-from edgewise.recommend.parameters import NUMBER, SEED, Threaded, Verbose, parameter
+from edgewise.recommend.model import NUMBER, SEED, Threaded, Verbose, parameter
 from edgewise.recommend.per_user import MAX_ROUNDS, ReferenceUsers, group_by_user
 from edgewise.recommend.rankboost import training
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, item_matrix
