@@ -143,7 +143,7 @@ def predict_classes(model: Any, X: Any) -> tuple[Any, Any]:
     from edgewise.metrics.classification import predict_targets
 
     scores = model._scores(X)
-    return model._probabilities(scores), predict_targets(scores, model.fitted_.multilabel)
+    return model.fitted_.probabilities(scores), predict_targets(scores, model.fitted_.multilabel)
 
 
 def _evaluate_classes(

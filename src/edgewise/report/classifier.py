@@ -43,7 +43,7 @@ def classifier_report(
     results = None
     if codes is not None:
         scores = shared.score(shared.rows)
-        probabilities = model._probabilities(scores)
+        probabilities = model.fitted_.probabilities(scores)
         results = _ClassifierResults(
             classes, multilabel, codes[shared.indices], scores, probabilities
         )
