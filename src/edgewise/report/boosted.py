@@ -42,7 +42,8 @@ def rounds_reason(model: Any) -> str:
     """Return what chose the number of rounds, in brackets; nothing if training ran to its end."""
     settings, reason = getattr(model, "settings_", None), model.stop_reason_
     if settings is not None:
-        return f" ({settings._why_rounds()})"
+        given = getattr(settings, "reasons", {}).get("n_rounds", "n_rounds")  # rankers have none
+        return f" ({settings._explain_rounds(given)})"
     return "" if reason == "n_rounds" else f" (ended by {reason})"
 
 
