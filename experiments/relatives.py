@@ -28,8 +28,8 @@ from edgewise.estimators.classification import (
     check_parameters,
     classification_problem,
 )
+from edgewise.estimators.rows import name_eval_sets
 from edgewise.estimators.train import fit
-from edgewise.estimators.validation import name_eval_sets
 from edgewise.objective.base import AheadRound
 from edgewise.objective.hamming import Hamming, HammingProgress
 from edgewise.objective.votes import Vote

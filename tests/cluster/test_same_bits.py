@@ -8,7 +8,7 @@ from tests.cluster.helpers import fit_together, together
 
 from edgewise import AdaBoostMH, Haar, Indicator, Product, RankBoost, Selector, Stump, Tree
 from edgewise.cluster import rows_here
-from edgewise.estimators import candidates, defaults
+from edgewise.estimators import candidates, classification
 
 N = 240
 
@@ -72,7 +72,7 @@ def test_votes_and_losses(tmp_path, votes, loss):
 
 @pytest.mark.parametrize("y", [BINARY, CLASSES], ids=["two", "three"])
 def test_the_default(tmp_path, monkeypatch, y):
-    monkeypatch.setattr(defaults, "MAX_ROUNDS", 40)
+    monkeypatch.setattr(classification, "MAX_ROUNDS", 40)
     check(tmp_path, lambda: AdaBoostMH(random_state=0), X, (3,), y=y)
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from edgewise import AdaBoostMH, Callback, Checkpoint, EarlyStopping, TimeLimit, load
-from edgewise.estimators import classification, defaults, targets
+from edgewise.estimators import classification, targets, train
 from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
 from edgewise.estimators.job import Job
 from edgewise.estimators.targets import Labels, fold_rows
@@ -162,7 +162,7 @@ def test_validation_rows_choose_where_there_are_any(noisy, blobs, same_terms):
 
 
 def test_many_rows_choose_without_a_refit(noisy, monkeypatch, same_terms):
-    monkeypatch.setattr(defaults, "NO_REFIT_ROWS", 100)
+    monkeypatch.setattr(train, "NO_REFIT_ROWS", 100)
     model = auto().fit(*noisy)
     assert model.settings_.rounds_from == "10% of the rows"
     assert model.stop_reason_ == "early stopping"
@@ -171,7 +171,7 @@ def test_many_rows_choose_without_a_refit(noisy, monkeypatch, same_terms):
 
 
 def test_a_metric_of_ones_own_chooses_without_a_refit(noisy, monkeypatch):
-    monkeypatch.setattr(defaults, "NO_REFIT_ROWS", 100)
+    monkeypatch.setattr(train, "NO_REFIT_ROWS", 100)
 
     def worse_from_the_fifth_round(y, scores):
         calls.append(len(y))

@@ -89,7 +89,7 @@ def test_many_documents_have_trees_and_no_refit(lists, monkeypatch):
     assert few.fitted_.candidate == "large trees, by ndcg"
     assert few.settings_.rounds_from == "2 of 4 folds"
     monkeypatch.setattr("edgewise.estimators.candidates._LARGE_TREES_ONLY", 100)
-    monkeypatch.setattr("edgewise.estimators.defaults.NO_REFIT_ROWS", 100)
+    monkeypatch.setattr("edgewise.estimators.train.NO_REFIT_ROWS", 100)
     many = RankBoost(early_stopping_rounds=5).fit(X, y, qid=qid)
     assert many.fitted_.candidate == "large trees, by ndcg"
     assert many.settings_.rounds_from == "10% of the rows"
@@ -118,10 +118,10 @@ def test_large_trees_see_a_part_of_many_columns(lists, monkeypatch, fewer_from, 
     X, y, qid = lists
     monkeypatch.setattr("edgewise.estimators.candidates._FEWER_COLUMNS", fewer_from)
     monkeypatch.setattr("edgewise.estimators.candidates._LARGE_TREES_ONLY", 100)
-    monkeypatch.setattr("edgewise.estimators.defaults.NO_REFIT_ROWS", 100)
+    monkeypatch.setattr("edgewise.estimators.train.NO_REFIT_ROWS", 100)
     monkeypatch.setattr("edgewise.estimators.candidates.MANY_DOCUMENTS", 100)
     monkeypatch.setattr("edgewise.estimators.judgments.MANY_DOCUMENTS", 100)
-    monkeypatch.setattr("edgewise.estimators.defaults.MIN_COLUMNS_TO_DRAW", 4)
+    monkeypatch.setattr("edgewise.estimators.candidates.MIN_COLUMNS_TO_DRAW", 4)
     some, every = (
         RankBoost(early_stopping_rounds=3, search=search).fit(X, y, qid=qid)
         for search in ("exhaustive", Exhaustive())

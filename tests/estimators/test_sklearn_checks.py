@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from edgewise import AdaBoostMH, Lazy, Stump
-from edgewise.estimators import defaults
+from edgewise.estimators import classification
 
 ESTIMATORS = [
     AdaBoostMH(),
@@ -29,5 +29,5 @@ def expected_failures(estimator):
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check, monkeypatch):
     # A dozen rows that can be told apart would take hundreds of rounds, in every fold.
-    monkeypatch.setattr(defaults, "MAX_ROUNDS", 40)
+    monkeypatch.setattr(classification, "MAX_ROUNDS", 40)
     check(estimator)

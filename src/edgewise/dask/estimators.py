@@ -15,7 +15,7 @@ from edgewise.dask.pieces import Piece, delayed_pieces, is_dask, partitions
 from edgewise.dask.training import ClusterTraining
 from edgewise.estimators import AdaBoostMH, RankBoost, classification, ranking
 from edgewise.estimators.base import BoostedModel
-from edgewise.estimators.validation import EvalSet, name_eval_sets
+from edgewise.estimators.rows import EvalSet, name_eval_sets
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -167,8 +167,8 @@ default None
         """
         # A model that only predicts does not import what trains it.
         from edgewise.estimators.classification import check_parameters, classification_problem
+        from edgewise.estimators.rows import name_eval_sets
         from edgewise.estimators.train import fit
-        from edgewise.estimators.validation import name_eval_sets
 
         eval_sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(eval_sets))

@@ -1,4 +1,4 @@
-"""Classifiers: the parameters, the job, its metrics and its probabilities."""
+"""Classifiers: parameters and their defaults, the job, its metrics and its probabilities."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,23 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import Backend
-from edgewise.boosting import CLASSIFYING, Metric, Monitor
+from edgewise.boosting import CLASSIFYING, Metric, Monitor, StoppingRule
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
 from edgewise.common.choices import LOSSES, VOTES
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable, Table
 from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
-from edgewise.estimators.columns import check_column_kinds
-from edgewise.estimators.defaults import chosen_rounds, resolve_classifier
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
-from edgewise.estimators.job import Job, TrainingProblem
+from edgewise.estimators.job import DEFAULT_BINS, Job, ResolvedSettings, TrainingProblem
+from edgewise.estimators.rows import ValidationSet, check_column_kinds
 from edgewise.estimators.targets import LabeledRows, Labels, read_rows
-from edgewise.estimators.validation import ValidationSet
-from edgewise.learners import NAMED_LEARNERS, Goal, Learner, Tree, preset_for, resolve_learner
+from edgewise.learners import (
+    NAMED_LEARNERS,
+    Goal,
+    Learner,
+    Preset,
+    Stump,
+    Tree,
+    preset_for,
+    resolve_learner,
+)
 from edgewise.metrics.classification import error, log_loss
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, metrics_by_name
 from edgewise.model.scorer import log_odds, probabilities
-from edgewise.objective import SAMPLINGS, Hamming, Objective
+from edgewise.objective import SAMPLINGS, Hamming, HammingSettings, Objective
 from edgewise.search import resolve_search
 
 if TYPE_CHECKING:
@@ -34,6 +41,21 @@ if TYPE_CHECKING:
 # The values of columns can only rank.
 LEARNER_NAMES = tuple(name for name in NAMED_LEARNERS if name != "feature")
 
+MAX_ROUNDS = 2000
+"""The maximum number of rounds that held-out rows choose from."""
+
+# An improvement that counts. The automatic learner takes small steps, and waits longer.
+_STOPPING = StoppingRule(30, patience_fraction=0.1, min_delta_rel=0.005, min_delta=1e-4)
+_AUTO_STOPPING = _STOPPING._replace(patience=60, keep_within=_STOPPING.min_delta_rel)
+
+# On folds the automatic learner takes this many steps in one, up to this learning rate.
+_STRIDE, _MAX_FOLD_RATE = 4, 0.4
+
+# The settings that depend on the learner unless the user gives them.
+_DEFAULTS = (
+    *("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"),
+    *("max_bins", "search", "n_rounds"),
+)
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "search": lambda _, search: resolve_search(search),
@@ -114,6 +136,78 @@ def classification_problem(
         return [ClassifierJob(model, rows, resolve_classifier(model, learner, goal, seed))]
 
     return TrainingProblem(rows, make_jobs, chooses, adapts_to_time_limit=True)
+
+
+def chosen_rounds(model: "AdaBoostMH", learner: Learner | str) -> int | None:
+    """Return the number of rounds of a classifier; None if held-out rows choose it."""
+    if model.n_rounds is None:
+        return None if learner == "auto" else 500
+    return None if isinstance(model.n_rounds, str) else int(model.n_rounds)
+
+
+def resolve_classifier(
+    model: "AdaBoostMH", learner: Learner | str, goal: Goal, seed: int
+) -> ResolvedSettings[HammingSettings]:
+    """Return the settings of a classifier for the number of rows and score columns in `goal`."""
+    is_auto, name = learner == "auto", learner if isinstance(learner, str) else None
+    preset = Preset(learner) if name is None else NAMED_LEARNERS[name](Stump(), goal)  # type: ignore[arg-type]
+    values = preset._asdict()
+    values["max_bins"] = DEFAULT_BINS
+    if is_auto:
+        # Thresholds between few rows are not worth their time.
+        values["max_bins"] = min(DEFAULT_BINS, max(DEFAULT_BINS // 8, goal.n_rows // 32))
+    if model.trim is not None:
+        values["subsample"] = 1.0
+    given = {name: getattr(model, name) for name in _DEFAULTS}
+    values |= {name: value for name, value in given.items() if value is not None}
+    _check_votes(model, preset.learner, values["votes"])
+    rate, damping = float(values["learning_rate"]), values["damping"]
+    objective = HammingSettings(
+        votes=values["votes"],
+        factorized=bool(model.factorized),
+        loss=values["loss"],
+        learning_rate=rate,
+        subsample=float(values["subsample"]),
+        sampling=str(model.sampling),
+        trim=None if model.trim is None else float(model.trim),
+        seed=seed,
+        min_leaf_weight=float(model.min_weight_fraction_leaf),
+        min_leaf_rows=int(values["min_samples_leaf"]),
+        damping=None if damping is None or values["votes"] != "real" else float(damping),
+    )
+    return ResolvedSettings(
+        preset.learner,
+        objective,
+        resolve_search(values["search"]),
+        values["max_bins"],
+        chosen_rounds(model, learner),
+        _AUTO_STOPPING if is_auto else _STOPPING,
+        name,
+        goal,
+        MAX_ROUNDS,
+        stride=max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate))) if is_auto else 1,
+        reasons=_reasons(model, is_auto),
+    )
+
+
+def _check_votes(model: "AdaBoostMH", learner: Learner, votes: str) -> None:
+    real = [part for part in learner.simple_parts() if not part.makes_tests]
+    if real and model.votes != "real":
+        raise ValueError(f"votes must be 'real' for learner {real[0]!r}, got {model.votes!r}")
+    if model.damping is not None and votes != "real":
+        raise ValueError(f"damping needs votes='real', got votes={votes!r}")
+
+
+def _reasons(model: "AdaBoostMH", is_auto: bool) -> dict[str, str]:
+    """Return the origin of each setting: "given", "auto" or "default"."""
+    default = "auto" if is_auto else "default"
+    reasons = {name: default if getattr(model, name) is None else "given" for name in _DEFAULTS}
+    reasons["learner"] = "auto" if model.learner == "auto" else "given"
+    if model.max_leaf_nodes is not None:
+        reasons["max_leaf_nodes"] = "given"
+    if reasons["subsample"] == "auto" and model.trim is not None:
+        reasons["subsample"] = "auto, with trim"
+    return reasons
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,23 +1,66 @@
-"""Jobs: rows with targets and resolved settings, all that a training run needs to know."""
+"""Jobs: rows with targets, and settings with every default resolved."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from edgewise.backend.base import Backend
-from edgewise.boosting import Monitor
+from edgewise.boosting import Monitor, StoppingRule
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
-from edgewise.estimators.defaults import ResolvedSettings
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
-from edgewise.estimators.validation import ValidationSet
-from edgewise.learners import Learner
+from edgewise.estimators.rows import ValidationSet
+from edgewise.learners import Goal, Learner, Tree
 from edgewise.metrics.registry import larger_is_better
-from edgewise.objective import Objective
+from edgewise.objective import HammingSettings, Objective, RankSettings, TopSettings
 from edgewise.objective.feedback import Layout
+from edgewise.search import Exhaustive, Search
 
 F = TypeVar("F", bound=Fitted)
+S = TypeVar("S", HammingSettings, RankSettings | TopSettings)
+
+DEFAULT_BINS = 256
+"""Bins of a column: enough for trees, whose histograms then stay in cache."""
+
+_ANY_GOAL = Goal()
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedSettings(Generic[S]):
+    """The settings of one fit, all decided except the learner of one-column rules."""
+
+    learner: Learner
+    objective: S
+    search: Search
+    max_bins: int
+    n_rounds: int | None  # None: held-out rows choose
+    stopping: StoppingRule  # keep_within applies to folds alone
+    learner_name: str | None = None  # of a learner whose rules depend on the kinds of columns
+    goal: Goal = _ANY_GOAL
+    max_rounds: int = 0  # that held-out rows choose from
+    stride: int = 1  # rounds of the refit for each round on folds
+    reasons: Mapping[str, str] = field(default_factory=dict)  # the origin of each setting
+
+    @property
+    def searches_everything(self) -> bool:
+        """Whether every round searches all rows and columns."""
+        objective = self.objective
+        uniform = getattr(objective, "sampling", "uniform") == "uniform"
+        all_rows = objective.subsample == 1 and uniform and getattr(objective, "trim", None) is None
+        return all_rows and isinstance(self.search, Exhaustive)
+
+    def in_larger_steps(self, factor: float) -> "ResolvedSettings[S]":
+        """Return the settings of fewer rounds that go as far."""
+        learner = self.learner
+        if isinstance(learner, Tree):
+            learner = replace(learner, small_rounds=round(learner.small_rounds / factor))
+        rate = factor * self.objective.learning_rate
+        return replace(self, learner=learner, objective=replace(self.objective, learning_rate=rate))
+
+    def because_of(self, reason: str, *names: str) -> "ResolvedSettings[S]":
+        """Return the same settings, some of them with another reason."""
+        return replace(self, reasons={**self.reasons, **dict.fromkeys(names, reason)})
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,15 @@ from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.common.ids import LONGEST_LIST, looks_like_queries
 from edgewise.data import Table
 from edgewise.data.partition import Partition
-from edgewise.estimators.validation import EvalSet, Fold, TrainingRows, ValidationSet
-from edgewise.estimators.weights import bin_mass, read_row_weights, scale_to_one
+from edgewise.estimators.rows import (
+    EvalSet,
+    Fold,
+    TrainingRows,
+    ValidationSet,
+    bin_mass,
+    read_row_weights,
+    scale_to_one,
+)
 from edgewise.metrics import Lists
 from edgewise.objective.feedback import Feedback, GradedLists, Layout, PairList
 from edgewise.objective.top import TopLists, TopSettings

@@ -26,8 +26,8 @@ from edgewise.estimators.judgments import (
 )
 from edgewise.estimators.parameters import RankingParameters, TableParameters, documented
 from edgewise.estimators.ranking import LOST_METRIC, check_parameters, measure, ranking_problem
+from edgewise.estimators.rows import EvalSet, name_eval_sets
 from edgewise.estimators.train import fit
-from edgewise.estimators.validation import EvalSet, name_eval_sets
 from edgewise.metrics import Lists
 from edgewise.metrics.registry import first_metric, larger_is_better, storable_metric
 from edgewise.model import OrderExplanation, RankWording, Rule

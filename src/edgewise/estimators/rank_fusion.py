@@ -14,11 +14,12 @@ from edgewise.common.checks import one_of, seed
 from edgewise.common.dtypes import Reals
 from edgewise.data import ArrayTable, Table
 from edgewise.data.table import is_frame
-from edgewise.estimators.candidates import MIN_QUERIES, best_candidate, compare_candidates
+from edgewise.estimators.candidates import MIN_QUERIES
 from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
-from edgewise.estimators.validation import EvalSet, name_eval_sets
+from edgewise.estimators.rows import EvalSet, name_eval_sets
+from edgewise.estimators.train import best_candidate, compare_candidates
 from edgewise.fusion import RankedLists, grades_of, normalized_scores
 from edgewise.io import Run, read_run
 from edgewise.learners import resolve_learner

@@ -1,5 +1,6 @@
 """Rankers: the parameters, the jobs, the learner, monotonic columns and validation metrics."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,16 +18,14 @@ from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable, Categories
 from edgewise.estimators.candidates import (
     Candidate,
-    min_gain,
     parse_objective,
     ranking_candidates,
+    resolve_ranker,
 )
-from edgewise.estimators.columns import check_column_kinds
-from edgewise.estimators.defaults import ranking_rate, resolve_ranker
 from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.job import Job, TrainingProblem
 from edgewise.estimators.judgments import JudgedPairs, JudgedRows
-from edgewise.estimators.validation import ValidationSet
+from edgewise.estimators.rows import ValidationSet, check_column_kinds
 from edgewise.learners import Best, Learner, Tree, preset_for, resolve_learner
 from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
@@ -42,6 +41,9 @@ LOST_METRIC = (
     "again with set_params(eval_metric=...)"
 )
 
+# Two good rankers differ in a query by about this, in metrics from 0 to 1: their means over the
+# queries by this over the root of their number. Smaller differences may be chance.
+_DIFFERENCE = 0.07
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "subsample": up_to_one,
@@ -132,9 +134,10 @@ def ranking_problem(
             chosen = model.fitted_.candidate
             compared = tuple(c for c in compared if c.name == chosen) or compared
     objective = "pairs" if model.objective == "auto" else model.objective
-    if parse_objective(objective)[0] != "pairs" and not isinstance(rows, JudgedRows):
+    ranks_pairs = parse_objective(objective)[0] == "pairs"
+    if not ranks_pairs and not isinstance(rows, JudgedRows):
         raise ValueError(f"objective={objective!r} needs grades: fit_pairs takes 'pairs' alone")
-    candidates = compared or (Candidate("", learner, objective, ranking_rate(objective)),)
+    candidates = compared or (Candidate("", learner, objective, 0.2 if ranks_pairs else 0.1),)
 
     def make_jobs(training: JudgedRows | JudgedPairs, seed: int) -> list[RankerJob]:
         size = training.partition.n_rows, training.table.n_columns
@@ -172,7 +175,9 @@ class RankerJob(Job[FittedRanker]):
 
     @property
     def min_gain(self) -> float:
-        return min_gain(self.rows, self.eval_metric)
+        if not isinstance(self.rows, JudgedRows) or callable(self.eval_metric):
+            return 0.0
+        return _DIFFERENCE / math.sqrt(max(self.rows.queries.n_rows, 1))
 
     @property
     def eval_metrics(self) -> dict[str, Any]:

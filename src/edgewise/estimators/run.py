@@ -32,12 +32,15 @@ from edgewise.data import BinnedTable, Table, encode
 from edgewise.data.part import select_rows
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.job import Job
-from edgewise.estimators.validation import EVAL_SET, ValidationSet
+from edgewise.estimators.rows import EVAL_SET, ValidationSet
 from edgewise.learners import Learner
 from edgewise.model import Terms
 from edgewise.search import Exhaustive
 
 F = TypeVar("F", bound=Fitted)
+
+TYPICAL_ROUNDS = 100
+"""A number of rounds by which kernels are chosen."""
 
 # The training that compiles kernels in another process, half of whose rows are held out.
 _WARMUP_ROWS, _WARMUP_ROUNDS = 512, 3

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from edgewise.boosting import Callback, History, TermList, TrainingRun, boost
 from edgewise.common.dtypes import ROW
-from edgewise.estimators.defaults import TYPICAL_ROUNDS, fraction_source
-from edgewise.estimators.run import F, Setup
+from edgewise.estimators.rows import fraction_source
+from edgewise.estimators.run import TYPICAL_ROUNDS, F, Setup
 from edgewise.estimators.targets import LabeledRows
 
 # The usual choice of rounds and the fit after it begin if they have time for this many rounds.

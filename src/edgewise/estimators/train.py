@@ -2,31 +2,61 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from edgewise.boosting import Checkpoint, check_callbacks, evaluation
+from edgewise.boosting import (
+    Checkpoint,
+    History,
+    TrainingRun,
+    boost_together,
+    check_callbacks,
+    evaluation,
+)
 from edgewise.common import checks
+from edgewise.common.dtypes import ROW
 from edgewise.common.threads import n_threads
 from edgewise.data import BinnedTable, Table, categories_of, encode, fit_encode
-from edgewise.estimators.candidates import best_candidate, compare_candidates
-from edgewise.estimators.choose_rounds import choose_rounds
-from edgewise.estimators.columns import image_filters, read_columns
-from edgewise.estimators.defaults import hold_out_fraction
-from edgewise.estimators.fitted import Fitted
+from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.job import Job, TrainingProblem
-from edgewise.estimators.run import FitRun, Setup, empty_model, run_watched, user_time_limit
+from edgewise.estimators.rows import (
+    DEFAULT_NAME,
+    EVAL_SET,
+    EvalSet,
+    ValidationSet,
+    fraction_source,
+    image_filters,
+    read_columns,
+)
+from edgewise.estimators.run import (
+    TYPICAL_ROUNDS,
+    BestScores,
+    FitRun,
+    Setup,
+    empty_model,
+    make_callbacks,
+    run_watched,
+    user_time_limit,
+)
 from edgewise.estimators.time_limit import fit_into_time, sample_for_time
-from edgewise.estimators.validation import DEFAULT_NAME, EVAL_SET, EvalSet, ValidationSet
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
     from edgewise.estimators.base import BoostedModel
     from edgewise.estimators.rank_boost import RankBoost
 
+C = TypeVar("C")
 F = TypeVar("F", bound=Fitted)
+T = TypeVar("T")
+
+NO_REFIT_ROWS, HOLD_OUT_FRACTION = 50_000, 0.1
+"""From this many rows on, a fraction of them chooses, and the model of the others stays."""
+
+# Where no row can be held out.
+_ROUNDS_WITHOUT_CHOICE = 50
 
 
 def fit(
@@ -72,14 +102,14 @@ def prepare_setups(
     is_sampled = rows is not problem.rows
     fraction, source = _validation_fraction(model, problem)
     if eval_sets:
-        validation, source = [rows.read_eval_set(one) for one in eval_sets], EVAL_SET
+        validation, source = [rows.read_eval_set(eval_set) for eval_set in eval_sets], EVAL_SET
     elif fraction is not None:
         rows, *validation = rows.hold_out(fraction, seed)
     else:
         validation = []
     jobs = problem.make_jobs(rows, seed)
     binned = _bin_rows(X, table, jobs[0])
-    validation = [_encode_validation(one, binned) for one in validation]
+    validation = [_encode_validation(held_out, binned) for held_out in validation]
     common = columns._asdict() | {
         "categories": categories_of(binned.bins),
         "filters": image_filters(jobs[0].settings.learner),
@@ -112,7 +142,7 @@ def train_given_rounds(setup: Setup[F]) -> F:
 def train_watched(setups: Sequence[Setup[F]]) -> F:
     """Train every candidate while validation rows watch, and return the best."""
     models = compare_candidates(setups, run_watched, lambda model: model.stop_reason)
-    return models[_best(setups, [fitted.best_validation for fitted in models])]
+    return models[_best_index(setups, [fitted.best_validation for fitted in models])]
 
 
 def choose_then_refit(setups: Sequence[Setup[F]]) -> F:
@@ -127,14 +157,15 @@ def choose_then_refit(setups: Sequence[Setup[F]]) -> F:
         collective = setup.binned.partition.collective
         choices = compare_candidates(
             setups,
-            lambda one: collective.broadcast(choose_rounds(one.with_job(one.job))),
+            lambda setup: collective.broadcast(choose_rounds(setup.with_job(setup.job))),
             lambda choice: choice[1],
         )
         values = [record.best for record, _ in choices]
-        best = _best(setups, values)
+        best = _best_index(setups, values)
         setup, (record, stop_reason) = setups[best], choices[best]
         if len(setups) > 1:
-            compared = {one.job.name: value for one, value in zip(setups, values, strict=False)}
+            names = [setup.job.name for setup in setups]
+            compared = dict(zip(names, values, strict=False))
             record = replace(record, compared=compared)
     setup = replace(setup, start=replace(setup.start, held_out=record))
     n_rounds = max(record.n_rounds, len(setup.start.terms))
@@ -143,7 +174,91 @@ def choose_then_refit(setups: Sequence[Setup[F]]) -> F:
     return FitRun(setup, n_rounds, choice_stop_reason=stop_reason).train()
 
 
-def _best(setups: Sequence[Setup[F]], values: list[float]) -> int:
+def choose_rounds(setup: Setup[F]) -> tuple[HeldOutRecord, str]:
+    """Return the record of the folds, which chose the number of rounds, and why they ended."""
+    folds = setup.job.rows.folds(setup.start.seed)
+    if not folds:
+        return HeldOutRecord("too few rows", _ROUNDS_WITHOUT_CHOICE), "n_rounds"
+    n_rows, n_trained = setup.binned.partition.n_rows, sum(len(kept) for kept, _ in folds)
+    source, stride = fold_source([len(inside) for _, inside in folds], n_rows), setup.fold_stride
+    job = replace(setup.job, settings=setup.job.settings.in_larger_steps(stride))
+    setup = replace(setup, job=job)
+    with ExitStack() as stack:
+        sets = [
+            job.rows.fold_targets(inside)._replace(binned=setup.select(inside.astype(ROW)))
+            for _, inside in folds
+        ]
+        monitors = [job.monitor(validation) for validation in sets]
+        expected = len(folds) * TYPICAL_ROUNDS // stride
+        tasks = [
+            stack.enter_context(
+                setup.on_rows(kept.astype(ROW)).task({DEFAULT_NAME: monitor}, setup.start, expected)
+            )
+            for (kept, _), monitor in zip(folds, monitors, strict=True)
+        ]
+        best_scores = BestScores(monitors)
+        run = TrainingRun(
+            job.settings.max_rounds // stride,
+            History(("validation",)),
+            lambda path: None,
+            validates=True,
+            started=setup.started,
+            larger_is_better=job.larger_is_better,
+            stage=f"choosing rounds on {source}",
+        )
+        # The refit takes time in proportion to its rows and rounds.
+        fraction = n_trained / (n_trained + stride * n_rows)
+        callbacks = [*make_callbacks(setup, True, fraction, stride), best_scores]
+        boost_together(tasks, job.joint_value(monitors, sets), run, callbacks)
+    n_rounds, values = stride * (run.best_round or 1), run.history["validation"]
+    record = HeldOutRecord(source, n_rounds, values=values, stride=stride)
+    scored = list(zip(sets, best_scores.of(run), strict=False))
+    return job.held_out_record(scored, record, calibrates=True), run.stop_reason
+
+
+def fold_source(sizes: Sequence[int], n_rows: int) -> str:
+    """Return the name of the rows that choose, from the sizes of the folds.
+
+    Examples
+    --------
+    >>> fold_source([300, 300], 1200), fold_source([300], 1200)
+    ('2 of 4 folds', '25% of the rows')
+    """
+    if len(sizes) == 1:
+        return fraction_source(sizes[0] / n_rows)
+    if sum(sizes) == n_rows:
+        return f"{len(sizes)} folds"
+    return f"{len(sizes)} of {round(n_rows / sizes[0])} folds"
+
+
+def compare_candidates(
+    candidates: Iterable[C], train: Callable[[C], T], stop_reason: Callable[[T], str]
+) -> list[T]:
+    """Train candidates one after the other; an interrupt ends the comparison."""
+    results = []
+    for candidate in candidates:
+        results.append(train(candidate))
+        if stop_reason(results[-1]) == "interrupted":
+            break
+    return results
+
+
+def best_candidate(values: Sequence[float], larger_is_better: bool, min_gain: float = 0.0) -> int:
+    """Return the index of the best value: 0 unless another is better by more than `min_gain`.
+
+    Examples
+    --------
+    >>> best_candidate([0.5, 0.6, 0.7], larger_is_better=True, min_gain=0.1)
+    2
+    >>> best_candidate([0.5, 0.6, 0.7], larger_is_better=True, min_gain=0.3)
+    0
+    """
+    gains = [value if larger_is_better else -value for value in values]
+    best = max(range(len(gains)), key=gains.__getitem__)
+    return best if gains[best] - gains[0] > min_gain else 0
+
+
+def _best_index(setups: Sequence[Setup[F]], values: list[float]) -> int:
     job = setups[0].job
     return best_candidate(values, job.larger_is_better, job.min_gain)
 
@@ -160,7 +275,9 @@ def _validation_fraction(model: Any, problem: TrainingProblem) -> tuple[float | 
     """Return the fraction of the rows to hold out for the whole fit, and what decided it."""
     if model.validation_fraction is not None or not problem.chooses_rounds:
         return model.validation_fraction, "validation_fraction"
-    return hold_out_fraction(problem.rows.partition.n_rows)
+    if problem.rows.partition.n_rows < NO_REFIT_ROWS:
+        return None, ""  # folds choose
+    return HOLD_OUT_FRACTION, fraction_source(HOLD_OUT_FRACTION)
 
 
 def _encode_validation(validation: ValidationSet, binned: BinnedTable) -> ValidationSet:
@@ -173,7 +290,7 @@ def _encode_validation(validation: ValidationSet, binned: BinnedTable) -> Valida
 
 def _evaluation_fields(job: Job[F], validation: Sequence[ValidationSet]) -> tuple[str, ...]:
     """Return the names of the metrics of validation rows; one of unnamed rows needs none."""
-    names = [one.name for one in validation] or [DEFAULT_NAME]
+    names = [validation_set.name for validation_set in validation] or [DEFAULT_NAME]
     if names == [DEFAULT_NAME] and len(job.eval_metrics) == 1:
         return ()
     return tuple(evaluation(name, metric) for name in names for metric in job.eval_metrics)
