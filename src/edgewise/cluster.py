@@ -25,7 +25,7 @@ TIMEOUT = 300
 def rows_here(
     pieces: Sequence[Any], collective: Collective, blocks: Sequence[int] | None = None
 ) -> Table:
-    """Return the rows of this process as ``fit`` takes them, among those of all processes.
+    """Return the rows of this process, among the rows of all processes, as ``fit`` takes them.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def rows_here(
     collective : Collective
         The processes that train together.
     blocks : sequence of int or None
-        The number of each piece among those of all processes, ascending: the model is the one of
-        all pieces in the order of their numbers. None is ``[rank]``, for one piece each.
+        The number of each piece among the pieces of all processes, ascending: the model is the same
+        as of all pieces in this order. None is ``[rank]``, for one piece each.
     """
     numbers = [collective.rank] if blocks is None else list(blocks)
     if len(numbers) != len(pieces) or sorted({*numbers}) != numbers:
@@ -92,20 +92,20 @@ class XGBoostCollective(Collective):
         # The tracker sorts the names of tasks as strings. More retries would only delay the news
         # that another process is lost.
         settings = {"dmlc_task_id": f"{task:06d}", "dmlc_timeout": timeout, "dmlc_retry": 1}
-        with _connected():
+        with _report_lost_workers():
             collective.init(**settings | arguments)
         self.rank, self.size = collective.get_rank(), collective.get_world_size()
 
     def allreduce(self, values: NDArray[Any], operation: str = "sum") -> NDArray[Any]:
         """Return the sum, the maximum or the minimum over all processes, entry by entry."""
         one_of("operation", operation, OPERATIONS)
-        with _connected():
+        with _report_lost_workers():
             total = self._library.allreduce(values, self._library.Op[operation.upper()])
         return total.reshape(values.shape)
 
     def broadcast(self, value: Any, root: int = 0) -> Any:
         """Return what the process `root` gave."""
-        with _connected():
+        with _report_lost_workers():
             # XGBoost cannot broadcast None.
             return self._library.broadcast((value,) if self.rank == root else None, root)[0]
 
@@ -114,7 +114,7 @@ class XGBoostCollective(Collective):
         # Where one has died, the first call may only report it, and the others wait for this one.
         for _ in range(3):
             try:
-                with _connected():
+                with _report_lost_workers():
                     self._library.finalize()
             except ConnectionError:
                 continue
@@ -128,7 +128,7 @@ class XGBoostCollective(Collective):
 
 
 @contextmanager
-def _connected() -> Iterator[None]:
+def _report_lost_workers() -> Iterator[None]:
     """Turn the errors of XGBoost's sockets, with their long traces, into lost connections."""
     from xgboost.core import XGBoostError
 

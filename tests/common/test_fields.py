@@ -87,7 +87,7 @@ def test_indices_out_of_range_are_refused(wrong):
 
 
 def test_indices_may_begin_below_zero():
-    field = Array("*", below="users", least=-1)
+    field = Array("*", below="users", min_index=-1)
     assert read(field, it=np.array([-1, 2]), sizes={"users": 3}).tolist() == [-1, 2]
     with pytest.raises(ValueError, match="indices"):
         read(field, it=np.array([-2, 2]), sizes={"users": 3})

@@ -217,8 +217,10 @@ def test_an_index_of_pandas_is_no_column(tmp_path):
 def test_parquet_reads_no_column_that_was_not_chosen(tmp_path, monkeypatch):
     X = Chunks.parquet(files(tmp_path, [FRAME]))
     wanted = []
-    read = X._read
-    monkeypatch.setattr(X, "_read", lambda path, names: wanted.append(names) or read(path, names))
+    read = X._read_columns
+    monkeypatch.setattr(
+        X, "_read_columns", lambda path, names: wanted.append(names) or read(path, names)
+    )
     assert [j for j, _ in X.select_columns([0, 3])] == [0, 3]
     assert wanted == [["a", "c"]]
 
@@ -285,34 +287,36 @@ def test_a_run_without_values_goes_with_the_others():
         concatenate_columns([words, numbers], "x")
 
 
-def test_wrong_pieces_are_named_before_any_work(tmp_path):
-    with pytest.raises(ValueError, match="at least one block"):
-        Chunks.columns_of([])
-    with pytest.raises(ValueError, match="at least one block of rows"):
-        Chunks.rows_of([])
-    with pytest.raises(ValueError, match="the first has 240, number 2 has 3"):
-        Chunks.columns_of([ARRAY, ARRAY[:3]])
-    with pytest.raises(ValueError, match="number 2 has others"):
-        Chunks.rows_of([ARRAY, ARRAY[:, :3]])
-    with pytest.raises(ValueError, match="number 2 has others"):
-        Chunks.rows_of([FRAME, FRAME[FRAME.columns[::-1]]])
-    with pytest.raises(ValueError, match="names must be 7"):
-        Chunks.columns_of([ARRAY], names=["a"])
-    with pytest.raises(ValueError, match="'a' more than once"):
-        Chunks.columns_of([ARRAY[:, :2]], names=["a", "a"])
-    with pytest.raises(ValueError, match="memory must be an integer"):
-        Chunks.rows_of([ARRAY], memory=0)
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: Chunks.columns_of([]), "pieces"),
+        (lambda: Chunks.rows_of([]), "pieces"),
+        (lambda: Chunks.columns_of([ARRAY, ARRAY[:3]]), "pieces.*number 2 has 3"),
+        (lambda: Chunks.rows_of([ARRAY, ARRAY[:, :3]]), "pieces.*piece 2"),
+        (lambda: Chunks.rows_of([FRAME, FRAME[FRAME.columns[::-1]]]), "pieces.*piece 2"),
+        (lambda: Chunks.columns_of([ARRAY], names=["a"]), "names"),
+        (lambda: Chunks.columns_of([ARRAY[:, :2]], names=["a", "a"]), "'a'"),
+        (lambda: Chunks.rows_of([ARRAY], memory=0), "memory"),
+    ],
+)
+def test_wrong_pieces_are_named_before_any_work(make, named):
+    with pytest.raises(ValueError, match=named):
+        make()
+
+
+def test_wrong_parquet_files_are_named(tmp_path):
     paths = files(tmp_path, [FRAME, FRAME.drop(columns="b")])
-    with pytest.raises(ValueError, match="differs from the first file in column 'b'"):
+    with pytest.raises(ValueError, match="'b'"):
         Chunks.parquet(paths)
-    with pytest.raises(ValueError, match="without names the column 'z'"):
+    with pytest.raises(ValueError, match=r"without .*'z'"):
         Chunks.parquet(paths[0], without=["z"])
     with pytest.raises(ValueError, match="at least one Parquet file"):
         Chunks.parquet([])
     with pytest.raises(OSError):
         Chunks.parquet(tmp_path / "none.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"no")
-    with pytest.raises(ValueError, match="not a readable Parquet file"):
+    with pytest.raises(ValueError, match=r"bad\.parquet"):
         Chunks.parquet(tmp_path / "bad.parquet")
 
 

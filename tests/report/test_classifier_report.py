@@ -183,7 +183,7 @@ def test_tiny_models_have_pages(X):
 
 def test_wrong_arguments_are_named(classifier):
     model, X, y = classifier
-    with pytest.raises(ValueError, match="y has 3 rows"):
+    with pytest.raises(ValueError, match="y has 3"):
         model.report(X, y[:3])
     with pytest.raises(ValueError, match="y has the class unheard"):
         model.report(X, ["unheard"] * len(X))

@@ -158,7 +158,7 @@ def _evaluate_classes(
     predictions = np.eye(len(classes))[predicted]
     counts = np.bincount(codes, weight, minlength=len(classes))
     error_rate = error(codes, predictions, weight)
-    # Weights that differ make the error as uncertain as that of fewer rows (Kish 1965).
+    # Unequal weights reduce the effective number of rows (Kish 1965).
     n_rows = len(rows) if weight is None else weight.sum() ** 2 / (weight**2).sum()
     metrics = {
         "rows": len(rows),

@@ -148,7 +148,7 @@ def _check_output(path: str | None, rows: Rows) -> None:
 
 
 def _write(path: str, rows: Rows, columns: dict[str, Any]) -> None:
-    """Write predictions as a table or a run, as the name says, or else the scores alone."""
+    """Write predictions as a table or a run, by the name of the file, or the scores alone."""
     from edgewise.common.files import replace_file
     from edgewise.io import write_run, write_table
 

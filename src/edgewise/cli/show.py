@@ -48,9 +48,11 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
     rows = data and tables.read_for_model(data, loaded, model, needs_target=False)
     facts = _boosting_facts(loaded)
     columns = important_columns(loaded, rows.X if rows else None, n)
-    parts = loaded.explain().contributions[:n]
+    contributions = loaded.explain().contributions[:n]
     if as_json:
-        listed = [{"name": p.name, "importance": p.amount, "votes": p.detail} for p in parts]
+        listed = [
+            {"name": c.name, "importance": c.amount, "votes": c.detail} for c in contributions
+        ]
         rules = [{"round": r.round, "alpha": r.alpha, "rule": r.text} for r in loaded.rules(n)]
         by_name = [column._asdict() for column in columns]
         common.print_json({**dict(facts), "columns": by_name, "parts": listed, "rules": rules})
@@ -59,7 +61,7 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
     print_effects(columns)
     if rows is None:
         common.print_heading("Columns that rules test, alone or together")
-        lines = [[f"{part.amount:.1%}", part.name, part.detail] for part in parts]
+        lines = [[f"{c.amount:.1%}", c.name, c.detail] for c in contributions]
         common.print_table([["importance", "columns", "votes"], *lines], left=(1, 2))
     common.print_rules(loaded, n, max_lines=5 * n)
 

@@ -96,7 +96,7 @@ def describe_queries(rows: Rows) -> str:
 
 
 def is_table(path: str) -> bool:
-    """Return whether the name of a file is that of a table; other files are SVMlight or LETOR."""
+    """Return whether a file is a table, by its name; other files are SVMlight or LETOR."""
     from edgewise.io.tables import table_kind
 
     return table_kind(path) is not None

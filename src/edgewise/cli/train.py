@@ -113,7 +113,7 @@ def train(**options: Any) -> None:
     args = SimpleNamespace(**options)
     args.model = args.model or f"{stem(args.data)}{params.MODEL}"
     _check(args)
-    source = _read(args)
+    source = _read_source(args)
     task, rows, test = source.task, source.rows, source.test
     _check_targets(args, task, rows)
     if task == "grades" and rows.qid is None:
@@ -189,7 +189,7 @@ def _check(args: SimpleNamespace) -> None:
 
 @dataclass
 class Source:
-    """What the files hold: the schema and columns of a table, and rows to train and test on."""
+    """The contents of the files: schema and columns of a table, rows to train and test on."""
 
     rows: Rows
     validation: Rows | None
@@ -199,13 +199,13 @@ class Source:
 
     @property
     def task(self) -> str:
-        """What the model learns: classes, labels or grades."""
+        """The task of the model: classes, labels or grades."""
         if self.schema is not None:
             return self.schema.task
         return "grades" if self.rows.classes is None else "classes"
 
 
-def _read(args: SimpleNamespace) -> Source:
+def _read_source(args: SimpleNamespace) -> Source:
     """Read the files; validation and test rows have the classes of the training rows."""
     paths = (args.data, args.validate, args.test)
     if tables.is_table(args.data):

@@ -3,7 +3,7 @@
 from typing import Literal, get_args
 
 TASKS = ("classes", "labels", "grades")
-"""What a model learns: one class for a row, several 0/1 labels, or grades to rank by."""
+"""The tasks: one class per row, several 0/1 labels, or grades to rank by."""
 
 VOTES = ("discrete", "real", "abstain")
 LOSSES = ("exponential", "logistic", "softmax")

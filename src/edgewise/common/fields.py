@@ -18,7 +18,7 @@ from edgewise.common.checks import integer
 Json = Any
 Arrays = dict[str, NDArray]
 Sizes = dict[str, int]
-"""The lengths that the words of shapes stand for, as far as they are known."""
+"""The known lengths of the symbols in shapes."""
 
 NUMBER_KINDS: Final = "fiub"
 """The kinds of NumPy arrays that files hold."""
@@ -50,8 +50,8 @@ class Array(Field):
     finite: bool = True
     """Whether real numbers must be finite."""
     below: str | None = None
-    """For indices: the word for the length that they must stay below."""
-    least: int = 0
+    """For indices: the symbol of the length that they must stay below."""
+    min_index: int = 0
     """The smallest index."""
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
@@ -77,36 +77,36 @@ class Array(Field):
             raise ValueError(f"the array {name} must be finite")
         if self.below is not None and array.size:
             end = sizes[self.below]
-            if array.dtype.kind not in "iu" or array.min() < self.least or array.max() >= end:
+            if array.dtype.kind not in "iu" or array.min() < self.min_index or array.max() >= end:
                 raise ValueError(f"the array {name} must hold indices below {end}")
         return array
 
 
-def _fits(word: str, length: int, sizes: Sizes) -> bool:
-    if word == "*":
+def _fits(symbol: str, length: int, sizes: Sizes) -> bool:
+    if symbol == "*":
         return True
-    if word.isdigit():
-        return int(word) == length
-    return sizes.setdefault(word, length) == length
+    if symbol.isdigit():
+        return int(symbol) == length
+    return sizes.setdefault(symbol, length) == length
 
 
 class Sparse(Field):
     """A sparse matrix, as the three arrays of its rows."""
 
-    _parts = ("data", "indices", "indptr")
+    _attributes = ("data", "indices", "indptr")
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         from scipy import sparse
 
         matrix = sparse.csr_array(value)
-        for attribute in self._parts:
+        for attribute in self._attributes:
             arrays[f"{name}.{attribute}"] = getattr(matrix, attribute)
         return list(matrix.shape)
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         from scipy import sparse
 
-        components = tuple(arrays[f"{name}.{attribute}"] for attribute in self._parts)
+        components = tuple(arrays[f"{name}.{attribute}"] for attribute in self._attributes)
         rows, columns = (integer(f"{name} shape", length, 0) for length in saved)
         matrix = sparse.csr_array(components, shape=(rows, columns))
         matrix.check_format(full_check=True)

@@ -28,7 +28,7 @@ _LEVEL: Final = 4
 # Lines are read in batches of about this many bytes: a large file needs little more memory than
 # the arrays made from it.
 _BATCH: Final = 1 << 22
-# Letters of a file's name in that of its temporary one: with four bytes each, it is short enough.
+# Letters of a file's name in its temporary name; at four bytes each, that is short enough.
 _NAMED: Final = 50
 # A temporary file that is younger, in seconds, may be one that its writer has yet to lock.
 _MIN_AGE: Final = 2.0

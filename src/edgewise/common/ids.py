@@ -20,10 +20,10 @@ _SPAN_OF_EACH = 2
 # How many to look up at once.
 _AT_ONCE = 1 << 20
 
-# Letters of so many strings stay in the cache.
+# The letters of this many strings stay in the cache.
 _IN_CACHE = 1 << 12
 
-# From so many strings on, their letters are compared as numbers. The factor of a letter's key is
+# From this many strings on, their letters are compared as numbers. The factor of a letter's key is
 # odd, so that no letter is lost.
 _MANY, _ODD = 100_000, np.uint64(0x9E3779B97F4A7C15)
 
@@ -87,7 +87,7 @@ class Ids:
 
     @property
     def kind(self) -> str:
-        """What the ids are: "integers" or "strings"."""
+        """The type of the ids: "integers" or "strings"."""
         return "integers" if self.values.dtype.kind == "i" else "strings"
 
     def find(self, name: str, ids: Any, dtype: Any = np.intp) -> NDArray[Any]:
@@ -145,7 +145,7 @@ class Ids:
         return ", ".join(repr(id_) for id_ in lost[:_SOME]) + more
 
     def append(self, name: str, ids: "Ids") -> "Ids":
-        """Return these ids with others after them, none of which may be here already."""
+        """Return these ids followed by new ones, which must differ from them."""
         there = self.find(name, ids.values)
         if (there >= 0).any():
             first = ids.values[int(np.argmax(there >= 0))].item()
@@ -221,9 +221,9 @@ def factorize(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.int
         like[left[same]] = there[same]
         left, turn = left[~same], (turn * turn + 2) % 2**64
     for at in range(0, n, _AT_ONCE):
-        part = slice(at, at + _AT_ONCE)
-        if not (words[like[part]] == words[part]).all():
-            # Different letters gave the same key, which hardly happens by chance.
+        block = slice(at, at + _AT_ONCE)
+        if not (words[like[block]] == words[block]).all():
+            # Different letters gave the same key, which is unlikely by chance.
             _, firsts, codes = np.unique(words, return_index=True, return_inverse=True)
             return firsts, codes
     marks = np.zeros(n, dtype=bool)

@@ -21,7 +21,7 @@ def id_text(value: object) -> str:
 
 
 def text_table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> str:
-    """Return rows of cells as an aligned table: columns flush right, but for those in `left`."""
+    """Return rows of cells as an aligned table: columns outside `left` flush right."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
     lines = []

@@ -82,17 +82,17 @@ class _OnDask(BoostedModel[Any]):
         import dask.array as da
         from dask import delayed
 
-        model, parts = delayed(self.to_local()), partitions("X", X)
+        model, pieces = delayed(self.to_local()), partitions("X", X)
         example = predict(self.fitted_, np.zeros((1, self.fitted_.terms.n_scores)))
-        sizes = getattr(X, "chunks", [(np.nan,) * len(parts)])[0]
+        sizes = getattr(X, "chunks", [(np.nan,) * len(pieces)])[0]
         call = delayed(_call_method, pure=True)
         blocks = [
             da.from_delayed(
-                call(model, method, part, example[:0]),
+                call(model, method, piece, example[:0]),
                 (size, *example.shape[1:]),
                 dtype=example.dtype,
             )
-            for part, size in zip(parts, sizes, strict=True)
+            for piece, size in zip(pieces, sizes, strict=True)
         ]
         return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
@@ -101,8 +101,8 @@ class DaskAdaBoostMH(_OnDask, AdaBoostMH):
     """AdaBoostMH on the data of a Dask cluster: the same model as on one machine, bit for bit.
 
     Each worker trains on its rows; only sums of integers travel. Partitions, their order and the
-    number of workers do not change the model. Parameters, attributes and methods are those of
-    `AdaBoostMH`, and take data in memory as well. With ``n_jobs=None``, a worker uses all of its
+    number of workers do not change the model. It has the parameters, attributes and methods of
+    `AdaBoostMH`, and takes data in memory as well. With ``n_jobs=None``, a worker uses all of its
     threads.
 
     Callbacks run on the first worker; `Checkpoint` writes its file where the client is, and lets
@@ -205,7 +205,7 @@ class DaskRankBoost(_OnDask, RankBoost):
 
     Each worker trains on its queries; only sums of integers travel. The rows of a query may be in
     several partitions; if these are on different workers, the rows move to the one that has the
-    first of them. Parameters, attributes and methods are those of `RankBoost`, and take data in
+    first of them. It has the parameters, attributes and methods of `RankBoost`, and takes data in
     memory as well; for callbacks and faults see `DaskAdaBoostMH`.
 
     Examples
@@ -330,7 +330,7 @@ def _find_client(client: "Client | None") -> "Client":
         try:
             client = get_client()
         except ValueError as error:
-            raise ValueError("client must be given: there is no distributed.Client yet") from error
+            raise ValueError("client must be given: no distributed.Client is active") from error
     if client.asynchronous:
         raise ValueError("client must not be asynchronous: fit waits for the model")
     return client

@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What a client needs to know of a piece: its rows, and its runs of rows of one query."""
+    """The size of a piece: its rows, and its runs of rows of one query."""
 
     n_rows: int
     queries: list[Any]
@@ -101,8 +101,8 @@ def make_piece(
 ) -> Piece:
     """Return the piece of a partition, or raise if its rows differ in number."""
     arrays: dict[str, Any] = {}
-    for name, part in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
-        array = part.toarray() if hasattr(part, "toarray") else part
+    for name, values in (("y", y), ("sample_weight", sample_weight), ("qid", qid)):
+        array = values.toarray() if hasattr(values, "toarray") else values
         arrays[name] = None if array is None else np.asarray(array)
         if array is not None and len(arrays[name]) != X.shape[0]:
             raise ValueError(
@@ -182,8 +182,8 @@ def spread_rows(
             if cuts[i] > run.start or sum(other.worker == run.worker for other in runs) > 1
         ]
         if not movable:
-            what = "queries" if sizes[runs[0].piece].queries else "rows"
-            raise ValueError(f"{name} has fewer {what} than there are workers, {len(workers)}")
+            unit = "queries" if sizes[runs[0].piece].queries else "rows"
+            raise ValueError(f"{name} has fewer {unit} than there are workers, {len(workers)}")
         i = max(movable, key=lambda i: (rows[runs[i].worker], runs[i].stop - runs[i].start))
         run, cut = runs[i], cuts[i]
         moved = run._replace(start=cut, worker=worker)

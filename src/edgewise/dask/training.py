@@ -52,7 +52,7 @@ _ATTEMPTS = 3
 
 
 class WorkerJob(NamedTuple):
-    """What all workers of a run have to know."""
+    """The job that all workers of a run get."""
 
     run: str
     model: Any
@@ -82,14 +82,16 @@ class ClusterTraining:
         self.client, self.arguments = client, arguments
         self.names = ["X", *validation]
         self.delayed_sets = [training, *validation.values()]
-        self.checkpoints = [one for one in callbacks if isinstance(one, Checkpoint)]
+        self.checkpoints = [callback for callback in callbacks if isinstance(callback, Checkpoint)]
         for checkpoint in self.checkpoints:
             checkpoint.check(lambda path: Path(path).touch())
-        bars = [one for one in callbacks if isinstance(one, ProgressBar)]
+        bars = [callback for callback in callbacks if isinstance(callback, ProgressBar)]
         self.shows = bool(model.verbose or bars)
         self.model = copy(model)
         self.model.verbose = 0
-        self.model.callbacks = [one for one in callbacks if one not in (*self.checkpoints, *bars)]
+        self.model.callbacks = [
+            callback for callback in callbacks if callback not in (*self.checkpoints, *bars)
+        ]
         self.saved: bytes | None = None
         self._pieces: list[list[Future]] = []
         self._sizes: list[list[Size]] = []
@@ -140,13 +142,13 @@ class ClusterTraining:
         from cloudpickle import dumps
 
         ranges = self._assign_all_rows()
-        workers = list(dict.fromkeys(one.worker for one in ranges[0]))
+        workers = list(dict.fromkeys(range_.worker for range_ in ranges[0]))
         sets = [
-            cut_pieces(self.client, *one)
-            for one in zip(ranges, self._pieces, self._sizes, strict=True)
+            cut_pieces(self.client, *arguments)
+            for arguments in zip(ranges, self._pieces, self._sizes, strict=True)
         ]
         run = f"edgewise-{uuid4()}"
-        every = min((one.every for one in self.checkpoints), default=None)
+        every = min((checkpoint.every for checkpoint in self.checkpoints), default=None)
         reports = self.shows or every is not None
         job = WorkerJob(
             run, self.model, self.arguments, reports, self.shows, every, workers, TIMEOUT
@@ -197,7 +199,7 @@ class ClusterTraining:
                 raise ValueError(f"{name} has 0 rows, in all partitions together")
             if workers:
                 ranges = spread_rows(ranges, sizes, workers, name)
-            workers = workers or list(dict.fromkeys(one.worker for one in ranges))
+            workers = workers or list(dict.fromkeys(range_.worker for range_ in ranges))
             assigned.append(ranges)
         return assigned
 
@@ -406,11 +408,11 @@ def train_here(packed: bytes, rank: int, blocks: list[list[int]], pieces: list[l
             model.callbacks = [*model.callbacks, *_reporters(job)]
         else:
             model.verbose = 0
-        sets = [_join_pieces(collective, *parts) for parts in zip(blocks, pieces, strict=True)]
+        sets = [_join_pieces(collective, *arrays) for arrays in zip(blocks, pieces, strict=True)]
         X, targets = sets[0]
         if len(sets) > 1:
             targets["eval_set"] = [
-                tuple(part for part in (X, other["y"], other.get("qid")) if part is not None)
+                tuple(array for array in (X, other["y"], other.get("qid")) if array is not None)
                 for X, other in sets[1:]
             ]
         model.fit(X, **targets | job.arguments)

@@ -61,7 +61,7 @@ class Bins:
 
     @property
     def can_split(self) -> bool:
-        """Whether any cut of this column tells two rows apart."""
+        """Whether any cut of this column separates two rows."""
         return len(self.thresholds) > 0 or (self.has_missing and self.has_values)
 
     def first(self, threshold: float) -> int:
@@ -106,8 +106,8 @@ class Bins:
 def sampled_rows(n_rows: int, max_bins: int) -> NDArray[np.intp] | None:
     """Return the rows on which bins are found, the same for all tables of a size; None is all.
 
-    They are one of each of equal runs of rows. Its place in the run changes, lest the rows of a
-    table that has a period be all of one kind.
+    They are one row of each of equal runs of rows. Its position in the run changes, so that a
+    period in the rows does not select rows of one kind.
     """
     size = max(_SAMPLE, _SAMPLE_PER_BIN * max_bins)
     if n_rows <= size:
@@ -129,7 +129,7 @@ def find_bins(
     """Cut a column into at most `max_bins` bins of about equal mass.
 
     With at most `max_bins` different values each has a bin of its own. Missing values take one of
-    the bins. A threshold leaves at least `least_share` of the mass (None: one a row) on each side.
+    the bins. Each side of a threshold has at least `least_share` of the mass (None: one per row).
     Only the rows of a `sample` count, if they have more than `max_bins` different values. Other
     processes of the `partition` have other rows of the column. The compiled loop (`compiled`) gives
     the same.
@@ -330,7 +330,7 @@ class Categories:
 
     @property
     def can_split(self) -> bool:
-        """Whether the column tells any two rows apart."""
+        """Whether any two rows differ in this column."""
         return self.n_codes > 1
 
     def encode(self, column: CategoricalColumn) -> Codes:
@@ -341,7 +341,7 @@ class Categories:
     def of(
         name: str, column: CategoricalColumn, partition: Partition | None = None
     ) -> "Categories":
-        """Return the values of a training column, of which other processes have other rows."""
+        """Return the values of a training column whose other rows are in other processes."""
         occurs = np.bincount(column.codes, minlength=column.missing_code + 1) > 0
         has_missing = bool(occurs[-1])
         # A chunk may have categories of rows that are held out or have no weight.

@@ -58,7 +58,7 @@ class Chunks(Table):
         pieces : sequence of pieces
             At least one. Functions are called once now, for their shapes.
         names : sequence of str or None, default None
-            The names of all columns; None takes those of data frames.
+            The names of all columns; None takes the names of data frames.
         """
         return _ColumnChunks(pieces, names)
 
@@ -80,7 +80,7 @@ class Chunks(Table):
         memory : int, default 2**28
             The number of bytes of columns in memory.
         names : sequence of str or None, default None
-            The names of the columns; None takes those of data frames.
+            The names of the columns; None takes the names of data frames.
 
         Examples
         --------
@@ -194,8 +194,7 @@ class _RowChunks(Chunks):
             first = first or table
             if table.n_columns != first.n_columns or table.names != first.names:
                 raise ValueError(
-                    f"pieces must have the same columns: those of number {number} differ from the "
-                    "first"
+                    f"pieces must have the same columns: piece {number} differs from the first"
                 )
             n_rows += table.n_rows
         if first is None:
@@ -261,7 +260,7 @@ class ParquetFiles(Chunks):
         """Return one column as an array: the target, for instance."""
         if name not in {*(self.names or []), *self._without}:
             raise ValueError(f"name must be a column of the files, got {name!r}")
-        tables = [self._read(path, [name]) for path in self._paths]
+        tables = [self._read_columns(path, [name]) for path in self._paths]
         return import_module("pyarrow").concat_tables(tables).column(0).to_numpy()
 
     def chunks(self) -> Iterator[Table]:
@@ -287,7 +286,7 @@ class ParquetFiles(Chunks):
         return ColumnTable(self._columns((self.names or [])[span]), None, "value")
 
     def _columns(self, names: list[str]) -> list[Column]:
-        tables = [as_table(self._read(path, names), "value") for path in self._paths]
+        tables = [as_table(self._read_columns(path, names), "value") for path in self._paths]
         return [
             concatenate_columns([t.column(p) for t in tables], name) for p, name in enumerate(names)
         ]
@@ -298,7 +297,7 @@ class ParquetFiles(Chunks):
             names = [name for name in file.schema_arrow.names if not _INDEX.fullmatch(name)]
             return file.metadata.num_rows, names
 
-    def _read(self, path: Path, columns: list[str]) -> Any:
+    def _read_columns(self, path: Path, columns: list[str]) -> Any:
         with self._open(path) as file:
             return file.read(columns=columns).select(columns)
 

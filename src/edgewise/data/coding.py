@@ -102,23 +102,23 @@ def _encode_table(
 
     shared = training and not table.partition.is_whole
 
-    def read() -> Iterator[tuple[int, Column, Coding | None]]:
+    def read_columns() -> Iterator[tuple[int, Column, Coding | None]]:
         for j, column in enumerate(table.columns()):
             # Processes that find bins together must do so column by column.
             yield j, column, coding(j, column, compiled) if shared else None
 
-    def code(one: tuple[int, Column, Coding | None]) -> tuple[Coding, CodedColumn | Codes]:
-        j, column, bins_of_column = one
-        bins_of_column = bins_of_column or coding(j, column, compiled)
-        return bins_of_column, _encode_column(column, bins_of_column, dtype, storage, compiled)
+    def code(item: tuple[int, Column, Coding | None]) -> tuple[Coding, CodedColumn | Codes]:
+        j, column, found_by = item
+        found_by = found_by or coding(j, column, compiled)
+        return found_by, _encode_column(column, found_by, dtype, storage, compiled)
 
     store = Store(table.n_columns, table.n_rows, dtype)
     bins: list[Coding] = []
     # One thread reads the columns, only a few ahead of those that code them.
     with Threads(n_jobs if compiled else 1) as threads:
-        for own, coded in threads.stream(code, read()):
+        for bins_of_column, coded in threads.stream(code, read_columns()):
             store.add(len(bins), coded)
-            bins.append(own)
+            bins.append(bins_of_column)
     rows = RawRows(table, categories_of(bins), filters)
     codes = store.finish(_widest(bins, training) <= 256)
     return BinnedTable(bins, table.n_rows, *codes, rows, partition=table.partition)

@@ -107,7 +107,7 @@ def as_numbers(column: Column) -> NumericColumn | SparseColumn | None:
 def as_categorical(column: Column, trained: tuple[object, ...] = ()) -> CategoricalColumn | None:
     """Return a categorical column, or None; a column without values is of either kind.
 
-    Numbers are categories if those of training were: a pandas category of 1, 2 and 3 is read back
+    Numbers are categories if they were in training: a pandas category of 1, 2 and 3 is read back
     from a file, or from a request, as numbers.
     """
     if isinstance(column, CategoricalColumn):
@@ -308,6 +308,6 @@ def strings_of_numbers(values: Reals) -> CategoricalColumn:
 
 
 def categorical_column(values: Sequence[Any]) -> CategoricalColumn:
-    """Return strings, some of which may be missing, as a categorical column."""
+    """Return strings and missing values as a categorical column."""
     strings, codes = factorize_list([None if is_missing(value) else value for value in values])
     return recode(codes, strings)

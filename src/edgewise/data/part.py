@@ -75,7 +75,7 @@ class RowSubset:
 
     def _fill(self, columns: Columns) -> None:
         """Copy the codes of columns that are about to be read."""
-        # The whole may be a part itself, of which these columns are not there yet.
+        # A part of a part may need columns that the larger part has not copied yet.
         self.whole.ready(columns)
         for j in columns[~self._copied[columns]].tolist():
             self._copy(j)

@@ -29,9 +29,9 @@ class Partition:
     def of_blocks(
         collective: Collective, blocks: Sequence[int], sizes: Sequence[int]
     ) -> "Partition":
-        """Return the partition of runs of rows, of which this process holds some.
+        """Return a partition, from the runs of rows that this process holds.
 
-        `blocks` are the numbers of its runs among those of all processes, ascending, and `sizes`
+        `blocks` are the numbers of its runs among all processes, ascending, and `sizes`
         the rows of each.
         """
         held = dict(zip(blocks, sizes, strict=True))
@@ -74,7 +74,7 @@ class Partition:
         """Return the sum of numbers at all processes, rounded once: the same for every order."""
         if self.numbers is None:
             return math.fsum(values.tolist())
-        # The exact sum here, as a few numbers: what each rounding leaves is the next.
+        # The exact sum here, as a few numbers: each is the rounding error of the one before.
         numbers, partials = values.tolist(), list[float]()
         while (partial := math.fsum([*numbers, *(-number for number in partials)])) != 0.0:
             partials.append(partial)

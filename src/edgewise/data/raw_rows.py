@@ -59,7 +59,7 @@ class RawRows:
         """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
         if j == CONSTANT:
             return np.ones(self.n_rows, dtype=np.int8)
-        return cut_numbers(self.stored(j), threshold, missing)
+        return cut_numbers(self.column_values(j), threshold, missing)
 
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         """Return ``values[category]`` for each row; the last entry is for missing values."""
@@ -67,13 +67,13 @@ class RawRows:
 
     def numbers(self, j: int) -> Reals:
         """Return the values of numeric column `j`, or the responses of an image filter."""
-        return np.asarray(self.stored(j), dtype=np.float64)
+        return np.asarray(self.column_values(j), dtype=np.float64)
 
     def codes(self, j: int) -> Codes:
         """Return the codes of categorical column `j` as training numbered its values."""
-        return self.stored(j)
+        return self.column_values(j)
 
-    def stored(self, j: int) -> NDArray[Any]:
+    def column_values(self, j: int) -> NDArray[Any]:
         """Return column `j`, numbers in their own type or codes, or an image filter's responses."""
         if j >= self.table.n_columns:
             return self.images.responses(j - self.table.n_columns)
@@ -99,7 +99,7 @@ class RawRows:
             if isinstance(column, SparseColumn):
                 block[row] = column.part(part)
             elif j < n_columns:
-                block[row] = self.stored(j)[part]
+                block[row] = self.column_values(j)[part]
             else:
                 block[row] = self.images.responses(j - n_columns, part)
         return block

@@ -61,7 +61,7 @@ class CategoricalCodes:
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """One numeric column in codes: those of all rows, or of the rows not in the commonest bin."""
+    """The codes of a numeric column: of all rows, or of the rows outside of the commonest bin."""
 
     rows: Rows | None
     codes: Codes
@@ -81,7 +81,7 @@ class Store:
         self._categorical: dict[int, Codes] = {}
 
     def add(self, j: int, coded: CodedColumn | Codes) -> None:
-        """Keep column `j`; the codes of all rows are those of a categorical one."""
+        """Keep column `j`; a categorical one has codes of all rows."""
         if not isinstance(coded, CodedColumn):
             self._categorical[j] = coded
             return

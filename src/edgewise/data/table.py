@@ -40,7 +40,7 @@ _RUN, _FILE_RUN = 1 << 20, 1 << 25
 # Rows of this many bytes and more are not copied to set others aside.
 _LARGE = 1 << 25
 
-# What scikit-learn says about arrays that hold strings.
+# scikit-learn's error for arrays that hold strings.
 _STRINGS = ("could not convert string", "arrays of bytes/strings")
 
 
@@ -48,8 +48,8 @@ class Table(ABC):
     """Rows by typed columns, read column by column and never changed.
 
     An infinite number is an error, a missing value, or the largest or smallest value (`infinite`).
-    Columns in `categorical` are categories whatever they hold. `partition` says which rows these
-    are where other processes hold more.
+    Columns in `categorical` are categories whatever they hold. `partition` locates these rows
+    among the rows of all processes.
     """
 
     n_rows: int
@@ -95,7 +95,7 @@ class Table(ABC):
         return SelectedRowsTable(self, rows)
 
     def __getitem__(self, rows: Any) -> "Table":
-        """Return a table of some rows, as scikit-learn asks for those of a fold."""
+        """Return a table of some rows, as scikit-learn does for a fold."""
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
             rows = rows[0]
         which = np.arange(self.n_rows)[rows]
@@ -224,7 +224,7 @@ class ArrayTable(Table):
                 file.madvise(mmap.MADV_DONTNEED)
 
     def block(self, columns: NDArray[np.intp], part: slice) -> NDArray[np.float64]:
-        """Return some rows in float64, infinities settled; given ascending columns, each a row."""
+        """Return some rows in float64, infinities checked; given ascending columns, each a row."""
         rows = self.values[part]
         if len(columns) < self.n_columns:
             rows = rows.take(columns, axis=1)
@@ -316,7 +316,7 @@ class SelectedRowsTable(Table):
 
     def __init__(self, whole: Table, rows: NDArray[np.intp]) -> None:
         super().__init__(whole.names, whole.infinite)
-        # The columns come as they are: what is infinite in other rows is no concern of these.
+        # The columns come as they are: infinities in other rows do not matter here.
         self._whole = whole._replace(infinite="value", categorical=frozenset())
         self._rows = rows
         self.n_rows, self.n_columns = len(rows), whole.n_columns

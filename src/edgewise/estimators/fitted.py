@@ -116,11 +116,12 @@ class _Settings:
     rounds_from: str
     stop_reason: str
 
-    def _explain_rounds(self, reason: str) -> str:
+    def _explain_rounds(self) -> str:
         """Return what chose the number of rounds, and what stopped them early."""
         if self.rounds_from == "too few rows":
             return "no row can be held out"
         given = self.rounds_from == "n_rounds"
+        reason = getattr(self, "reasons", {}).get("n_rounds", "n_rounds")
         text = reason if given else f"chosen on {self.rounds_from}"
         expected = ("n_rounds",) if given else ("n_rounds", "early stopping")
         return text if self.stop_reason in expected else f"{text}, ended by {self.stop_reason}"
@@ -179,7 +180,7 @@ class ModelSettings(_Settings):
     def __str__(self) -> str:
         values = asdict(self)
         reasons = values.pop("reasons")
-        reasons["n_rounds"] = self._explain_rounds(reasons["n_rounds"])
+        reasons["n_rounds"] = self._explain_rounds()
         if math.isnan(self.held_out_log_loss):
             reasons["temperature"] = "no rows were held out"
         rows = [
@@ -272,7 +273,7 @@ class RankBoostSettings(_Settings):
     def __str__(self) -> str:
         rows = [(name, str(getattr(self, name)), "") for name in ("learner", "objective")]
         rows.append(("learning_rate", f"{self.learning_rate:g}", ""))
-        rows.append(("n_rounds", str(self.n_rounds), self._explain_rounds("n_rounds")))
+        rows.append(("n_rounds", str(self.n_rounds), self._explain_rounds()))
         rows += [(name, f"{value:.4f}", "compared") for name, value in self.compared.items()]
         return text_table(rows, left=(0, 1, 2))
 

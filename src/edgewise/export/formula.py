@@ -36,7 +36,7 @@ _N_RULES = 10
 
 
 class StepFunction(NamedTuple):
-    """What a numeric column adds, for each score column."""
+    """The contribution of a numeric column to each score, as a step function."""
 
     column: int
     thresholds: Reals  # (S,), ascending
@@ -45,14 +45,14 @@ class StepFunction(NamedTuple):
 
 
 class CategoryVotes(NamedTuple):
-    """What the categories of a column add; the last row is for missing and unseen values."""
+    """The contribution of each category; the last row is for missing and unseen values."""
 
     column: int
     values: Reals  # (C + 1, K)
 
 
 class LinearTerm(NamedTuple):
-    """What a numeric column adds for each unit of it."""
+    """The contribution per unit of a numeric column."""
 
     column: int
     slope: Reals  # (K,)

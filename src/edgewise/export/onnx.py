@@ -128,7 +128,7 @@ class _Graph:
                 self._codes_of[j] = self._codes(name, values, text)
 
     def _numbers(self, name: str) -> str:
-        """Return numbers in double precision; infinite ones are missing where the model says so."""
+        """Return numbers in double precision; infinite ones missing if the model has it so."""
         if self.dtype == "float32":
             name = self.add("Cast", name, to=TensorProto.DOUBLE)
         if self.formula.infinite == "missing":

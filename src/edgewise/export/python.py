@@ -86,7 +86,7 @@ def _constants(formula: Formula) -> Iterator[str]:
         ("PRODUCTS", _ABOUT_PRODUCTS, _products(formula)),
         ("TREES", _ABOUT_TREES, _trees(formula)),
     ):
-        lines = [line for comment, parts in entries for line in _write_entry(comment, parts)]
+        lines = [line for comment, values in entries for line in _write_entry(comment, values)]
         yield ""
         if lines:
             yield from [*format_comments("#", "", about), f"{name} = (", *lines, ")"]

@@ -77,21 +77,21 @@ class _Writer:
     def scores(self) -> list[str]:
         """Return one expression for each score column, with its name."""
         return [
-            f"{self._sum([_number(bias), *self._parts(k)])} AS {name}"
+            f"{self._sum([_number(bias), *self._terms(k)])} AS {name}"
             for k, (bias, name) in enumerate(
                 zip(self.formula.bias.tolist(), self.score_names, strict=True)
             )
         ]
 
-    def _sum(self, parts: list[str]) -> str:
-        """Return a sum, one part to a line."""
-        while len(parts) > _GROUP:
-            groups = [parts[at : at + _GROUP] for at in range(0, len(parts), _GROUP)]
-            parts = [f"({_plus(group)}\n  )" for group in groups]
-        return "  " + _plus(parts)
+    def _sum(self, terms: list[str]) -> str:
+        """Return a sum, one term per line."""
+        while len(terms) > _GROUP:
+            groups = [terms[at : at + _GROUP] for at in range(0, len(terms), _GROUP)]
+            terms = [f"({_plus(group)}\n  )" for group in groups]
+        return "  " + _plus(terms)
 
-    def _parts(self, k: int) -> Iterator[str]:
-        """Yield what each part of the model adds to a score column, where it adds anything."""
+    def _terms(self, k: int) -> Iterator[str]:
+        """Yield what each term of the model adds to a score column, where it adds anything."""
         formula = self.formula
         for steps in formula.steps:
             if steps.values[:, k].any() or steps.missing[k]:
@@ -254,8 +254,8 @@ def _case(operand: str, lines: list[str]) -> str:
     return "\n      ".join([f"CASE {operand}".rstrip(), *lines]) + " END"
 
 
-def _plus(parts: list[str]) -> str:
-    return "\n  + ".join(parts)
+def _plus(terms: list[str]) -> str:
+    return "\n  + ".join(terms)
 
 
 def _from(x: str, threshold: float) -> str:

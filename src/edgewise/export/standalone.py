@@ -55,9 +55,9 @@ def scores(row: Any) -> Any:
     for nodes, leaves in TREES:
         node = 0
         while node >= 0:
-            tests, high, low, rest = nodes[node]
+            tests, high, low, zero = nodes[node]
             sign = _sign(tests, x)
-            node = high if sign > 0 else low if sign < 0 else rest
+            node = high if sign > 0 else low if sign < 0 else zero
         add(leaves[-1 - node])
     return total if len(total) > 1 or MULTILABEL else total[0]
 

@@ -337,29 +337,29 @@ def _frame_entries(
 
 def _join_entries(entries: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
     """Return the arguments of `RankedLists`, with one row per query and document."""
-    names, parts = list(entries), list(entries.values())
+    names, lists = list(entries), list(entries.values())
     for name in ("queries", "docs"):
-        if len({getattr(part, name).dtype.kind for part in parts}) > 1:
+        if len({getattr(entry, name).dtype.kind for entry in lists}) > 1:
             raise ValueError(f"{argument}: {name} must be all numbers or all strings, got both")
-    queries = np.concatenate([part.queries for part in parts])
-    docs = np.concatenate([part.docs for part in parts])
-    lists = np.repeat(np.arange(len(parts)), [len(part.queries) for part in parts])
+    queries = np.concatenate([entry.queries for entry in lists])
+    docs = np.concatenate([entry.docs for entry in lists])
+    codes = np.repeat(np.arange(len(lists)), [len(entry.queries) for entry in lists])
     _, first, rows = np.unique(_pair_numbers(queries, docs), return_index=True, return_inverse=True)
-    repeated = _find_repeat(rows * len(parts) + lists)
+    repeated = _find_repeat(rows * len(lists) + codes)
     if repeated is not None:
         raise ValueError(
-            f"{argument}: list {names[lists[repeated]]!r} must have a document once, got "
+            f"{argument}: list {names[codes[repeated]]!r} must have a document once, got "
             f"{docs[repeated]} twice for query {queries[repeated]}"
         )
 
     def tabulate(columns: list[Reals]) -> Reals:
-        matrix = np.full((len(first), len(parts)), np.nan, dtype=REAL)
-        matrix[rows, lists] = np.concatenate(columns)
+        matrix = np.full((len(first), len(lists)), np.nan, dtype=REAL)
+        matrix[rows, codes] = np.concatenate(columns)
         return matrix
 
-    scores = [part.scores for part in parts if part.scores is not None]
+    scores = [entry.scores for entry in lists if entry.scores is not None]
     return {
-        "positions": tabulate([part.positions for part in parts]),
+        "positions": tabulate([entry.positions for entry in lists]),
         "qid": queries[first],
         "scores": tabulate(scores) if scores else None,
         "docs": docs[first],
@@ -431,7 +431,7 @@ def _matching_scores(scores: Any, positions: Reals) -> Reals:
 
 
 def _names(names: Sequence[str] | None, columns: tuple[str, ...], n_lists: int) -> tuple[str, ...]:
-    """Return the names of the lists, by default those of a frame's columns or numbers."""
+    """Return the names of the lists, by default the columns of a frame or numbers."""
     if isinstance(names, str):
         raise TypeError(f"names must be a sequence of names, got the string {names!r}")
     resolved = () if names is None else tuple(str(name) for name in names)

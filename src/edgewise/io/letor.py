@@ -267,12 +267,12 @@ def cut_lines(first: int, batch: Sequence[bytes]) -> list[LetorLine]:
     lines = []
     for number, line in enumerate(batch, first):
         content, _, comment = line.partition(b"#")
-        words = content.split(None, 2)
-        if words:
-            has_query = len(words) > 1 and words[1].startswith(_QUERY)
-            query = words.pop(1).removeprefix(_QUERY) if has_query else None
-            body = b" ".join(words[1:]).rstrip()
-            lines.append(LetorLine(number, words[0], query, body, comment))
+        tokens = content.split(None, 2)
+        if tokens:
+            has_query = len(tokens) > 1 and tokens[1].startswith(_QUERY)
+            query = tokens.pop(1).removeprefix(_QUERY) if has_query else None
+            body = b" ".join(tokens[1:]).rstrip()
+            lines.append(LetorLine(number, tokens[0], query, body, comment))
     return lines
 
 

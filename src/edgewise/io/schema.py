@@ -440,7 +440,7 @@ def _infer_dates(
     parts = tuple(part for part, numbers in values.items() if numbers.min() < numbers.max())
     if not parts:
         return replace(schema, kind="constant", note="the same in every row")
-    read = f"read as {_format_words(date_format)}" if date_format != _ISO else ""
+    read = f"read as {_describe_format(date_format)}" if date_format != _ISO else ""
     note = ", ".join(filter(None, [read, schema.note]))
     return replace(schema, kind="date", parts=parts, date_format=date_format, note=note)
 
@@ -459,7 +459,7 @@ def _find_date_format(words: Sequence[str], counts: NDArray[Any]) -> str:
     return best
 
 
-def _format_words(date_format: str) -> str:
+def _describe_format(date_format: str) -> str:
     """Return a date format for people: day.month.year."""
     units = {"d": "day", "m": "month", "b": "month", "B": "month", "y": "year", "Y": "year"}
     day = re.sub(" %[HI].*", "", date_format)
@@ -568,8 +568,8 @@ def _as_dates(schema: ColumnSchema, raw: RawColumn) -> NDArray[np.datetime64]:
         if schema.lenient or not np.isnat(times).any():
             return np.append(times, np.datetime64("NaT"))[raw.codes]
     date_format = schema.date_format
-    words = date_format if date_format == _ISO else _format_words(date_format)
-    raise ValueError(f"column {schema.name!r} holds values that are not dates ({words})")
+    text = date_format if date_format == _ISO else _describe_format(date_format)
+    raise ValueError(f"column {schema.name!r} holds values that are not dates ({text})")
 
 
 # Targets and weights

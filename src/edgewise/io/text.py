@@ -135,7 +135,7 @@ class DelimitedText:
     ) -> "DelimitedText":
         """Read the header of a plain or gzipped file, or raise if it is not text in UTF-8.
 
-        A separator of None is detected among `separators`; `names` are those of a file without a
+        A separator of None is detected among `separators`; `names` are the columns if it has no
         header.
         """
         n_skipped, line = _first_line(path)

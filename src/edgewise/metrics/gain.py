@@ -25,7 +25,7 @@ Rule = Literal["standard", "letor"]
 def ndcg(
     ranked: Ranked, *, k: Cutoffs | None = None, gain: Gain = "exponential", rule: Rule = "standard"
 ) -> PerQuery:
-    """Return NDCG: the discounted gain of a list, divided by that of the ideal order.
+    """Return NDCG: the discounted gain of a list, divided by the gain of the ideal order.
 
     With the standard rule DCG@k is the sum of gain_i / log2(1 + i) over the top k positions i, and
     is divided by the DCG@k of the list sorted by grade.

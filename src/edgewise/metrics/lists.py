@@ -302,8 +302,8 @@ class Relevance:
     counts: Reals
 
     @property
-    def defined(self) -> np.ndarray:
-        """The lists with a relevant document."""
+    def has_relevant(self) -> np.ndarray:
+        """Whether each list has a relevant document."""
         return self.counts > 0
 
 

@@ -70,7 +70,7 @@ def mean_average_precision(
     k = cutoff(k)
     good = relevance(ranked.lists, relevant)
     sums = ranked.list_sums(_precisions(ranked, good.flags, k))
-    return sums / np.maximum(good.counts, 1), good.defined
+    return sums / np.maximum(good.counts, 1), good.has_relevant
 
 
 def _precisions(ranked: Ranked, flags: Reals, k: int | None) -> Reals:
@@ -110,7 +110,7 @@ def precision_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = 
     """
     k = integer("k", k, 1)
     good = relevance(ranked.lists, relevant)
-    return _in_top(ranked, good, k) / k, good.defined
+    return _in_top(ranked, good, k) / k, good.has_relevant
 
 
 @query_metric()
@@ -127,7 +127,7 @@ def recall_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = Non
     k = integer("k", k, 1)
     good = relevance(ranked.lists, relevant)
     shares = _in_top(ranked, good, k) / np.maximum(good.counts, 1)
-    return shares, good.defined
+    return shares, good.has_relevant
 
 
 def _in_top(ranked: Ranked, good: Relevance, k: int) -> Reals:
@@ -149,7 +149,7 @@ def r_precision(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
     """
     lists, good = ranked.lists, relevance(ranked.lists, relevant)
     top = (lists.position <= good.counts[lists.query]).astype(np.float64)
-    return ranked.weighted_sums(good.flags, top) / np.maximum(good.counts, 1), good.defined
+    return ranked.weighted_sums(good.flags, top) / np.maximum(good.counts, 1), good.has_relevant
 
 
 @query_metric()
@@ -181,7 +181,7 @@ def bpref(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
         counted / (others + 1) / np.maximum(np.minimum(n_bad, good.counts), 1)[ranked.group_query]
     )
     values = ranked.list_sums(inside * (1.0 - share))
-    return values / np.maximum(good.counts, 1), good.defined
+    return values / np.maximum(good.counts, 1), good.has_relevant
 
 
 @query_metric()
@@ -204,7 +204,7 @@ def rank_biased_precision(
     weights = lists.compute_once(
         ("persistence", p, k), lambda: (1.0 - p) * p ** (lists.position - 1) * lists.in_top(k)
     )
-    return ranked.weighted_sums(good.flags, weights), good.defined
+    return ranked.weighted_sums(good.flags, weights), good.has_relevant
 
 
 @query_metric()
@@ -266,15 +266,15 @@ def prot(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
 def _of_first(ranked: Ranked, good: Relevance, worth: Callable[[Reals], Reals]) -> PerQuery:
     """Return what the rank of each list's first relevant document is worth, in expectation."""
     values = np.zeros(ranked.lists.n_queries)
-    if good.defined.any():
+    if good.has_relevant.any():
         groups = _groups(ranked, good)
         values[groups.query] = groups.expected_value_at_first(worth)
-    return values, good.defined
+    return values, good.has_relevant
 
 
 @query_metric()
 def precision_at_full_recall(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
-    """Precision at full recall: that of the last relevant document, K / rank(t_K).
+    """Precision at the rank of the last relevant document, K / rank(t_K).
 
     K is the number of relevant documents of the list: this is the precision at recall 1 (Iyer
     1999 section 5.2.4, whose first formula misprints the numerator as 1; its expectation has K).
@@ -288,7 +288,7 @@ def precision_at_full_recall(ranked: Ranked, *, relevant: RelevantOption = "top"
     """
     good = relevance(ranked.lists, relevant)
     values = np.zeros(ranked.lists.n_queries)
-    if good.defined.any():
+    if good.has_relevant.any():
         groups = _groups(ranked, good, last=True)
         from_end = _steps(groups)
         below = groups.before + groups.tied + 1
@@ -296,7 +296,7 @@ def precision_at_full_recall(ranked: Ranked, *, relevant: RelevantOption = "top"
         if ranked.returned is not None:
             # A relevant document that was not returned is the last one, infinitely far down.
             values[ranked.list_sums(ranked.row_sums(good.flags)) < good.counts] = 0.0
-    return values * good.counts, good.defined
+    return values * good.counts, good.has_relevant
 
 
 @query_metric(empty="skip")
@@ -326,14 +326,14 @@ def average_rank(
     max_rank = None if max_rank is None else integer("max_rank", max_rank, 1)
     good = relevance(ranked.lists, relevant)
     values = np.full(ranked.lists.n_queries, np.inf if max_rank is None else float(max_rank))
-    if good.defined.any():
+    if good.has_relevant.any():
         groups = _groups(ranked, good)
         if max_rank is None:
             values[groups.query] = groups.before + (groups.tied + 1) / (groups.relevant + 1)
         else:
             at = _steps(groups)
             values[groups.query] = at.mean(np.minimum(groups.before[at.group] + at.step, max_rank))
-    return values, good.defined
+    return values, good.has_relevant
 
 
 def top_counts(

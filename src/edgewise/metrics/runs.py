@@ -318,7 +318,7 @@ def as_run(run: Any) -> "Run":
 
 
 def query_document_values(
-    given: Any, argument: str, column: str
+    source: Any, argument: str, column: str
 ) -> tuple[NDArray[np.str_], NDArray[np.str_], Reals]:
     """Return queries, documents and numbers of judgments ("grade") or a run ("score").
 
@@ -326,23 +326,23 @@ def query_document_values(
     """
     from edgewise.io import read_qrels, read_run
 
-    if isinstance(given, (str, PathLike)):
-        given = read_qrels(given) if column == "grade" else read_run(given)
+    if isinstance(source, (str, PathLike)):
+        source = read_qrels(source) if column == "grade" else read_run(source)
     names = ("query", "doc", column)
-    if isinstance(given, Mapping):
-        rows = [(q, doc, value) for q, inner in given.items() for doc, value in inner.items()]
+    if isinstance(source, Mapping):
+        rows = [(q, doc, value) for q, inner in source.items() for doc, value in inner.items()]
         columns: Any = list(zip(*rows, strict=True)) if rows else ()
-    elif all(hasattr(given, name) for name in ("queries", "docs", f"{column}s")):
-        columns = given.queries, given.docs, getattr(given, f"{column}s")
-    elif is_frame(given):
-        absent = [name for name in names if name not in list(given.columns)]
+    elif all(hasattr(source, name) for name in ("queries", "docs", f"{column}s")):
+        columns = source.queries, source.docs, getattr(source, f"{column}s")
+    elif is_frame(source):
+        absent = [name for name in names if name not in list(source.columns)]
         if absent:
             raise ValueError(
-                f"{argument} must have a column {absent[0]!r}, got {list(given.columns)}"
+                f"{argument} must have a column {absent[0]!r}, got {list(source.columns)}"
             )
-        columns = tuple(np.asarray(given[name]).tolist() for name in names)
+        columns = tuple(np.asarray(source[name]).tolist() for name in names)
     else:
-        kind = type(given).__name__
+        kind = type(source).__name__
         raise TypeError(f"{argument} must be a path, a dict of dicts or a data frame, got {kind}")
     if not columns or not len(columns[0]):
         raise ValueError(f"{argument} must not be empty")

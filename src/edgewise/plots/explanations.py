@@ -95,8 +95,8 @@ class ImportanceDisplay(Display):
 class ContributionDisplay(Display):
     """The contributions of an explanation as bars.
 
-    For a score it is a waterfall chart: each bar begins where the one above it ends. The chart of a
-    row begins at its bias, that of a user and an item at the mean rating, or at 0. For a model the
+    For a score it is a waterfall chart: each bar begins where the one above it ends. It begins at
+    the bias of a row, and at the mean rating, or 0, of a user and an item. For a model the
     bars show the importance of its columns.
 
     Parameters
@@ -170,7 +170,7 @@ class ContributionDisplay(Display):
         bars = [(str(c), c.amount) for c in shown]
         if others := contributions[len(shown) :]:
             bars.append((pluralize(len(others), "others"), math.fsum(c.amount for c in others)))
-        names, amounts = [name for name, _ in bars], [amount for _, amount in bars]
+        names, amounts = [name for name, _ in bars], [value for _, value in bars]
         # The start is in the first line, the score in the last.
         ends = first.amount + np.cumsum([0.0, *amounts, 0.0])
         low, high = ends.min(), ends.max()

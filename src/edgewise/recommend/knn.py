@@ -374,7 +374,7 @@ class ItemKNN(KNNRecommender):
     _default_damping = 0.1
 
     stored: ClassVar = {
-        "neighbors_": (Array("items candidates", ROW, below="items", least=-1)),
+        "neighbors_": (Array("items candidates", ROW, below="items", min_index=-1)),
         "similarities_": "items candidates",
     }
 
@@ -426,7 +426,7 @@ class UserKNN(KNNRecommender):
     _default_similarity = "residual"
     _default_damping = 0.2
     stored: ClassVar = {
-        "neighbors_": (Array("users candidates", ROW, below="users", least=-1)),
+        "neighbors_": (Array("users candidates", ROW, below="users", min_index=-1)),
         "similarities_": "users candidates",
     }
 

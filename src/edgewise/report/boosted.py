@@ -42,8 +42,7 @@ def rounds_reason(model: Any) -> str:
     """Return what chose the number of rounds, in brackets; nothing if training ran to its end."""
     settings, reason = getattr(model, "settings_", None), model.stop_reason_
     if settings is not None:
-        given = getattr(settings, "reasons", {}).get("n_rounds", "n_rounds")  # rankers have none
-        return f" ({settings._explain_rounds(given)})"
+        return f" ({settings._explain_rounds()})"
     return "" if reason == "n_rounds" else f" (ended by {reason})"
 
 
@@ -183,7 +182,7 @@ class BoostedSections:
             j: (self._name(j), self._effect(j, column, mean_scores))
             for j, column in self.summary_rows.select_columns(sorted(used))
         }
-        lead = "What each value of a column adds to the scores, centered at 0."
+        lead = "The contribution of each value of a column to the scores, centered at 0."
         if not self.model.terms_.is_additive:
             lead = (
                 f"Partial dependence: the mean score of {pluralize(sample.n_rows, 'rows')} with "

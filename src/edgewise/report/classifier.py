@@ -96,7 +96,7 @@ class _ClassifierResults:
     probabilities: Reals
 
     @cached_property
-    def predicted(self) -> NDArray[Any]:
+    def predictions(self) -> NDArray[Any]:
         return predict_targets(self.scores, self.multilabel)
 
     @property
@@ -121,7 +121,7 @@ class _ClassifierResults:
 
     def is_predicted(self, k: int) -> NDArray[np.bool_]:
         """Return which rows are predicted to have a class or label."""
-        return self._select(self.predicted, k)
+        return self._select(self.predictions, k)
 
     def _select(self, codes: NDArray[Any], k: int) -> NDArray[np.bool_]:
         return codes[:, k] > 0 if self.multilabel else codes == k
@@ -207,7 +207,7 @@ def _mistakes(results: _ClassifierResults) -> tuple[str, list[Block]]:
     if results.multilabel:
         return "Each label on its own, at the threshold of the model.", [by_class]
     classes, k = results.classes, len(results.classes)
-    counts = np.bincount(results.codes * k + results.predicted, minlength=k * k).reshape(k, k)
+    counts = np.bincount(results.codes * k + results.predictions, minlength=k * k).reshape(k, k)
     mistakes = counts - np.diag(counts.diagonal())
     shown, detail = np.arange(k), ""
     if k > _MAX_CLASSES:
@@ -327,10 +327,10 @@ def _cases(shared: BoostedSections, results: _ClassifierResults) -> tuple[str, l
     """Return the rows whose true class got the lowest probability, and why."""
     p, rows = results.probabilities, np.arange(len(results.codes))
     if results.multilabel:
-        is_wrong = (results.predicted != results.codes).any(axis=1)
+        is_wrong = (results.predictions != results.codes).any(axis=1)
         truth = np.where(results.codes > 0, p, 1.0 - p).min(axis=1)  # of the worst label
     else:
-        is_wrong = results.predicted != results.codes
+        is_wrong = results.predictions != results.codes
         truth = p[rows, results.codes]
     order = np.argsort(np.where(is_wrong, truth, truth + 2.0), kind="stable")
     order = order[: min(_CASES, max(int(is_wrong.sum()), 3))]
@@ -355,9 +355,10 @@ def _cases(shared: BoostedSections, results: _ClassifierResults) -> tuple[str, l
     for i, explanation in zip(order.tolist(), explanations, strict=True):
         amounts, settings = make(results, i, explanation.amounts)
         title = f"Row {int(shared.indices[i]) + shared.first_row:,}"
-        bias, *parts = zip(explanation.names, explanation.details, amounts.tolist(), strict=True)
-        parts = sorted((part for part in parts if part[2]), key=lambda part: -abs(part[2]))
-        items.append(blocks.case(title, shared.contributions([bias, *parts]), **settings))
+        columns = explanation.names, explanation.details, amounts.tolist()
+        bias, *others = zip(*columns, strict=True)
+        others = sorted((c for c in others if c[2]), key=lambda c: -abs(c[2]))
+        items.append(blocks.case(title, shared.contributions([bias, *others]), **settings))
     tag = "Label" if results.multilabel else "True class"
     return lead, [blocks.cases(items, search="Find in these rows", tag=tag)]
 
@@ -371,7 +372,7 @@ def _label_case(
     answer = 1 - int(truth[k])
     true, guess = (
         ", ".join(results.classes[j] for j in np.flatnonzero(flags).tolist()) or "none"
-        for flags in (truth, results.predicted[i])
+        for flags in (truth, results.predictions[i])
     )
     return amounts[:, k] * (1 if answer else -1), {
         "true": true, "predicted": guess, "tags": [results.classes[k]],
@@ -385,7 +386,7 @@ def _class_case(
 ) -> tuple[Reals, dict[str, Any]]:
     """Return the contributions to the strongest other class, and what is shown of the row."""
     names, p = results.classes, results.probabilities[i]
-    truth, answer = int(results.codes[i]), int(results.predicted[i])
+    truth, answer = int(results.codes[i]), int(results.predictions[i])
     other = answer
     if answer == truth:
         other = int(np.where(np.arange(len(p)) == truth, -1.0, p).argmax())

@@ -127,7 +127,7 @@ def _scale_losses(curves: Sequence[LearningCurve]) -> tuple[Callable[[float], fl
     low = 10.0 ** math.floor(math.log10(floor))
     bottom = _BOTTOM - _STRIP
 
-    def height(loss: float) -> float:
+    def to_y(loss: float) -> float:
         if loss < low:
             return _BOTTOM
         return bottom - (bottom - _TOP) * (math.log(loss / low) / math.log(high / low))
@@ -135,7 +135,7 @@ def _scale_losses(curves: Sequence[LearningCurve]) -> tuple[Callable[[float], fl
     first, last = round(math.log10(low)), math.floor(math.log10(high))
     step = max(1, math.ceil((last - first) / 4))
     decades = [10.0**power for power in range(last, first - 1, -step)]
-    return height, [0.0, *decades, *([high] if high > 2 * decades[0] else [])]
+    return to_y, [0.0, *decades, *([high] if high > 2 * decades[0] else [])]
 
 
 def _draw(curves: LearningCurves) -> str:
@@ -145,9 +145,9 @@ def _draw(curves: LearningCurves) -> str:
     first = min((int(curve.rounds[0]) for curve in lines), default=0)
     if last <= first:
         return ""
-    height, loss_ticks = _scale_losses(lines)
+    to_y, loss_ticks = _scale_losses(lines)
 
-    def left(step: float) -> float:
+    def to_x(step: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * (step - first) / (last - first)
 
     shapes, legend = [], []
@@ -155,7 +155,7 @@ def _draw(curves: LearningCurves) -> str:
         curve = line.thin_out(_MAX_POINTS)
         color = _GRAY if curve.is_bound else _ORANGE if curve.rows else _BLUE
         points = " ".join(
-            f"{left(step):.1f},{height(value):.1f}"
+            f"{to_x(step):.1f},{to_y(value):.1f}"
             for step, value in zip(curve.rounds.tolist(), curve.values.tolist(), strict=True)
             if math.isfinite(value)
         )
@@ -168,13 +168,13 @@ def _draw(curves: LearningCurves) -> str:
             f"{'╌╌' if curve.is_bound else '━━'}</span> {escape(curve.name)}</span>"
         )
     if curves.kept:
-        x = f"{left(curves.kept):.1f}"
+        x = f"{to_x(curves.kept):.1f}"
         shapes.append(
             f'<line x1="{x}" y1="{_TOP}" x2="{x}" y2="{_BOTTOM}" stroke="{_GRAY}" '
             'stroke-dasharray="2 3"/>'
         )
     ticks = "".join(
-        f'<text x="{_LEFT - 6}" y="{height(tick) + 4:.1f}" text-anchor="end">{tick:.4g}</text>'
+        f'<text x="{_LEFT - 6}" y="{to_y(tick) + 4:.1f}" text-anchor="end">{tick:.4g}</text>'
         for tick in loss_ticks
     )
     unit = escape(curves.unit)

@@ -76,11 +76,11 @@ class RecommenderResults(NamedTuple):
             return []
         by_text = {str(key): name for key, name in self.names.items()}
         # Names and details may be items.
-        parts = [
+        translated = [
             (by_text.get(c.name, c.name), by_text.get(c.detail, c.detail), c.amount)
             for c in contributions
         ]
-        return blocks.contribution_bars(parts, _MAX_CONTRIBUTIONS)
+        return blocks.contribution_bars(translated, _MAX_CONTRIBUTIONS)
 
 
 def recommender_report(results: RecommenderResults, title: str | None = None) -> Report:
@@ -307,7 +307,7 @@ def _user(results: RecommenderResults, u: int) -> list[Block]:
     items, scores = ranked.ids.tolist(), ranked.scores.tolist()
     return [
         *_history(results, u),
-        _recommended(results, user, items[:_LIST], scores[:_LIST]),
+        _recommend_items(results, user, items[:_LIST], scores[:_LIST]),
         *_test_ratings(results, user, items),
     ]
 
@@ -328,7 +328,7 @@ def _history(results: RecommenderResults, u: int) -> list[Block]:
     return [facts, _ratings_table(title, ["item", "rating"], cells, times[order])]
 
 
-def _recommended(
+def _recommend_items(
     results: RecommenderResults, user: Any, items: list[Any], scores: list[float]
 ) -> Block:
     if not items:
@@ -349,10 +349,10 @@ def _recommended(
         question = "Contributions to the score" if reasons else ""
         title = f"{rank}. {results.item_name(item)}"
         listed.append(blocks.case(title, reasons, question, detail=text, total="score"))
-    return _explained(listed, "Recommended", ["item", "score"])
+    return _explain_cases(listed, "Recommended", ["item", "score"])
 
 
-def _explained(items: list[Block], title: str, columns: list[str], **settings: Any) -> Block:
+def _explain_cases(items: list[Block], title: str, columns: list[str], **settings: Any) -> Block:
     """Return cases, or a table of them if the model cannot explain its scores."""
     if any(item["contributions"] for item in items):
         return blocks.cases(items, **settings)
@@ -401,7 +401,7 @@ def _cases(results: RecommenderResults) -> tuple[str, list[Block]]:
         question = "Contributions to the prediction"
         items.append(blocks.case(title, reasons, question, detail=text, total="prediction"))
     columns, search = ["pair", "rating"], "Find in these ratings"
-    content = [_explained(items, "Ratings", columns, search=search)]
+    content = [_explain_cases(items, "Ratings", columns, search=search)]
     return "The ratings with the largest errors.", content
 
 
