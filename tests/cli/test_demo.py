@@ -35,7 +35,7 @@ def test_shows_errors_bounds_pixels_and_rules_and_writes_files(tmp_path, capsys)
 
 
 def test_works_without_matplotlib(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     demo.run(tmp_path, rounds=3)
     assert "pip install edgewise[plots]" in capsys.readouterr().out
     assert [file.name for file in tmp_path.iterdir()] == ["digits.edgewise"]

@@ -221,7 +221,7 @@ class TestFuse:
                 f"{TRAIN} --qrels test/qrels.txt --output o.run",
                 "has no query of test/qrels.txt",
             ),
-            (f"{TRAIN} --qrels flat.txt --model f.edgewise", "there are no pairs to learn from"),
+            (f"{TRAIN} --qrels flat.txt --model f.edgewise", "two documents of different grades"),
             (f"ranker.edgewise {TRAIN} -o o.run", "holds RankBoost, which does not fuse runs"),
             (f"m.edgewise {TRAIN} -o o.run", "is not a readable edgewise model"),
             (f"fusion.edgewise {TRAIN} -o o.run", "fuses the runs a, b, got good, noise"),

@@ -261,7 +261,7 @@ DAY = datetime.date(2020, 2, 29)
     ],
 )
 def test_a_column_of_dates_is_an_error_that_names_it(frame):
-    with pytest.raises(ValueError, match=r"'when'.*edgewise\.io\.Schema makes numbers of dates"):
+    with pytest.raises(ValueError, match=r"'when'.*edgewise\.io\.Schema"):
         fit_encode(as_table(frame), None, 256)
 
 
@@ -287,7 +287,7 @@ def test_a_lazy_frame_is_refused_before_it_computes_anything():
 
 
 def test_an_array_of_dates_is_an_error():
-    with pytest.raises(ValueError, match=r"edgewise\.io\.Schema makes numbers of dates"):
+    with pytest.raises(ValueError, match=r"edgewise\.io\.Schema"):
         as_table(np.array([["2020-02-29"], ["2021-01-01"]], dtype="datetime64[D]"))
 
 

@@ -57,11 +57,11 @@ def test_validation_rows_with_classes_of_another_type(y):
 def test_numbers_beyond_all_floats():
     with pytest.raises(ValueError, match="X has column 'x0' with a number too large"):
         AdaBoostMH(**STUMPS).fit([[HUGE], [1]] * 20, Y)
-    with pytest.raises(ValueError, match="sample_weight must hold numbers"):
+    with pytest.raises(ValueError, match=r"sample_weight.*too large"):
         AdaBoostMH(**STUMPS).fit(X, Y, sample_weight=[HUGE, 1] * 20)
-    with pytest.raises(ValueError, match="sample_weight must hold numbers: got complex"):
+    with pytest.raises(TypeError, match=r"sample_weight.*complex"):
         AdaBoostMH(**STUMPS).fit(X, Y, sample_weight=np.full(40, 1j))
-    with pytest.raises(TypeError, match="y must hold real numbers"):
+    with pytest.raises(ValueError, match=r"y.*too large"):
         RankBoost(n_rounds=2).fit(X, [HUGE, 1] * 20)
     with pytest.raises(ValueError, match="too far apart for learner='feature'"):
         RankBoost("feature", n_rounds=2).fit(np.where(X > 0, 1.7e308, -1.7e308), Y)

@@ -83,7 +83,7 @@ def test_margins_grow_with_the_rounds(blobs):
 def test_margins_check_their_targets(blobs):
     X, y = blobs()
     model = AdaBoostMH(n_rounds=3).fit(X, y)
-    with pytest.raises(ValueError, match=r"y has \d+ rows"):
+    with pytest.raises(ValueError, match=r"y has \d+ targets"):
         model.margins(X, y[:-1])
     with pytest.raises(ValueError, match="y has the class"):
         model.margins(X, y + 1)

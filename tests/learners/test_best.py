@@ -153,8 +153,7 @@ def test_numeric_columns_without_a_learner_for_them_are_an_error_that_names_one(
 )
 def test_for_each_class_only_a_stump_will_do(learner):
     """Said before any work is done: there are no rows to read here."""
-    message = r"factorized=False trains a stump for each class: learner must be 'stump' or a Stump"
-    with pytest.raises(ValueError, match=message + ", got .*" + re.escape(repr(learner))):
+    with pytest.raises(ValueError, match="learner.*factorized=False.*" + re.escape(repr(learner))):
         AdaBoostMH(learner, factorized=False).fit(None, None)
 
 

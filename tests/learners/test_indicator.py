@@ -387,5 +387,5 @@ def test_real_values_need_real_votes(votes, listed):
 
 
 def test_numeric_columns_are_an_error_that_names_one():
-    with pytest.raises(ValueError, match=r"numeric column 'x0'.*learner=Indicator\(\)"):
+    with pytest.raises(ValueError, match=r"learner=Indicator\(\).*numeric column 'x0'"):
         AdaBoostMH(Indicator()).fit([[1.0], [2.0]], [0, 1])

@@ -463,5 +463,5 @@ def test_a_product_of_trees_is_an_error_that_names_the_base(base):
 
 def test_a_product_for_each_class_is_an_error_that_names_the_setting():
     model = AdaBoostMH(Product(), factorized=False)
-    with pytest.raises(ValueError, match=r"factorized=False.*learner must be 'stump'.*Product"):
+    with pytest.raises(ValueError, match=r"learner must be 'stump'.*factorized=False, got Product"):
         model.fit([[1.0], [2.0], [3.0]], [0, 1, 2])

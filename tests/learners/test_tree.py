@@ -585,5 +585,5 @@ def test_a_tree_of_trees_is_an_error_that_names_the_base(base):
 
 
 def test_a_tree_for_each_class_is_an_error_that_names_the_setting():
-    with pytest.raises(ValueError, match=r"factorized=False.*learner must be 'stump'.*Tree"):
+    with pytest.raises(ValueError, match=r"learner must be 'stump'.*factorized=False, got Tree"):
         AdaBoostMH(Tree(), factorized=False).fit([[1.0], [2.0], [3.0]], [0, 1, 2])

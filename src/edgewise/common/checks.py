@@ -110,7 +110,9 @@ def numbers(
         raise TypeError(f"{name} must hold real numbers, got strings")
     try:
         return array.astype(REAL, copy=False)
-    except (TypeError, ValueError, OverflowError) as error:
+    except OverflowError:
+        raise ValueError(f"{name} holds a number that is too large") from None
+    except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must hold real numbers: {error}") from None
 
 

@@ -141,13 +141,16 @@ class Cut(Test):
 
     @property
     def factor_key(self) -> tuple[object, ...]:
+        """What tells the factor from others."""
         return (self.column, self.threshold, self.missing)
 
     @property
     def packed(self) -> Packed:
+        """The factor as numbers of the arrays of `Terms`."""
         return (self.column, self.threshold, self.missing, _NO_VALUES)
 
     def factor_words(self, wording: "Wording") -> str:
+        """Return the factor as text."""
         return wording.cut(self.column, self.threshold, self.missing)
 
 
@@ -175,13 +178,16 @@ class Subset(Test):
 
     @property
     def factor_key(self) -> tuple[object, ...]:
+        """What tells the factor from others."""
         return (self.column, bytes(self.values))
 
     @property
     def packed(self) -> Packed:
+        """The factor as numbers of the arrays of `Terms`."""
         return (self.column, np.nan, 0, self.values)
 
     def factor_words(self, wording: "Wording") -> str:
+        """Return the factor as text."""
         return wording.subset(self.column, self.values)
 
 
@@ -383,6 +389,7 @@ class Scores(Rule):
         require(not is_numeric.any(), "a term takes a numeric column as categories")
 
     def words(self, wording: "Wording") -> str:
+        """Return the rule as text."""
         return wording.scores(self.column, self.values)
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:

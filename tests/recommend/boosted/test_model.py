@@ -317,7 +317,7 @@ def test_few_ratings_are_regularized_less():
     # A strength that is given is taken as it is.
     given = BoostedFactorization(20, regularization=5.0, random_state=0).fit(train)
     assert given.regularization_scale_ == 1
-    assert given._settings().regularization == 5
+    assert given.penalties_[0] == 5
     assert given.n_rounds_ == 20
 
 
