@@ -77,6 +77,8 @@ def test_links_and_paths_named_in_documents_exist(name):
             example = target.split("gallery/")[1]
             page = ROOT / "examples" / ("README.rst" if example == "index" else f"{example}.py")
         assert page.exists(), target
+        if name.startswith("docs/") and "gallery/" not in target:
+            assert ROOT / "docs" in page.resolve().parents, f"{target} is not on the site"
         assert not anchor or anchor in anchors(page), f"{target}#{anchor}"
     for path in re.findall(r"`((?:src|tests|docs|benchmarks|experiments)/[\w./]+)`", text):
         if "NAME" not in path and not path.startswith("docs/_build"):
