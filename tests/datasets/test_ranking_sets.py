@@ -1,15 +1,12 @@
-"""Ranking sets: a toy one in five parts, and the real ones where they are found."""
+"""Ranking sets, on a toy one in five parts."""
 
 import dataclasses
 import gzip
 import hashlib
-import re
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from tests.datasets.conftest import one
 
 from edgewise import datasets
 from edgewise.datasets import DatasetMismatchError, catalog
@@ -132,140 +129,3 @@ class TestToy:
         message = r"toy/P3\.txt is missing.*By hand: ask A\. Nonymous, put it at toy/P3\.txt"
         with pytest.raises(datasets.DatasetNotFoundError, match=message):
             datasets.load("toy", download=download)
-
-
-class TestNames:
-    @pytest.mark.parametrize("name", datasets.names("ranking"))
-    def test_every_entry_is_complete(self, name):
-        facts, entry = datasets.info(name), catalog.find_entry(name)
-        assert facts.name == name
-        assert facts.license
-        assert facts.citation
-        assert facts.description
-        assert facts.source.startswith("https://")
-        assert len(entry.all_files) == len(facts.n_rows) == len(facts.n_queries) == 5
-        assert len(entry.columns) == len(set(entry.columns)) == facts.n_features
-        for file in entry.all_files:
-            assert re.fullmatch("[0-9a-f]{64}", file.sha256)
-            assert "https://" in file.by_hand
-
-    @pytest.mark.parametrize("name", datasets.names("ranking"))
-    def test_a_missing_file_says_where_to_get_it(self, name, tmp_path):
-        first = catalog.find_entry(name).all_files[0]
-        with pytest.raises(datasets.DatasetNotFoundError) as caught:
-            datasets.load(name, data_home=tmp_path)
-        for part in (first.path, first.by_hand, str(tmp_path), "EDGEWISE_DATA"):
-            assert part in str(caught.value)
-
-
-def test_importing_io_stays_light():
-    heavy = "{'numba', 'pooch', 'pandas', 'polars', 'sklearn', 'narwhals', 'pyarrow'}"
-    code = f"import sys, edgewise.io; sys.exit(str({heavy} & set(sys.modules) or ''))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr.strip() == ""
-
-
-def rows(real):
-    return RankingData.concatenate(real.parts)
-
-
-@pytest.mark.real_data
-class TestReal:
-    @pytest.mark.parametrize("real", datasets.names("ranking"), indirect=True)
-    def test_parts(self, real):
-        facts = datasets.info(real.name)
-        assert real.n_folds == 5
-        for part, n_rows, n_queries in zip(real.parts, facts.n_rows, facts.n_queries, strict=True):
-            assert part.X.shape == (n_rows, facts.n_features)
-            assert part.X.dtype == part.y.dtype == np.float64
-            assert part.n_queries == n_queries
-            assert np.unique(part.y).tolist() == [0, 1, 2]
-            # The rows of a query follow each other.
-            assert (part.qid[1:] != part.qid[:-1]).sum() == n_queries - 1
-            assert (part.docs != "").all()
-        whole = rows(real)
-        assert whole.n_queries == sum(facts.n_queries)
-        assert len(set(zip(whole.qid, whole.docs, strict=True))) == len(whole)
-
-    @pytest.mark.parametrize("real", datasets.names("ranking"), indirect=True)
-    def test_folds_are_those_of_the_publisher(self, real):
-        # Parts of the folds as the readme files of LETOR state them, from 1.
-        published = {
-            "ohsumed": ["234 5 1", "345 1 2", "451 2 3", "512 3 4", "123 4 5"],
-        }.get(real.name, ["123 4 5", "234 5 1", "345 1 2", "451 2 3", "512 3 4"])
-        for k, line in enumerate(published, start=1):
-            for side, numbers in zip(real.fold(k), line.split(), strict=True):
-                parts = [real.parts[int(number) - 1] for number in numbers]
-                assert len(side) == sum(len(part) for part in parts)
-                assert np.array_equal(side.docs, np.concatenate([part.docs for part in parts]))
-                assert np.array_equal(side.qid, np.concatenate([part.qid for part in parts]))
-
-    @one("mq2008")
-    def test_mq2008(self, real):
-        whole = rows(real)
-        assert (len(whole), whole.n_queries) == (15_211, 784)
-        assert np.bincount(whole.y.astype(int)).tolist() == [12_279, 2_001, 931]
-        assert (whole.X.min(), whole.X.max()) == (0, 1)
-        assert [len(side) for side in real.fold(1)] == [9_630, 2_707, 2_874]
-        first = real.parts[0]
-        assert (first.qid[0], first.docs[0]) == ("10002", "GX008-86-4444840")
-        assert first.X[0, :5].tolist() == [0.007477, 0, 1, 0, 0.00747]
-        constant = [real.feature_names[j] for j in np.flatnonzero(whole.X.max(axis=0) == 0)]
-        fields = ("body", "anchor", "title", "url", "document")
-        assert constant == [*(f"IDF {field}" for field in fields), "outlinks"]
-
-    @pytest.mark.parametrize(
-        ("real", "largest"), [("mq2008-agg", 530), ("mq2007-agg", 573)], indirect=["real"]
-    )
-    def test_places_start_at_1_and_come_once_in_a_list(self, real, largest):
-        whole = rows(real)
-        given = ~np.isnan(whole.X)
-        assert np.nanmin(whole.X) == 1
-        assert np.nanmax(whole.X) == largest
-        assert (whole.X[given] % 1 == 0).all()
-        for query in whole.queries[:50]:
-            for places in whole.take(whole.qid == query).X.T:
-                places = places[~np.isnan(places)]
-                assert len(np.unique(places)) == len(places)
-
-    @pytest.mark.parametrize("real", ["mq2008-agg", "mq2007-agg"], indirect=True)
-    def test_a_smaller_place_is_a_better_one(self, real):
-        # Of two documents of a query in the same list, the more relevant one is placed before.
-        before = after = 0
-        for part in real.parts:
-            for query in part.queries[::5]:
-                data = part.take(part.qid == query)
-                better = data.y[:, None] > data.y[None, :]
-                for places in data.X.T:
-                    before += (better & (places[:, None] < places[None, :])).sum()
-                    after += (better & (places[:, None] > places[None, :])).sum()
-        assert before > 1.3 * after
-
-    @one("mq2008-agg")
-    def test_mq2008_agg_has_the_rows_of_mq2008(self, real):
-        if not datasets.available("mq2008"):
-            pytest.skip("no copy of mq2008")
-        for ours, theirs in zip(real.parts, datasets.load("mq2008").parts, strict=True):
-            for name in ("y", "qid", "docs"):
-                assert np.array_equal(getattr(ours, name), getattr(theirs, name))
-        assert np.isnan(rows(real).X).mean() == pytest.approx(0.6504, abs=1e-4)
-
-    @one("mq2007-agg")
-    def test_mq2007_agg(self, real):
-        whole = rows(real)
-        assert (len(whole), whole.n_queries) == (69_623, 1_692)
-        assert np.bincount(whole.y.astype(int)).tolist() == [51_632, 14_128, 3_863]
-        assert np.isnan(whole.X).all(axis=1).sum() == 968
-
-    @one("ohsumed")
-    def test_ohsumed(self, real):
-        whole = rows(real)
-        # The 16,140 judged pairs and 106 queries that the LETOR papers state.
-        assert (len(whole), whole.n_queries) == (16_140, 106)
-        assert np.bincount(whole.y.astype(int)).tolist() == [11_303, 2_585, 2_252]
-        assert np.isfinite(whole.X).all()
-        columns = dict(zip(real.feature_names, whole.X.T, strict=True))
-        assert np.allclose(columns["log BM25"], np.log(columns["BM25"]), rtol=0, atol=1e-8)
-        # L2 is the sum of log(count + 1) over the words of a query, L1 that of the counts.
-        for field in ("title", "abstract"):
-            assert np.array_equal(columns[f"{field} L1"] == 0, columns[f"{field} L2"] == 0)

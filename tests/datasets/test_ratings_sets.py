@@ -1,14 +1,9 @@
-"""Sets of ratings: a toy one in the format of ml-100k, and the real ones where they are found."""
+"""Sets of ratings, on a toy one in the format of ml-100k."""
 
 import dataclasses
 import gzip
 import hashlib
-import io
-import logging
 import pickle
-import re
-import sys
-import zipfile
 
 import numpy as np
 import pytest
@@ -50,13 +45,12 @@ INFO = DatasetInfo(
 )
 
 
-def entry_of(contents, info=INFO, address="http://127.0.0.1:9"):
+def entry_of(contents, info=INFO):
     roles = ("ratings", "users", "items", "tests", "tests", "tests")
     files = {}
     for role, (name, content) in zip(roles, contents.items(), strict=True):
         digest = hashlib.sha256(content).hexdigest()
-        file = DataFile(f"toy/{name}", digest, (f"{address}/toy.zip#toy/{name}",))
-        files[role] = (*files.get(role, ()), file)
+        files[role] = (*files.get(role, ()), DataFile(f"toy/{name}", digest))
     return Entry(info, files, "ml-100k")
 
 
@@ -222,90 +216,6 @@ class TestChecks:
         register({"u.data": CONTENTS["u.data"] + line})
         with pytest.raises(DatasetMismatchError, match=message):
             datasets.load("toy")
-
-
-class TestDownload:
-    @pytest.fixture
-    def published(self, publisher, cache, monkeypatch):
-        """Publish the toy set as one archive on 127.0.0.1."""
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("../outside", b"not asked for")
-            for name, content in CONTENTS.items():
-                archive.writestr(f"toy/{name}", content)
-        publisher.pages["/toy.zip"] = packed.getvalue()
-        monkeypatch.setitem(catalog.entries(), "toy", entry_of(CONTENTS, INFO, publisher.address))
-        return publisher
-
-    def test_members_come_out_of_one_archive_and_are_kept(self, published, cache):
-        assert not datasets.available("toy")
-        first = datasets.load("toy")
-        assert published.requests == ["/toy.zip"]
-        kept = sorted(str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file())
-        assert kept == sorted(f"toy/{name}.gz" for name in CONTENTS)
-        assert datasets.available("toy")
-        again = datasets.load("toy", download=False)
-        assert published.requests == ["/toy.zip"]
-        assert listed(again.ratings) == listed(first.ratings)
-
-    def test_the_license_is_logged_once(self, published, caplog):
-        with caplog.at_level(logging.INFO, logger="edgewise.datasets"):
-            datasets.load("toy")
-        notices = [record.message for record in caplog.records if "License" in record.message]
-        assert notices == ["Downloading toy. License: CC0. Please cite: A. Nonymous."]
-
-    def test_an_archive_with_another_member_is_refused_and_not_kept(self, published, cache):
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr("toy/u.data", b"1\t1\t1\t1\n")
-        published.pages["/toy.zip"] = packed.getvalue()
-        with pytest.raises(DatasetMismatchError, match=r"member toy/u\.data.*expected.*found"):
-            datasets.load("toy")
-        assert not cache.exists() or not [path for path in cache.rglob("*") if path.is_file()]
-
-    def test_download_false_never_asks_the_publisher(self, published):
-        message = r"toy/u\.data is missing.*download=False.*toy\.zip \(member toy/u\.data\)"
-        with pytest.raises(datasets.DatasetNotFoundError, match=message):
-            datasets.load("toy", download=False)
-        assert published.requests == []
-
-    def test_without_pooch_it_says_how_to_go_on(self, published, monkeypatch):
-        monkeypatch.setitem(sys.modules, "pooch", None)
-        with pytest.raises(ImportError, match=r"edgewise\[data\].*EDGEWISE_DATA"):
-            datasets.load("toy")
-
-
-class TestNames:
-    @pytest.mark.parametrize("name", datasets.names("ratings"))
-    def test_every_entry_is_complete(self, name):
-        facts, entry = datasets.info(name), catalog.find_entry(name)
-        assert facts.name == name
-        assert "2827872" in facts.citation
-        assert facts.description
-        for word in ("GroupLens", "research", "redistribution", "commercial", "acknowledge"):
-            assert word in facts.license
-        assert facts.source.startswith("https://grouplens.org/")
-        assert len(entry.files.get("tests", ())) == len(facts.splits) >= facts.n_folds
-        assert len(facts.n_held_out) == len(facts.splits)
-        assert facts.n_folds == 0 or sum(facts.n_held_out[: facts.n_folds]) == facts.n_ratings
-        for file in entry.all_files:
-            assert re.fullmatch("[0-9a-f]{64}", file.sha256)
-            (address,) = file.addresses
-            assert address.startswith("https://files.grouplens.org/datasets/movielens/ml-")
-            assert address.endswith(f".zip#{file.path}")
-
-    @pytest.mark.parametrize("name", datasets.names("ratings"))
-    def test_a_missing_file_says_where_to_get_it(self, name, tmp_path):
-        first = catalog.find_entry(name).all_files[0]
-        with pytest.raises(datasets.DatasetNotFoundError) as caught:
-            datasets.load(name, data_home=tmp_path, download=False)
-        for part in (
-            first.path,
-            first.addresses[0].partition("#")[0],
-            str(tmp_path),
-            "EDGEWISE_DATA",
-        ):
-            assert part in str(caught.value)
 
 
 def test_the_command_lists_them_in_a_table_of_their_own(capsys, monkeypatch):
