@@ -289,7 +289,7 @@ def test_storages_hold_the_same_codes_and_cuts(storage, as_input, training):
     assert {"dense": n_sparse == 0, "sparse": n_dense == 0, "auto": n_dense and n_sparse}[storage]
     assert binned.codes(3).dtype == np.uint8
     from_array = encode(as_table(X), bins, storage, training)
-    assert np.array_equal(binned.place, from_array.place)
+    assert np.array_equal(binned.storage_index, from_array.storage_index)
     assert np.array_equal(binned.sparse.common, from_array.sparse.common)
     for j, b in enumerate(bins):
         missing = np.isnan(X[:, j])

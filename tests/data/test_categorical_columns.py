@@ -70,7 +70,7 @@ def test_numeric_columns_keep_their_places_beside_categorical_ones():
         assert np.array_equal(table.codes(j), alone.codes(place))
         for first in range(table.bins[j].n_values):
             assert np.array_equal(table.cut(j, first, 0), alone.cut(place, first, 0))
-    assert table.categorical.place(np.array([0, 2])) == [0, 1]
+    assert table.categorical.positions(np.array([0, 2])) == [0, 1]
     assert decoded(table, 0) == frame["a"].to_list()
     assert decoded(table, 2) == frame["c"].to_list()
 

@@ -65,7 +65,7 @@ def looks_like_queries(name: str) -> bool:
 
 
 class Ids:
-    """Different ids, all integers or all strings; the place of an id is its index."""
+    """Different ids, all integers or all strings, each with an index."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.values = values
@@ -103,7 +103,7 @@ class Ids:
         if array.dtype.kind == "i":
             return self._find_numbers(array, dtype)
         firsts, codes = factorize(array)
-        index_of = self._places
+        index_of = self._index_of
         matches = (index_of.get(id_, -1) for id_ in array[firsts].tolist())
         return np.fromiter(matches, dtype, len(firsts))[codes]
 
@@ -173,7 +173,7 @@ class Ids:
         return Ids.of(name, np.concatenate([ids.values for ids in parts]))
 
     @cached_property
-    def _places(self) -> dict[Any, int]:
+    def _index_of(self) -> dict[Any, int]:
         return {id_: index for index, id_ in enumerate(self.values.tolist())}
 
     @cached_property

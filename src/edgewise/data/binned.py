@@ -49,7 +49,7 @@ class BinnedTable:
         return len(self.bins)
 
     @cached_property
-    def place(self) -> Columns:
+    def storage_index(self) -> Columns:
         """Where each numeric column is stored: its dense row, or ``-1 - p`` for sparse `p`."""
         position = np.zeros(self.n_columns, dtype=np.intp)
         position[self.sparse.columns] = -1 - np.arange(len(self.sparse.columns))
@@ -75,8 +75,8 @@ class BinnedTable:
         """Return the codes of all rows in column `j`."""
         self.ready(np.array([j]))
         if isinstance(self.bins[j], Categories):
-            return self.categorical.codes[self.categorical.place(np.array([j]))[0]]
-        position = int(self.place[j])
+            return self.categorical.codes[self.categorical.positions(np.array([j]))[0]]
+        position = int(self.storage_index[j])
         if position >= 0:
             return self.dense.codes[position]
         rows, codes, common = self._sparse_column(-1 - position)
@@ -87,8 +87,8 @@ class BinnedTable:
     def code_type(self, j: int) -> np.dtype[Any]:
         """Return the type of the codes of column `j`."""
         if isinstance(self.bins[j], Categories):
-            return self.categorical.codes[self.categorical.place(np.array([j]))[0]].dtype
-        return (self.dense if self.place[j] >= 0 else self.sparse).codes.dtype
+            return self.categorical.codes[self.categorical.positions(np.array([j]))[0]].dtype
+        return (self.dense if self.storage_index[j] >= 0 else self.sparse).codes.dtype
 
     def cut(self, j: int, first: int, missing: int) -> Signs:
         """Return +1 for the rows of column `j` with a code of at least `first`, else -1.
@@ -99,7 +99,7 @@ class BinnedTable:
             return np.ones(self.n_rows, dtype=np.int8)
         if self.fill is not None:
             self.fill(np.array([j]))
-        position = int(self.place[j])
+        position = int(self.storage_index[j])
         if position >= 0:
             return cut_codes(self.dense.codes[position], first, missing, self.bins[j].missing_code)
         rows, codes, common = self._sparse_column(-1 - position)

@@ -84,14 +84,14 @@ class RowSubset:
     def _copy(self, j: int) -> None:
         source, target = self.whole, self._part
         if isinstance(source.bins[j], Categories):
-            p = source.categorical.place(np.array([j]))[0]
+            p = source.categorical.positions(np.array([j]))[0]
             source.categorical.codes[p].take(
                 self._taken, out=target.categorical.codes[p], mode="clip"
             )
             return
-        p = int(source.place[j])
+        p = int(source.storage_index[j])
         if p >= 0:
-            out = target.dense.codes[target.place[j]]
+            out = target.dense.codes[target.storage_index[j]]
             source.dense.codes[p].take(self._taken, out=out, mode="clip")
             return
         p = -1 - p

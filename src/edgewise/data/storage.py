@@ -54,7 +54,7 @@ class CategoricalCodes:
     columns: Columns
     codes: list[Codes]
 
-    def place(self, columns: Columns) -> list[int]:
+    def positions(self, columns: Columns) -> list[int]:
         """Return where some columns are stored."""
         return np.searchsorted(self.columns, columns).tolist()
 

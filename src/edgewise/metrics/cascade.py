@@ -45,7 +45,7 @@ def expected_reciprocal_rank(
     stops = lists.compute_once(
         ("stops", max_grade), lambda: (np.exp2(lists.grades) - 1) / np.exp2(max_grade)
     )
-    passes = 1.0 - ranked.by_place(stops)
+    passes = 1.0 - ranked.by_slot(stops)
     # The chance to come to each tie group, in whose product the order does not count.
     with np.errstate(divide="ignore"):
         logs = running_sums(np.log(passes), lists.position)
@@ -58,10 +58,10 @@ def expected_reciprocal_rank(
 
 
 def _stopping(ranked: Ranked, passes: Reals, k: int | None) -> Reals:
-    """Return the chance, by place, to stop there once its tie group is reached."""
+    """Return the chance, by slot, to stop there once its tie group is reached."""
     ends = 1.0 - passes
     sizes, starts = ranked.group_sizes, ranked.group_starts
-    mixed = np.flatnonzero((sizes > 1) & (ranked.place_sums(ends) > 0))
+    mixed = np.flatnonzero((sizes > 1) & (ranked.slot_sums(ends) > 0))
     for size in np.unique(sizes[mixed]).tolist():
         groups = mixed[sizes[mixed] == size]
         positions = starts[groups][:, None] + np.arange(size)

@@ -79,7 +79,7 @@ _DISCOUNTS: dict[str, Callable[[Exacts], Reals]] = {
 def _parts(
     lists: Lists, k: int | None, gain: str, rule: str
 ) -> tuple[Reals, Reals, Reals, np.ndarray]:
-    """Return gains by row, weights by place, divisors, and which lists have any gain."""
+    """Return gains by row, weights by slot, divisors, and which lists have any gain."""
     if lists.grades.min() < 0:
         raise ValueError(
             f"y must not hold negative grades for ndcg, whose gains would be negative too, "
@@ -108,7 +108,7 @@ def _parts(
 
 
 def _mean_weights(lists: Lists, ideal: Reals, discounts: Reals) -> Reals:
-    """Return the weights of places in the mean over n of DCG@n / ideal DCG@n.
+    """Return the weights of slots in the mean over n of DCG@n / ideal DCG@n.
 
     The gain at position i is in DCG@n for every n >= i, so its weight is its discount times the
     sum of 1 / ideal DCG@n over those n, divided by their number.

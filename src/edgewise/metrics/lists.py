@@ -33,8 +33,8 @@ class Lists:
     """The grades of documents, grouped by query.
 
     All lists are written one after another, in the order of the sorted query ids; an index into
-    that sequence is called a place. The query of a place and its position in that query's list
-    depend on the sizes of the lists alone; scores determine the row at each place.
+    that sequence is called a slot. The query of a slot and its position in that query's list
+    depend on the sizes of the lists alone; scores determine the row at each slot.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ class Lists:
     grades, row_query : ndarray of shape (n_rows,)
         By row: the grade, and the index of the query in `queries`.
     sizes, starts : ndarray of shape (n_queries,)
-        The number of documents of each list, and its first place.
+        The number of documents of each list, and its first slot.
     query, position : ndarray of shape (n_rows,)
-        By place: the index of the query, and the position in its list, from 1.
+        By slot: the index of the query, and the position in its list, from 1.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Lists:
         return Ranked(self, order, values[order], None if returned is None else returned[order])
 
     def in_top(self, k: int | None) -> Reals:
-        """Return, by place, 1 down to position `k` and 0 below; None is the whole list."""
+        """Return, by slot, 1 down to position `k` and 0 below; None is the whole list."""
         return (self.position <= (self.n_rows if k is None else k)).astype(np.float64)
 
     def compute_once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -136,7 +136,7 @@ class Ranked:
 
     Documents with equal scores form a tie group and stand in it in an arbitrary order; metrics
     take the expectation over all orders of the group. `order`, `scores` and `returned` have the row
-    at each place, its score, and whether it was returned; documents not returned end their lists.
+    at each slot, its score, and whether it was returned; documents not returned end their lists.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Ranked:
 
     @cached_property
     def group_starts(self) -> NDArray[np.intp]:
-        """The first place of each tie group; an untied document is a group of its own."""
+        """The first slot of each tie group; an untied document is a group of its own."""
         begins = np.empty(len(self.scores), dtype=bool)
         np.not_equal(self.scores[1:], self.scores[:-1], out=begins[1:])
         if self.returned is not None:
@@ -186,17 +186,17 @@ class Ranked:
         """The first tie group of each list."""
         return np.searchsorted(self.group_starts, self.lists.starts)
 
-    def by_place(self, values: Reals) -> Reals:
-        """Return values given by row in the order of places, 0 for documents not returned."""
+    def by_slot(self, values: Reals) -> Reals:
+        """Return values given by row in the order of slots, 0 for documents not returned."""
         ordered = values[self.order]
         return ordered if self.returned is None else np.where(self.returned, ordered, 0.0)
 
     def row_sums(self, values: Reals) -> Reals:
         """Sum values given by row over each tie group."""
-        return self.place_sums(self.by_place(values))
+        return self.slot_sums(self.by_slot(values))
 
-    def place_sums(self, values: Reals) -> Reals:
-        """Sum values given by place over each tie group."""
+    def slot_sums(self, values: Reals) -> Reals:
+        """Sum values given by slot over each tie group."""
         return np.add.reduceat(values, self.group_starts) if self.has_ties else values
 
     def list_sums(self, values: Reals) -> Reals:
@@ -209,14 +209,14 @@ class Ranked:
         return above - above[self.first_groups][self.group_query]
 
     def weighted_sums(self, values: Reals, weights: Reals) -> Reals:
-        """Return the expected sum, by list, of values by row times weights by place.
+        """Return the expected sum, by list, of values by row times weights by slot.
 
-        Every document of a tie group is equally likely at each of its places, so every place has
+        Every document of a tie group is equally likely at each of its slots, so every slot has
         the mean value of the group.
         """
         if not self.has_ties:
-            return self.list_sums(self.by_place(values) * weights)
-        sums = self.row_sums(values) * self.place_sums(weights)
+            return self.list_sums(self.by_slot(values) * weights)
+        sums = self.row_sums(values) * self.slot_sums(weights)
         return self.list_sums(sums / self.group_sizes)
 
 
@@ -239,7 +239,7 @@ class QueryMetric(Protocol):
 def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]], QueryMetric]:
     """Make a metric of a function that takes ranked lists and options, and returns `PerQuery`.
 
-    The metric takes `y`, `scores` and `qid` in place of the lists, and two options more: `empty`,
+    The metric takes `y`, `scores` and `qid` instead of the lists, and two options more: `empty`,
     by default as given here, and `per_query`. Where the function has a cutoff `k`, the metric
     takes several too, and then returns an array with a last axis of cutoffs.
     """
@@ -367,7 +367,7 @@ def over_queries(values: Reals, defined: np.ndarray, fill: float, per_query: boo
 
 
 def running_sums(values: Reals, position: Exacts) -> Reals:
-    """Return the running sums of each list; `position` numbers its places from 1.
+    """Return the running sums of each list; `position` numbers its slots from 1.
 
     Sums of 1, 2, 4, ... neighbors are doubled up: unlike differences of one running sum over all
     lists, these lose no digits to earlier lists.

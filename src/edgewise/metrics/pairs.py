@@ -57,7 +57,7 @@ def grouped_auc(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
     good = relevance(ranked.lists, relevant)
     sizes = ranked.lists.sizes
     # Documents that were not returned are tied below all others.
-    inside = ranked.place_sums(good.flags[ranked.order])
+    inside = ranked.slot_sums(good.flags[ranked.order])
     others = ranked.group_sizes - inside
     # Twice the pairs that are the wrong way round: a whole number, a tie being one.
     wrong = ranked.list_sums(inside * (2.0 * ranked.sums_above(others) + others))
@@ -121,8 +121,8 @@ def _misordered_twice(ranked: Ranked, grades: _Levels) -> Exacts:
     return total
 
 
-def _runs(group: Exacts, start: Exacts, places: Exacts) -> Exacts:
-    """Return the first place of each run of documents of one tie group within one block."""
-    begins = start == places
+def _runs(group: Exacts, start: Exacts, slots: Exacts) -> Exacts:
+    """Return the first slot of each run of documents of one tie group within one block."""
+    begins = start == slots
     begins[1:] |= group[1:] != group[:-1]
     return np.flatnonzero(begins)

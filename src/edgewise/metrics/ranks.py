@@ -4,7 +4,7 @@ Each is an expectation over the orders of documents with equal scores.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,8 +37,8 @@ def mean_average_precision(
 
     Average precision is the mean of k / rank(t_k) over the K relevant documents of a list, where
     t_k is the k-th of them from the top (Iyer 1999 section 5.2.4). With ties it is an expectation:
-    in a group of n documents, r of them relevant, below R relevant ones, each place holds a
-    relevant document with probability r / n, and the p-th place then has an expected
+    in a group of n documents, r of them relevant, below R relevant ones, each position holds a
+    relevant document with probability r / n, and the p-th one then has an expected
     R + 1 + (p - 1)(r - 1) / (n - 1) relevant documents down to itself.
 
     Parameters
@@ -88,8 +88,8 @@ def _precisions(ranked: Ranked, flags: Reals, k: int | None) -> Reals:
     # The step p - 1 within the group is summed directly: derived from sums of 1 / i it would be a
     # small difference of large numbers.
     step = np.arange(lists.n_rows) - np.repeat(ranked.group_starts, size)
-    sums *= ranked.place_sums(inverse)
-    sums += (inside - 1) / np.maximum(size - 1, 1) * ranked.place_sums(step * inverse)
+    sums *= ranked.slot_sums(inverse)
+    sums += (inside - 1) / np.maximum(size - 1, 1) * ranked.slot_sums(step * inverse)
     sums *= inside / size
     return sums
 
@@ -267,8 +267,8 @@ def _of_first(ranked: Ranked, good: Relevance, worth: Callable[[Reals], Reals]) 
     """Return what the rank of each list's first relevant document is worth, in expectation."""
     values = np.zeros(ranked.lists.n_queries)
     if good.has_relevant.any():
-        groups = _groups(ranked, good)
-        values[groups.query] = groups.expected_value_at_first(worth)
+        first = _first_relevant(ranked, good)
+        values[first.query] = first.mean(worth(first.ranks.astype(np.float64)))
     return values, good.has_relevant
 
 
@@ -289,10 +289,9 @@ def precision_at_full_recall(ranked: Ranked, *, relevant: RelevantOption = "top"
     good = relevance(ranked.lists, relevant)
     values = np.zeros(ranked.lists.n_queries)
     if good.has_relevant.any():
-        groups = _groups(ranked, good, last=True)
-        from_end = _steps(groups)
-        below = groups.before + groups.tied + 1
-        values[groups.query] = from_end.mean(1.0 / (below[from_end.group] - from_end.step))
+        final = _first_relevant(ranked, good, last=True)
+        below = final.before + final.tied + 1
+        values[final.query] = final.mean(1.0 / (below[final.group] - final.step))
         if ranked.returned is not None:
             # A relevant document that was not returned is the last one, infinitely far down.
             values[ranked.list_sums(ranked.row_sums(good.flags)) < good.counts] = 0.0
@@ -327,12 +326,11 @@ def average_rank(
     good = relevance(ranked.lists, relevant)
     values = np.full(ranked.lists.n_queries, np.inf if max_rank is None else float(max_rank))
     if good.has_relevant.any():
-        groups = _groups(ranked, good)
+        first = _first_relevant(ranked, good)
         if max_rank is None:
-            values[groups.query] = groups.before + (groups.tied + 1) / (groups.relevant + 1)
+            values[first.query] = first.before + (first.tied + 1) / (first.relevant + 1)
         else:
-            at = _steps(groups)
-            values[groups.query] = at.mean(np.minimum(groups.before[at.group] + at.step, max_rank))
+            values[first.query] = first.mean(np.minimum(first.ranks, max_rank))
     return values, good.has_relevant
 
 
@@ -363,17 +361,14 @@ def top_counts(
     """
     tops = [integer("ks", k, 1) for k in np.ravel(ks).tolist()]
     ranked = ranked_lists(y, scores, qid)
-    good = relevance(ranked.lists, relevant)
-    groups = _groups(ranked, good)
-    at = _steps(groups)
-    rank = groups.before[at.group] + at.step
-    return np.array([at.probability[rank <= k].sum() for k in tops])
+    first = _first_relevant(ranked, relevance(ranked.lists, relevant))
+    return np.array([first.probability[first.ranks <= k].sum() for k in tops])
 
 
-@dataclass(frozen=True, eq=False)
-class TieGroups:
-    """The tie groups with the first (or last) relevant document, one for each list with any.
+class _FirstRelevant(NamedTuple):
+    """The position of each list's first (or last) relevant document in its tie group.
 
+    Steps are possible positions, from 1, one after another for all lists with a relevant document.
     In Iyer 1999 eq. 5.2 `before` is R, the documents of the list above the group; `tied` is Q and
     `relevant` is q, all documents of the group and the relevant ones. `query` is an index.
     """
@@ -382,48 +377,23 @@ class TieGroups:
     before: Exacts
     tied: Exacts
     relevant: Exacts
-
-    def expected_value_at_first(self, value: Callable[[Reals], Reals]) -> Reals:
-        """Return the expectation, by group, of a function of the first relevant document's rank."""
-        steps = _steps(self)
-        return steps.mean(value((self.before[steps.group] + steps.step).astype(np.float64)))
-
-
-def _groups(ranked: Ranked, good: Relevance, last: bool = False) -> TieGroups:
-    """Return the first (or last) tie group of each list that holds a relevant document."""
-    counts = ranked.row_sums(good.flags)
-    hits = np.flatnonzero(counts)
-    queries = ranked.group_query[hits]
-    ends = np.ones(len(hits), dtype=bool)
-    if last:
-        np.not_equal(queries[1:], queries[:-1], out=ends[:-1])
-    else:
-        np.not_equal(queries[1:], queries[:-1], out=ends[1:])
-    groups = hits[ends]
-    return TieGroups(
-        queries[ends],
-        ranked.group_before[groups],
-        ranked.group_sizes[groups],
-        counts[groups].astype(np.int64),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """The probability, by group, that its first relevant document is the `step`-th, from 1."""
-
-    starts: Exacts
-    group: Exacts
+    starts: Exacts  # the first step of each group
+    group: Exacts  # of each step
     step: Exacts
     probability: Reals
+
+    @property
+    def ranks(self) -> Exacts:
+        """The rank of each step."""
+        return self.before[self.group] + self.step
 
     def mean(self, values: Reals) -> Reals:
         """Return the expectation, by group, of values given by step."""
         return np.add.reduceat(self.probability * values, self.starts)
 
 
-def _steps(found: TieGroups) -> _Steps:
-    """Return the distribution of the first relevant document over the places of its tie group.
+def _first_relevant(ranked: Ranked, good: Relevance, last: bool = False) -> _FirstRelevant:
+    """Return the distribution of the first (or last) relevant document over its tie group.
 
     Iyer 1999 eq. (5.2) with j = 1 (its text misprints j = k - r as r - k): with q relevant among Q
     tied documents the first is at step l = 1, ..., Q - q + 1 with probability
@@ -431,12 +401,22 @@ def _steps(found: TieGroups) -> _Steps:
     times the probability of the step before. By symmetry the same holds for the last relevant
     document, counted from the group's end.
     """
-    share = found.relevant / found.tied
-    # The first l places hold no relevant document with a probability below exp(-l * q / Q).
-    lengths = np.minimum(found.tied - found.relevant + 1, np.ceil(_FAR / share)).astype(np.int64)
+    counts = ranked.row_sums(good.flags)
+    hits = np.flatnonzero(counts)
+    queries = ranked.group_query[hits]
+    is_end = np.ones(len(hits), dtype=bool)
+    side = slice(None, -1) if last else slice(1, None)
+    np.not_equal(queries[1:], queries[:-1], out=is_end[side])
+    groups = hits[is_end]
+    tied, relevant = ranked.group_sizes[groups], counts[groups].astype(np.int64)
+    share = relevant / tied
+    # The first l positions hold no relevant document with a probability below exp(-l * q / Q).
+    lengths = np.minimum(tied - relevant + 1, np.ceil(_FAR / share)).astype(np.int64)
     group = np.repeat(np.arange(len(lengths)), lengths)
     starts = np.cumsum(lengths) - lengths
     step = np.arange(1, len(group) + 1) - starts[group]
-    ratio = (found.relevant - 1)[group] / ((found.tied + 1)[group] - step)
+    ratio = (relevant - 1)[group] / ((tied + 1)[group] - step)
     logs = np.where(step > 1, np.log1p(-ratio), 0.0)
-    return _Steps(starts, group, step, share[group] * np.exp(running_sums(logs, step)))
+    probability = share[group] * np.exp(running_sums(logs, step))
+    before = ranked.group_before[groups]
+    return _FirstRelevant(queries[is_end], before, tied, relevant, starts, group, step, probability)

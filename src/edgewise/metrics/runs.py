@@ -103,7 +103,7 @@ def evaluate_run(
 
     Examples
     --------
-    Two relevant documents; the run returns one of them, in second place:
+    Two relevant documents; the run returns one of them, at rank 2:
 
     >>> import numpy as np
     >>> from edgewise.io import Qrels, Run

@@ -53,7 +53,7 @@ class DeviceColumns:
     def cut(self, j: int, first: int, missing: int) -> Any:
         """Return the signs of a cut of a numeric column on all rows, on the device."""
         n, device = self.table.n_rows, self.device
-        stored_at, gone = int(self.table.place[j]), self.table.bins[j].missing_code
+        stored_at, gone = int(self.table.storage_index[j]), self.table.bins[j].missing_code
         signs = device.xp.empty(n, dtype=np.int8)
         if stored_at >= 0:
             codes, rows, count = self.dense[stored_at], None, n
@@ -95,7 +95,7 @@ class DevicePlan:
             np.array([array.has_missing for array in bins], dtype=np.uint8)
         )
         self._is_categorical = isinstance(bins[0], Categories)
-        stored_at = table.place[columns]
+        stored_at = table.storage_index[columns]
         # Where columns are stored, and their bins: of dense ones, of sparse ones.
         self._stored: list[tuple[Any, Any, Any, int]] = []
         for chosen in (stored_at >= 0, stored_at < 0):

@@ -109,13 +109,13 @@ class NumbaBackend(HostBackend):
     def _split_rows(self, rows: Rows | None, test: Test) -> tuple[Rows, Rows]:
         """Return the rows on either side; a cut of a dense column looks at these rows only."""
         cut = self._cut_of(test)
-        if cut is None or self.table.place[cut[0]] < 0:
+        if cut is None or self.table.storage_index[cut[0]] < 0:
             return super()._split_rows(rows, test)
         column, first, missing = cut
         self.table.ready(np.array([column]))
         if rows is None:
             rows = np.arange(self.table.n_rows, dtype=ROW)
-        codes = self.table.dense.codes[self.table.place[column]]
+        codes = self.table.dense.codes[self.table.storage_index[column]]
         missing_code = self.table.bins[column].missing_code
         low, high = np.empty_like(rows), np.empty_like(rows)
         n_low, n_high = kernels.cut_rows(codes, rows, first, missing, missing_code, low, high)
@@ -299,8 +299,8 @@ class NumbaBackend(HostBackend):
     def _dense_codes(self, growth: Growth) -> tuple[Codes, Columns] | None:
         """Return the codes of all rows of some columns, and where each is; None if too large."""
         table, columns = self.table, growth.columns
-        if growth.n_cut == len(columns) and (table.place[columns] >= 0).all():
-            return table.dense.codes, table.place[columns]
+        if growth.n_cut == len(columns) and (table.storage_index[columns] >= 0).all():
+            return table.dense.codes, table.storage_index[columns]
         if table.fill is not None or len(columns) * table.n_rows > _TREE_BYTES:
             return None
         return _stack_codes(table, columns, growth.groups), np.arange(len(columns))

@@ -30,16 +30,16 @@ class ColumnShapes:
         else:
             self.n_codes, self.has_missing = like.n_codes, like.has_missing
             self.categorical, self.most_codes = like.categorical, like.most_codes
-        self.all_dense = not (table.place < 0).any()
+        self.all_dense = not (table.storage_index < 0).any()
 
     def batches(self, columns: Columns, problem: SignedProblem, n_jobs: int) -> list["Batch"]:
         """Return batches of the columns: work for every thread, histograms that stay in cache."""
         chunks, _, lanes = problem.shape
         bin_bytes = chunks * lanes * problem.signed.itemsize
-        stored_at = self.table.place[columns]
+        stored_at = self.table.storage_index[columns]
         batches: list[Batch] = []
         if self.categorical[columns[0]]:
-            positions = self.table.categorical.place(columns)
+            positions = self.table.categorical.positions(columns)
             for q, p in enumerate(positions):
                 codes = (self.table.categorical.codes[p][None],)
                 batches.append(Batch(self, np.array([q]), columns, np.zeros(1, np.intp), codes))
