@@ -29,7 +29,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from edgewise import AdaBoostMH, datasets
-from edgewise.learners import Best, Found, Indicator, Round, Selector
+from edgewise.learners import Best, FoundRule, Indicator, Round, Selector
 
 ROUNDS = 50
 EXACT_UP_TO = 14  # classes
@@ -80,14 +80,14 @@ class SideBySide(Best):
 
     record: ClassVar[list[tuple[list[float], list[float]]]]
 
-    def find(self, round: Round) -> Found | None:
-        found, times = [], []
-        for part in self.parts_:
+    def find(self, round: Round) -> FoundRule | None:
+        rules, times = [], []
+        for learner in self.learners_:
             start = time.process_time()
-            found.append(part.find(round))
+            rules.append(learner.find(round))
             times.append(time.process_time() - start)
-        self.record.append(([0.0 if one is None else one.edge for one in found], times))
-        return min((one for one in found if one is not None), key=lambda one: one.loss)
+        self.record.append(([0.0 if rule is None else rule.edge for rule in rules], times))
+        return min((rule for rule in rules if rule is not None), key=lambda rule: rule.loss)
 
 
 def rows_of(name: str) -> tuple[Any, ...]:

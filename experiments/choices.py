@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from edgewise import AdaBoostMH, Product, Stump, Tree
-from edgewise.learners import Found, Round
+from edgewise.learners import FoundRule, Round
 from edgewise.model import ProductRule
 from experiments.margins import parts
 from experiments.runner import Bench, Cell, Experiment
@@ -38,7 +38,7 @@ class LiteralProduct(Product):
 
     accepted, rounds = 0, 0
 
-    def find(self, round: Round) -> Found | None:
+    def find(self, round: Round) -> FoundRule | None:
         """Return the product if its energy is below that of its first term, else the term."""
         first = self.base_.find(round)
         if first is None:
@@ -57,7 +57,7 @@ class LiteralProduct(Product):
             return first
         cls.accepted += 1
         rule = VotingProduct((*first.rule.factors, *second.rule.factors))
-        return Found(
+        return FoundRule(
             rule,
             second.edge,
             second.loss,

@@ -39,9 +39,9 @@ def test_a_name_means_the_same_learner_in_both(kind, name, learner):
 def test_names_depend_on_the_kinds_of_columns(kind):
     coded = np.column_stack([X[:, 0], RNG.integers(0, 4, len(X))])
     mixed = fitted(kind, coded, learner="product", categorical_features=[1])
-    assert [type(part) for part in mixed.learner_.simple_parts()] == [Stump, Indicator]
+    assert [type(part) for part in mixed.learner_.simple_learners()] == [Stump, Indicator]
     names = fitted(kind, coded[:, 1:], learner="tree", categorical_features=[0])
-    assert [type(part) for part in names.learner_.simple_parts()] == [Indicator]
+    assert [type(part) for part in names.learner_.simple_learners()] == [Indicator]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -36,7 +36,7 @@ def test_a_model_of_filters_goes_on_with_filters_only():
 @pytest.mark.parametrize("name", ["list", "product", "tree"])
 def test_auto_stands_alone(name):
     learner = {"list": [Stump(), "auto"], "product": Product("auto"), "tree": Tree("auto")}[name]
-    with pytest.raises(ValueError, match="must not be 'auto', which stands alone"):
+    with pytest.raises(ValueError, match="'auto' is not allowed here; pass a Tree"):
         AdaBoostMH(learner).fit(X, Y)
 
 

@@ -99,8 +99,8 @@ def test_rewards_go_to_the_scales_whose_filters_were_looked_at(problem):
             assert found.rule.column - problem.binned.n_columns in numbers
         state = ready.search_.state(t + 1)
         assert all(np.array_equal(state[key], kept) for key, kept in plain.state(t + 1).items())
-        assert ready.looked_at_ == k
-        assert ready.offered_ == len(scales)
+        assert ready.n_searched_ == k
+        assert ready.n_offered_ == len(scales)
 
 
 @pytest.mark.parametrize("policy", [UCB, Exp3P, ThompsonSampling])

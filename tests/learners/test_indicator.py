@@ -369,7 +369,7 @@ def test_a_wrong_setting_is_an_error_that_names_it(settings, error, name):
 
 @pytest.mark.parametrize("whole", [Product, Tree])
 def test_real_values_cannot_be_part_of_products_and_trees(whole):
-    message = rf"base of a {whole.__name__} must make rules that say -1 or \+1.*values='real'"
+    message = rf"base of a {whole.__name__} must make rules that output -1 or \+1.*values='real'"
     for base in (Indicator(values="real"), [Selector(), Indicator(values="real")]):
         with pytest.raises(ValueError, match=message):
             resolve_learner(whole(base))

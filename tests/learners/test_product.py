@@ -456,7 +456,9 @@ def test_a_wrong_setting_is_an_error_that_names_it(settings, error, name):
     ids=["object", "name", "list", "list in a list", "product"],
 )
 def test_a_product_of_trees_is_an_error_that_names_the_base(base):
-    message = r"base of a Product must make rules that say -1 or \+1, the same for every class.*got"
+    message = (
+        r"base of a Product must make rules that output -1 or \+1, the same for every class.*got"
+    )
     with pytest.raises(ValueError, match=message):
         AdaBoostMH(Product(base), n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
 

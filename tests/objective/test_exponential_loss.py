@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.learners import Found
+from edgewise.learners import FoundRule
 from edgewise.model import EVERYWHERE
 
 from ..helpers import Given
@@ -20,7 +20,7 @@ KINDS = {
 }
 
 # Votes on signs follow from the rows; what was found is asked for real outputs only.
-FOUND = Found(EVERYWHERE, 0, 0.0, None)
+FOUND = FoundRule(EVERYWHERE, 0, 0.0, None)
 
 every_rule = pytest.mark.parametrize("votes", VOTES)
 either_form = pytest.mark.parametrize("factorized", [True, False])

@@ -47,7 +47,7 @@ class History(Mapping[str, Reals]):
     Quantities that were not recorded are NaN; those that are NaN in every round are not listed.
 
     - `edge`: the edge as a share of the weight (r of Iyer 1999, eq. 4.5, for rankers);
-    - `alpha`: the base coefficient. Rules say -1 or +1, so that a ranker's alpha is half of Iyer's;
+    - `alpha`: the base coefficient; of a ranker, half of Iyer's, because rules output -1 or +1;
     - `energy`: Z, the factor on the exponential loss;
     - `bound`: an upper bound on the Hamming or ranking loss. With the exponential loss it is the
       running product of Z. The logistic loss decreases by at least ``weight * (1 - energy)`` in a

@@ -14,7 +14,7 @@ from edgewise.boosting.history import evaluation
 from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
-from edgewise.learners import Found, Learner
+from edgewise.learners import FoundRule, Learner
 from edgewise.model import LazyTree, Rule, Terms
 from edgewise.objective import REFRESH_EVERY, Objective, TrainedRound, Vote
 
@@ -244,18 +244,18 @@ def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
 def _search_cost(task: Task, fell_back: bool) -> dict[str, float]:
     """Return the number of columns that the round searched, and the fraction of the work saved."""
     learners = list(task.learner.column_learners())
-    looked_at = sum(learner.looked_at_ for learner in learners)
-    offered = sum(learner.offered_ for learner in learners)
+    looked_at = sum(learner.n_searched_ for learner in learners)
+    offered = sum(learner.n_offered_ for learner in learners)
     work = looked_at * task.objective.search_cost
     if fell_back:
         assert task.fallback is not None
-        again = sum(learner.looked_at_ for learner in task.fallback().column_learners())
+        again = sum(learner.n_searched_ for learner in task.fallback().column_learners())
         looked_at, offered, work = looked_at + again, max(offered, again), work + again
     # A round that searched twice took more work than one that searches everything once.
     return {"columns": looked_at, "saved": max(1.0 - work / offered, 0.0) if offered else 0.0}
 
 
-def _vote(task: Task, found: Found | None) -> tuple[Rule, Vote] | None:
+def _vote(task: Task, found: FoundRule | None) -> tuple[Rule, Vote] | None:
     vote = None if found is None else task.objective.vote(found)
     return None if found is None or vote is None else (found.rule, vote)
 

@@ -104,7 +104,7 @@ def _check_learner(model: "AdaBoostMH") -> Learner | str:
         one_of("learner", learner, LEARNER_NAMES)
     else:
         learner = resolve_learner(learner, names=LEARNER_NAMES)
-        if any(part.takes_values for part in learner.simple_parts()):
+        if any(part.takes_values for part in learner.simple_learners()):
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
     if flag("factorized", model.factorized):
         return learner
@@ -191,7 +191,7 @@ def resolve_classifier(
 
 
 def _check_votes(model: "AdaBoostMH", learner: Learner, votes: str) -> None:
-    real = [part for part in learner.simple_parts() if not part.makes_tests]
+    real = [part for part in learner.simple_learners() if not part.makes_tests]
     if real and model.votes != "real":
         raise ValueError(f"votes must be 'real' for learner {real[0]!r}, got {model.votes!r}")
     if model.damping is not None and votes != "real":

@@ -324,7 +324,7 @@ class RankFusion(RankingParameters, Ranker):
 
 def _takes_values(learner: Any) -> bool:
     """Return whether rules of a learner use the values themselves."""
-    parts = resolve_learner(learner, names=choices.RANK_LEARNERS).simple_parts()
+    parts = resolve_learner(learner, names=choices.RANK_LEARNERS).simple_learners()
     return any(part.takes_values for part in parts)
 
 

@@ -93,7 +93,7 @@ def _check_learner(model: "RankBoost") -> Learner | str:
         takes_values = learner == "feature"
     else:
         learner = resolve_learner(learner, names=choices.RANK_LEARNERS)
-        takes_values = any(part.takes_values for part in learner.simple_parts())
+        takes_values = any(part.takes_values for part in learner.simple_learners())
         if model.missing != "learn":
             raise ValueError(
                 f"missing={model.missing!r} needs a learner given by name; set it in the learner, "

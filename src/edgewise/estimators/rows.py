@@ -204,7 +204,7 @@ def image_filters(learner: Learner | str) -> HaarFilters | None:
     """Return the image filters that a learner uses, if any."""
     if isinstance(learner, str):
         return None
-    filters = {part.filters for part in learner.simple_parts()} - {None}
+    filters = {part.filters for part in learner.simple_learners()} - {None}
     if len(filters) > 1:
         raise ValueError("learner: all Haar parts must have the same shape and smallest")
     return next(iter(filters), None)

@@ -103,7 +103,7 @@ class Setup(Generic[F]):
     def select(self, rows: Rows) -> BinnedTable:
         """Return some of the binned rows; values and responses of image filters are read again."""
         raw_rows = self.binned.raw_rows
-        learners = self.job.settings.learner.simple_parts()
+        learners = self.job.settings.learner.simple_learners()
         takes_values = any(learner.takes_values for learner in learners)
         if raw_rows is None or (raw_rows.filters is None and not takes_values):
             return select_rows(self.binned, rows)

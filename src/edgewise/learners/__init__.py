@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import SMOOTHING, ColumnLearner, Comparison, Found, Learner, Round
+from edgewise.learners.base import SMOOTHING, ColumnLearner, Comparison, FoundRule, Learner, Round
 from edgewise.learners.best import Best
 from edgewise.learners.feature import Feature
 from edgewise.learners.haar import Haar
@@ -21,7 +21,7 @@ __all__ = [
     "ColumnLearner",
     "Comparison",
     "Feature",
-    "Found",
+    "FoundRule",
     "Goal",
     "Haar",
     "Indicator",
@@ -42,7 +42,7 @@ _RARE, _MANY_ROWS = 100, 10_000
 # The automatic trees have twice as many leaves from each of these numbers of rows on.
 _MORE_LEAVES_FROM = (2_000, 30_000)
 
-# On fewer rows, they have half as many leaves in so many first rounds.
+# On fewer rows, they have half as many leaves in this many first rounds.
 _SMALL_ROUNDS = 100
 
 # From this many rows on, rounds take long: larger steps halve the time, and cost next to no
@@ -156,10 +156,10 @@ def resolve_learner(
     return learner
 
 
-def resolve_part(argument: str, learner: Any, table: BinnedTable | None) -> Learner:
-    """Return a learner that is part of another, checked."""
+def resolve_base(argument: str, learner: Any, table: BinnedTable | None) -> Learner:
+    """Return the base of another learner, checked."""
     if isinstance(learner, str) and learner == "auto":
-        raise ValueError(f"{argument} must not be 'auto', which stands alone; use a Tree")
+        raise ValueError(f"{argument}='auto' is not allowed here; pass a Tree")
     return resolve_learner(learner, table)
 
 

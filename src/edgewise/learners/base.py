@@ -16,7 +16,7 @@ from edgewise.model import Rule, Test
 from edgewise.search import Search
 
 SMOOTHING = 1e-3
-"""The least weight on either side of a vote, as a share of an average score column's.
+"""The minimum weight on either side of a vote, as a share of an average score column's.
 
 It does not depend on the number of rows, so that a row of weight 2 is the same as two rows.
 """
@@ -71,7 +71,7 @@ class PairSearch(Protocol):
         """
 
 
-class Found(NamedTuple):
+class FoundRule(NamedTuple):
     """A learner's best rule."""
 
     rule: Rule
@@ -92,14 +92,12 @@ class Round(NamedTuple):
     pairs: PairSearch | None = None  # the ranking objective
     extra_columns: tuple[int, ...] = ()  # to search besides the ones that the search pulls
     baseline: int = 0  # the edge of the terms, or of the leaf, without the new rule
-    # The least amount of each of `problem.constraints` on either side of a split; empty allows any.
-    least: tuple[int, ...] = ()
+    # The minimum of each of `problem.constraints` on either side of a split; empty allows any.
+    min_sums: tuple[int, ...] = ()
     # What real votes add to the weight on either side, in the search's fixed point.
     floor: float = SMOOTHING * SEARCH_SCALE
     damping: float = 0.0  # what gains add to the mass of either side
-    newton: bool = (
-        False  # whether masses are curvatures, and leaves vote their edge over their mass
-    )
+    newton: bool = False  # whether masses are curvatures, and leaves vote edge over mass
 
     @property
     def table(self) -> BinnedTable:
@@ -130,19 +128,19 @@ class Round(NamedTuple):
         """Return the round's question to a scan, of another backend's columns too."""
         wanted = self.compare.score_edges or self.compare.energies is not None
         masses = self.masses(columns, backend)
-        limits = (masses, self.least, self.damping)
+        limits = (masses, self.min_sums, self.damping)
         return ScanQuery(self.compare.criterion, constant, missing, wanted, None, *limits)
 
     def masses(self, columns: Columns, backend: Backend | None = None) -> Histogram | None:
-        """Return the row masses of each bin, if splits need a least amount."""
-        if not self.least or self.problem.constraints is None:
+        """Return the sums of the constraints in each bin; None without constraints."""
+        if not self.min_sums or self.problem.constraints is None:
             return None
         return (backend or self.backend).histogram(columns, self.problem.constraints)
 
     def improvements(self, edges: Exacts) -> Exacts:
         """Return how far edges, or gains, are above the product's or the leaf's without a rule."""
-        alone = self.problem.gain(self.damping) if self.compare.by_gain else self.baseline
-        return np.maximum(edges - alone, 0)
+        baseline = self.problem.gain(self.damping) if self.compare.by_gain else self.baseline
+        return np.maximum(edges - baseline, 0)
 
 
 class Learner(BaseEstimator):
@@ -169,10 +167,10 @@ class Learner(BaseEstimator):
         """Begin round `t`; its randomness is independent of earlier rounds."""
 
     @abstractmethod
-    def find(self, round: Round) -> Found | None:
+    def find(self, round: Round) -> FoundRule | None:
         """Return the best base function for the round's signed weights, or None without an edge."""
 
-    def refit_on_all_weights(self, found: Found, round: Round) -> Found:
+    def refit_on_all_weights(self, found: FoundRule, round: Round) -> FoundRule:
         """Return a rule found on a part of the weights, refitted to all of them in `round`."""
         return found
 
@@ -193,25 +191,25 @@ class Learner(BaseEstimator):
         """Yield the column learners inside a learner that is ready."""
         raise NotImplementedError
 
-    def simple_parts(self) -> Iterator["Learner"]:
-        """Yield the learners inside that search columns, or this one."""
+    def simple_learners(self) -> Iterator["Learner"]:
+        """Yield the learners of one-column rules inside, or this learner."""
         yield self
 
     def kinds(self) -> set[str]:
         """Return the kinds of columns that the learner can use: "numeric", "categorical"."""
-        return {kind for leaf in self.simple_parts() for kind in leaf.kinds()}
+        return {kind for leaf in self.simple_learners() for kind in leaf.kinds()}
 
-    def climbs(self) -> tuple[Columns, int] | None:
-        """Return what a backend needs to find products of stumps itself; None where it cannot."""
+    def product_search(self) -> tuple[Columns, int] | None:
+        """Return the columns and the number of terms, if a backend may find the products itself."""
         return None
 
     @property
     def makes_tests(self) -> bool:
-        """Whether all rules say -1, 0 or +1, the same for every class."""
+        """Whether all rules output -1, 0 or +1, the same for every class."""
         return True
 
     def alternatives(self, table: BinnedTable | None = None) -> list["Learner"]:
-        """Return the learners that a round chooses from, of lists of lists too."""
+        """Return the learners among which each decision chooses; nested lists are flattened."""
         return [self]
 
     @property
@@ -248,20 +246,20 @@ class ColumnLearner(Learner):
 
     def begin(self, t: int) -> None:
         self.search_.begin(t)
-        self.looked_at_ = self.offered_ = 0
+        self.n_searched_ = self.n_offered_ = 0
 
     def _pull(self, round: Round) -> Columns:
         """Return the columns to search for one decision, and count them."""
         columns = self.search_.pull()
         if round.extra_columns and len(columns) < len(self.columns_):
             columns = np.union1d(columns, np.intersect1d(round.extra_columns, self.columns_))
-        self.count(len(columns))
+        self.count_searches(len(columns))
         return columns
 
-    def count(self, n_columns: int, n_searches: int = 1) -> None:
-        """Take note of searches of some columns."""
-        self.looked_at_ += n_columns * n_searches
-        self.offered_ += len(self.columns_) * n_searches
+    def count_searches(self, n_columns: int, n_searches: int = 1) -> None:
+        """Count searches of some columns."""
+        self.n_searched_ += n_columns * n_searches
+        self.n_offered_ += len(self.columns_) * n_searches
 
     @property
     def searches_all(self) -> bool:
@@ -290,8 +288,8 @@ class Wrapper(Learner):
         base = self._base()
         if not base.makes_tests:
             raise ValueError(
-                f"base of a {type(self).__name__} must make rules that say -1 or +1, the same for "
-                f"every class: no trees and no real values; got {self.base!r}"
+                f"base of a {type(self).__name__} must make rules that output -1 or +1, the same "
+                f"for every class: no trees and no real values; got {self.base!r}"
             )
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
@@ -308,10 +306,10 @@ class Wrapper(Learner):
     def column_learners(self) -> Iterator[ColumnLearner]:
         yield from self.base_.column_learners()
 
-    def simple_parts(self) -> Iterator[Learner]:
-        yield from self._base().simple_parts()
+    def simple_learners(self) -> Iterator[Learner]:
+        yield from self._base().simple_learners()
 
     def _base(self, table: BinnedTable | None = None) -> Learner:
-        from edgewise.learners import resolve_part
+        from edgewise.learners import resolve_base
 
-        return resolve_part("base", self.base, table)
+        return resolve_base("base", self.base, table)

@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.base import clone
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import ColumnLearner, Found, Learner, Round
+from edgewise.learners.base import ColumnLearner, FoundRule, Learner, Round
 from edgewise.model import Test
 from edgewise.search import Search
 
 
 @dataclass(eq=False, repr=False)
 class Best(Learner):
-    """The best rule of several learners: what a list of learners stands for.
+    """The best rule of several learners; a list of learners means the same.
 
     Parameters
     ----------
@@ -38,66 +38,61 @@ class Best(Learner):
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = clone(self)
-        learners = self._given(table)
+        learners = self._resolve_learners(table)
         # Learners of different columns divide the search's columns between them.
         columns = [_columns(learner.ready(table, search, seed)) for learner in learners]
         n_columns = max(1, len(set().union(*columns)))
         shares = [len(columns_of_learner) / n_columns for columns_of_learner in columns]
-        started.parts_ = [
+        started.learners_ = [
             learner.ready(table, search.with_fraction(share), seed + 1 + i)
             for i, (learner, share) in enumerate(zip(learners, shares, strict=True))
         ]
         return started
 
-    def _given(self, table: BinnedTable | None) -> list[Learner]:
-        from edgewise.learners import resolve_part
+    def _resolve_learners(self, table: BinnedTable | None) -> list[Learner]:
+        from edgewise.learners import resolve_base
 
-        return [resolve_part("learners", learner, table) for learner in self.learners]
+        return [resolve_base("learners", learner, table) for learner in self.learners]
 
     def alternatives(self, table: BinnedTable | None = None) -> list[Learner]:
         return [
             alternative
-            for learner in self._given(table)
+            for learner in self._resolve_learners(table)
             for alternative in learner.alternatives(table)
         ]
 
     def begin(self, t: int) -> None:
-        for part in self.parts_:
-            part.begin(t)
+        for learner in self.learners_:
+            learner.begin(t)
 
-    def find(self, round: Round) -> Found | None:
-        found = [(part, part.find(round)) for part in self.parts_]
-        present = [(part, one) for part, one in found if one is not None]
-        if not present:
+    def find(self, round: Round) -> FoundRule | None:
+        results = [(learner, learner.find(round)) for learner in self.learners_]
+        candidates = [(learner, rule) for learner, rule in results if rule is not None]
+        if not candidates:
             return None
-        if round.pairs is not None and len(present) > 1 and self._takes_some_values:
+        losses = [rule.loss for _, rule in candidates]
+        takes_values = any(learner.takes_values for learner in self.column_learners())
+        if round.pairs is not None and len(candidates) > 1 and takes_values:
             # A column's value and a test have edges of different scales.
-            decreases = round.pairs.decreases([one.rule for _, one in present])
-            place = int(np.argmax(decreases))
-        else:
-            place = int(np.argmin([one.loss for _, one in present]))
-        self._winner, best = present[place]
+            losses = [-x for x in round.pairs.decreases([found.rule for _, found in candidates])]
+        self._winner, best = candidates[int(np.argmin(losses))]
         return best
 
-    @property
-    def _takes_some_values(self) -> bool:
-        return any(part.takes_values for part in self.column_learners())
-
-    def refit_on_all_weights(self, found: Found, round: Round) -> Found:
+    def refit_on_all_weights(self, found: FoundRule, round: Round) -> FoundRule:
         return self._winner.refit_on_all_weights(found, round)
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        order = rng.permutation(len(self.parts_)).tolist()
-        drawn = (self.parts_[i].draw(table, rng) for i in order)
+        order = rng.permutation(len(self.learners_)).tolist()
+        drawn = (self.learners_[i].draw(table, rng) for i in order)
         return next((rule for rule in drawn if rule is not None), None)
 
     def column_learners(self) -> Iterator[ColumnLearner]:
-        for part in self.parts_:
-            yield from part.column_learners()
+        for learner in self.learners_:
+            yield from learner.column_learners()
 
-    def simple_parts(self) -> Iterator[Learner]:
+    def simple_learners(self) -> Iterator[Learner]:
         for learner in self.alternatives():
-            yield from learner.simple_parts()
+            yield from learner.simple_learners()
 
     @property
     def makes_tests(self) -> bool:
@@ -115,7 +110,7 @@ class Best(Learner):
 def _columns(ready: Learner) -> set[tuple[bool, int]]:
     """Return the columns that a learner searches; image filters have numbers of their own."""
     columns: set[tuple[bool, int]] = set()
-    for part in ready.column_learners():
-        of_filters = part.filters is not None
-        columns.update((of_filters, j) for j in part.columns_.tolist())
+    for learner in ready.column_learners():
+        of_filters = learner.filters is not None
+        columns.update((of_filters, j) for j in learner.columns_.tolist())
     return columns

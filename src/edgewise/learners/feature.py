@@ -12,7 +12,7 @@ from edgewise.common.choices import RANK_MISSING
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
-from edgewise.learners.base import ColumnLearner, Found, Round
+from edgewise.learners.base import ColumnLearner, FoundRule, Round
 from edgewise.model import Linear, Test
 from edgewise.search import Search
 
@@ -30,8 +30,8 @@ class Feature(ColumnLearner):
     Parameters
     ----------
     missing : {"learn", "low", "high"}, default "learn"
-        A missing value counts as the least value of its column, as the largest, or with "learn" as
-        the best of these and the middle between them. Without missing values in training it
+        A missing value counts as the smallest value of its column, as the largest, or with "learn"
+        as the best of these and the middle between them. Without missing values in training it
         counts as the middle.
 
     Examples
@@ -48,7 +48,7 @@ class Feature(ColumnLearner):
     missing: str = "learn"
 
     # The rules of each column, made once.
-    _known = cast("dict[int, list[Linear]]", None)
+    _rules_of = cast("dict[int, list[Linear]]", None)
 
     def validate(self) -> None:
         one_of("missing", self.missing, MISSING_CHOICES)
@@ -57,16 +57,16 @@ class Feature(ColumnLearner):
     def makes_tests(self) -> bool:
         return False
 
-    def find(self, round: Round) -> Found | None:
+    def find(self, round: Round) -> FoundRule | None:
         if round.pairs is None:
             raise ValueError("Feature is a learner for RankBoost")
-        best: Found | None = None
+        best: FoundRule | None = None
         columns = self._pull(round)
         rules = [rule for j in columns.tolist() for rule in self._rules(round.table, j)]
         decreases = round.pairs.decreases(rules, only_best=not self.search_.learns)
         for rule, decrease in zip(rules, decreases, strict=True):
             if decrease > 0 and (best is None or -decrease < best.loss):
-                best = Found(rule, int(np.ceil(decrease * SEARCH_SCALE)), -decrease, None)
+                best = FoundRule(rule, int(np.ceil(decrease * SEARCH_SCALE)), -decrease, None)
         if self.search_.learns:
             positions = np.searchsorted(columns, [rule.column for rule in rules])
             largest = np.zeros(len(columns))
@@ -78,32 +78,32 @@ class Feature(ColumnLearner):
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = super().ready(table, search, seed)
-        started._known = {}
+        started._rules_of = {}
         return started
 
     def _rules(self, table: BinnedTable, j: int) -> list[Linear]:
         """Return the rules of a column: one for each candidate for its missing values."""
-        if j not in self._known:
-            self._known[j] = [
+        if j not in self._rules_of:
+            self._rules_of[j] = [
                 Linear(j, fill) for fill in self._fills(table.numbers(j), table.partition)
             ]
-        return self._known[j]
+        return self._rules_of[j]
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        """Return None: a column is no test for a product or a tree."""
+        """Return None: products and trees cannot use the values of a column."""
         return None
 
     def _fills(self, values: Reals, partition: Partition) -> list[float]:
         """Return the candidates for the value of a missing entry."""
-        gone = np.isnan(values)
-        low = partition.min(float(values[~gone].min(initial=np.inf)))
-        high = partition.max(float(values[~gone].max(initial=-np.inf)))
+        is_missing = np.isnan(values)
+        low = partition.min(float(values[~is_missing].min(initial=np.inf)))
+        high = partition.max(float(values[~is_missing].max(initial=-np.inf)))
         if not math.isfinite(high - low):
             raise ValueError(
                 f"X has a column of numbers from {low:g} to {high:g}, too far apart for "
                 "learner='feature', which takes columns as they are"
             )
         fills = {"low": [low], "high": [high], "learn": [low, low / 2 + high / 2, high]}
-        if self.missing == "learn" and not partition.any(gone.any()):
+        if self.missing == "learn" and not partition.any(is_missing.any()):
             return fills["learn"][1:2]
         return fills[self.missing]

@@ -12,8 +12,8 @@ from edgewise.common.dtypes import Columns, Exacts
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.filters import HaarFilters
-from edgewise.learners.base import ColumnLearner, Found, Round
-from edgewise.learners.stump import constant_found
+from edgewise.learners.base import ColumnLearner, FoundRule, Round
+from edgewise.learners.stump import find_constant
 from edgewise.model import EVERYWHERE, Cut, Test
 from edgewise.search import Search
 
@@ -39,7 +39,7 @@ class Haar(ColumnLearner):
     shape : tuple (rows, columns)
         The shape of the images; X holds their pixels row after row.
     smallest : int, default 1
-        The least height and width of a rectangle, in pixels.
+        The minimum height and width of a rectangle, in pixels.
     constant : bool, default True
         Whether the constant classifier is among the rules.
 
@@ -90,13 +90,12 @@ class Haar(ColumnLearner):
             started.search_ = clone(search).start(np.arange(started.scales_.n_scales), seed)
         return started
 
-    def find(self, round: Round) -> Found | None:
+    def find(self, round: Round) -> FoundRule | None:
         pulled = self.search_.pull()
         drawn = pulled if self.scales_ is None else self.scales_.draw(pulled, self.search_.rng_)
-        numbers = self._with_own(round, drawn)
-        self.looked_at_ += len(numbers)
-        self.offered_ += len(self.columns_)
-        best = constant_found(round) if self.constant else None
+        numbers = self._add_current(round, drawn)
+        self.count_searches(len(numbers))
+        best = find_constant(round) if self.constant else None
         edges = np.empty(len(numbers), dtype=np.int64)
         for start in range(0, len(numbers), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -106,21 +105,19 @@ class Haar(ColumnLearner):
         self._learn(round, pulled, edges[np.searchsorted(numbers, drawn)])
         return best
 
-    def _with_own(self, round: Round, drawn: Columns) -> Columns:
+    def _add_current(self, round: Round, drawn: Columns) -> Columns:
         """Return the filters drawn and the filter of the term being refitted, ascending."""
         if len(drawn) == len(self.columns_):
             return drawn
         current = np.array(round.extra_columns, dtype=np.intp) - round.table.n_columns
         return np.union1d(drawn, current[current >= 0])
 
-    def _find_in(self, round: Round, numbers: Columns) -> tuple[Found | None, Exacts]:
+    def _find_in(self, round: Round, numbers: Columns) -> tuple[FoundRule | None, Exacts]:
         """Return the best threshold on some filters, and the edge of each filter."""
         assert round.table.raw_rows is not None
         bins, codes = round.table.raw_rows.images.encode(numbers, _MAX_BINS)
-        columns, backend = (
-            np.arange(len(numbers)),
-            round.backend.with_columns(dense_table(bins, codes)),
-        )
+        columns = np.arange(len(numbers))
+        backend = round.backend.with_columns(dense_table(bins, codes))
         question = round.question(columns, False, MISSING_AUTO, backend)
         cuts = backend.scan(backend.histogram(columns, round.problem), question)
         losses = round.losses(cuts.edges, cuts.score_edges)
@@ -130,7 +127,7 @@ class Haar(ColumnLearner):
         threshold = float(bins[best].thresholds[int(cuts.first[best]) - 1])
         rule = Cut(round.table.n_columns + int(numbers[best]), threshold, 0)
         score_edges = None if cuts.score_edges is None else cuts.score_edges[best]
-        winner = Found(rule, int(cuts.edges[best]), float(losses[best]), score_edges)
+        winner = FoundRule(rule, int(cuts.edges[best]), float(losses[best]), score_edges)
         return winner, cuts.edges
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:

@@ -11,9 +11,9 @@ from edgewise.backend.base import VALUE_SMOOTHING, split_directions
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
-from edgewise.learners.base import ColumnLearner, Found, Round
-from edgewise.learners.selector import holds, split_gains, subset_rule
-from edgewise.learners.stump import constant_found
+from edgewise.learners.base import ColumnLearner, FoundRule, Round
+from edgewise.learners.selector import sides_hold, split_gains, subset_rule
+from edgewise.learners.stump import find_constant
 from edgewise.model import Scores, Test
 from edgewise.search import Search
 
@@ -55,7 +55,7 @@ class Indicator(ColumnLearner):
         the constant and the signs of the leading singular vector of the value-by-class matrix, so
         it is at least as good as the first two. "random" climbs from random signs, as in the
         paper. "auto" is exact for up to 6 classes, else informed. Trees that split by gain, or have
-        free leaves of a least size, sort the values instead, and have no start.
+        free leaves of a minimum size, sort the values instead, and have no start.
     restarts : int, default 0
         Additional climbs from random signs; the best wins.
     values : {"signs", "real"}, default "signs"
@@ -101,47 +101,50 @@ class Indicator(ColumnLearner):
             }
         return started
 
-    def find(self, round: Round) -> Found | None:
+    def find(self, round: Round) -> FoundRule | None:
         columns = self._pull(round)
         if len(columns) == 0:
-            return constant_found(round)
+            return find_constant(round)
         matrix = _ValueMatrix(round, columns, self.groups_ if self.rare > 1 else None)
         if round.compare.splits:
             return self._find_split(round, columns, matrix)
         if self._is_exact(round.problem.n_scores):
-            outputs, score_edges = matrix.best(round.least)
+            outputs, score_edges = matrix.best(round.min_sums)
         else:
             outputs, score_edges = matrix.climb(np.stack(list(self._starts(matrix, round))))
         edges = np.abs(score_edges).sum(axis=1)
         if matrix.weights is not None:
-            edges = np.where(matrix.holds(outputs[None], round.least)[0], edges, -1)
+            edges = np.where(matrix.sides_hold(outputs[None], round.min_sums)[0], edges, -1)
         self._learn(round, columns, edges)
         losses = round.losses(edges, score_edges)
         chosen = int(losses.argmin())
         if edges[chosen] <= 0:
             return None
-        column, part = int(columns[chosen]), matrix.part(chosen)
-        group = matrix.group[part] - part.start
-        signs = outputs[part].astype(np.int8)[group]
+        column, values = int(columns[chosen]), matrix.slice_of(chosen)
+        group = matrix.group[values] - values.start
+        signs = outputs[values].astype(np.int8)[group]
         if self.values == "real" and round.real_votes:
-            return real_values(round, column, matrix.values[part], signs, group)
+            return fit_values(round, column, matrix.values[values], signs, group)
         if (signs == signs[0]).all():
-            return constant_found(round)
+            return find_constant(round)
         rule = subset_rule(round.table, column, signs)
-        return Found(rule, int(edges[chosen]), float(losses[chosen]), score_edges[chosen])
+        return FoundRule(rule, int(edges[chosen]), float(losses[chosen]), score_edges[chosen])
 
-    def _find_split(self, round: Round, columns: Columns, matrix: "_ValueMatrix") -> Found | None:
+    def _find_split(
+        self, round: Round, columns: Columns, matrix: "_ValueMatrix"
+    ) -> FoundRule | None:
         """Return the best split of sorted values: see `split_directions`."""
         sizes, chosen, inside = matrix.best_split(round)
         self._learn(round, columns, sizes)
         size = int(sizes[chosen])
         if size <= 0:
             return None
-        part = matrix.part(chosen)
-        signs = np.where(inside[part], np.int8(1), np.int8(-1))[matrix.group[part] - part.start]
+        values = matrix.slice_of(chosen)
+        group = matrix.group[values] - values.start
+        signs = np.where(inside[values], np.int8(1), np.int8(-1))[group]
         rule = subset_rule(round.table, int(columns[chosen]), signs)
-        score_edges = (matrix.values[part] * signs[:, None]).sum(axis=0).astype(np.int64)
-        return Found(rule, size, -float(size), score_edges)
+        score_edges = (matrix.values[values] * signs[:, None]).sum(axis=0).astype(np.int64)
+        return FoundRule(rule, size, -float(size), score_edges)
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         if len(self.columns_) == 0:
@@ -187,8 +190,8 @@ class _ValueMatrix:
         self.weights = None if weights is None else weights.values.astype(np.float64)
         self.group = np.arange(len(sums))
         if groups is not None:
-            parts = zip(self.starts, columns.tolist(), strict=True)
-            self.group = np.concatenate([start + groups[j] for start, j in parts])
+            by_column = zip(self.starts, columns.tolist(), strict=True)
+            self.group = np.concatenate([start + groups[j] for start, j in by_column])
             sums = pool_groups(sums, self.group)
             if self.weights is not None:
                 self.weights = pool_groups(self.weights, self.group)
@@ -196,7 +199,7 @@ class _ValueMatrix:
         self.values = sums[:, : round.problem.n_scores].astype(np.float64)
         self.totals = round.problem.signed_totals.astype(np.float64)
 
-    def part(self, column: int) -> slice:
+    def slice_of(self, column: int) -> slice:
         """Return the slice of a column's values."""
         return slice(int(self.starts[column]), int(self.ends[column]))
 
@@ -221,18 +224,18 @@ class _ValueMatrix:
         return votes
 
     def _largest(self, sizes: Reals) -> NDArray[np.intp]:
-        """Return the place of each column's largest value; ties go to the first."""
+        """Return the index of each column's largest value; ties go to the first."""
         largest = np.maximum.reduceat(sizes, self.starts)
         indices = np.where(sizes == largest[self.owner], np.arange(len(sizes)), len(sizes))
         return np.minimum.reduceat(indices, self.starts)
 
-    def holds(self, outputs: Reals, least: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Return which subsets hold `least` on both sides, or have one side only."""
+    def sides_hold(self, outputs: Reals, min_sums: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return which subsets hold `min_sums` on both sides, or have one side only."""
         assert self.weights is not None
         inside = np.add.reduceat(self.weights * (outputs > 0)[..., None], self.starts, axis=1)
         totals = np.add.reduceat(self.weights, self.starts)
         one_sided = ((inside == 0) | (inside == totals)).all(axis=-1)
-        result: NDArray[np.bool_] = holds(inside, totals, least) | one_sided
+        result: NDArray[np.bool_] = sides_hold(inside, totals, min_sums) | one_sided
         return result
 
     def best_split(self, round: Round) -> tuple[Exacts, int, NDArray[np.bool_]]:
@@ -249,15 +252,15 @@ class _ValueMatrix:
             prefix_sizes = self._prefix_sizes(round, order)
             largest = np.maximum.reduceat(prefix_sizes, self.starts)
             for column in np.flatnonzero(largest > sizes).tolist():
-                part = self.part(column)
-                first = part.start + int(prefix_sizes[part].argmax()) + 1
-                inside[part] = False
-                inside[order[part.start : first]] = True
+                values = self.slice_of(column)
+                first = values.start + int(prefix_sizes[values].argmax()) + 1
+                inside[values] = False
+                inside[order[values.start : first]] = True
             sizes = np.maximum(sizes, largest)
         return sizes, int(sizes.argmax()), inside
 
     def _prefix_sizes(self, round: Round, order: Columns) -> Exacts:
-        """Return the edge or gain of splits after each sorted value, -1 where there is no split."""
+        """Return the edge or gain of splits after each sorted value, -1 after the last."""
         sums = self.values[order].astype(np.int64)
         if self.masses is not None:
             sums = np.column_stack([sums, self.masses[order]])
@@ -269,7 +272,7 @@ class _ValueMatrix:
         sizes[self.ends - 1] = -1
         if self.weights is not None:
             totals = np.add.reduceat(self.weights, self.starts)[self.owner]
-            sizes[~holds(self._up_to(self.weights[order]), totals, round.least)] = -1
+            sizes[~sides_hold(self._up_to(self.weights[order]), totals, round.min_sums)] = -1
         return sizes
 
     def _up_to(self, sums: NDArray[Any]) -> NDArray[Any]:
@@ -277,7 +280,7 @@ class _ValueMatrix:
         inside = np.cumsum(sums, axis=0)
         return inside - (inside - sums)[self.starts][self.owner]
 
-    def best(self, least: tuple[int, ...] = ()) -> tuple[Reals, NDArray[np.int64]]:
+    def best(self, min_sums: tuple[int, ...] = ()) -> tuple[Reals, NDArray[np.int64]]:
         """Return the outputs of all values and the edges of each column's best subset.
 
         For votes v the edge is the sum of the sizes of the values along v; opposite votes give the
@@ -291,7 +294,7 @@ class _ValueMatrix:
             along = self.values @ votes[first : first + _VOTES_AT_ONCE].T
             sizes = np.add.reduceat(np.abs(along), self.starts, axis=0)
             if self.weights is not None:
-                sizes = np.where(self.holds(_signs(along).T, least).T, sizes, -1.0)
+                sizes = np.where(self.sides_hold(_signs(along).T, min_sums).T, sizes, -1.0)
             better = sizes.max(axis=1) > largest
             best = np.where(better, first + sizes.argmax(axis=1), best)
             largest = np.where(better, sizes.max(axis=1), largest)
@@ -306,17 +309,17 @@ class _ValueMatrix:
         """
         score_edges = self._score_edges(outputs)
         edges = np.abs(score_edges).sum(axis=2)
-        grown = np.ones_like(edges, dtype=bool)
-        while grown.any():
+        is_better = np.ones_like(edges, dtype=bool)
+        while is_better.any():
             # The best outputs for the votes, then the best votes for these outputs.
             votes = _signs(score_edges)
             trial = _signs(np.einsum("vk,svk->sv", self.values, votes[:, self.owner]))
             trial_edges = self._score_edges(trial)
             sizes = np.abs(trial_edges).sum(axis=2)
-            grown = sizes > edges
-            outputs = np.where(grown[:, self.owner], trial, outputs)
-            score_edges = np.where(grown[:, :, None], trial_edges, score_edges)
-            edges = np.where(grown, sizes, edges)
+            is_better = sizes > edges
+            outputs = np.where(is_better[:, self.owner], trial, outputs)
+            score_edges = np.where(is_better[:, :, None], trial_edges, score_edges)
+            edges = np.where(is_better, sizes, edges)
         best = edges.argmax(axis=0)
         columns = np.arange(len(best))
         chosen = outputs[best[self.owner], np.arange(len(self.owner))]
@@ -344,8 +347,8 @@ def _random_signs(size: int, rng: np.random.Generator) -> Signs:
     return (2 * rng.integers(2, size=size) - 1).astype(np.int8)
 
 
-def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: Columns) -> Found:
-    """Return numbers for the values of a column, starting from the best signs.
+def fit_values(round: Round, column: int, signed: Reals, signs: Signs, group: Columns) -> FoundRule:
+    """Return a rule with a number for each value of a column, starting from the best signs.
 
     The real-valued alternative in Kégl and Busa-Fekete 2009a, figure 2, takes u and v in turn as
     half logarithms of odds, as if the other were signs; their product is far too short a step. Here
@@ -374,14 +377,14 @@ def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: C
         values = np.append(values, 0.0)
     score_edges = (signed * u[:, None]).sum(axis=0)
     edge = int(np.abs(score_edges).sum())
-    return Found(Scores(column, values), edge, lowest, score_edges.astype(np.int64), v * scale)
+    return FoundRule(Scores(column, values), edge, lowest, score_edges.astype(np.int64), v * scale)
 
 
 def pool_groups(sums: NDArray[Any], group: Columns) -> NDArray[Any]:
-    """Return the sums with each group's total in the place of its first value."""
-    together = np.zeros_like(sums)
-    np.add.at(together, group, sums)
-    return together
+    """Return the sums with each group's total at its first value."""
+    pooled = np.zeros_like(sums)
+    np.add.at(pooled, group, sums)
+    return pooled
 
 
 def _best_factors(start: Reals, others: Reals, right: Reals, wrong: Reals) -> Reals:

@@ -6,7 +6,7 @@ from typing import Any
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Columns
-from edgewise.learners.base import Found, Round, Wrapper
+from edgewise.learners.base import FoundRule, Round, Wrapper
 from edgewise.learners.stump import Stump
 from edgewise.model import EVERYWHERE, ProductRule, Test
 
@@ -52,7 +52,7 @@ class Product(Wrapper):
         integer("restarts", self.restarts, 0)
         super().validate()
 
-    def find(self, round: Round) -> Found | None:
+    def find(self, round: Round) -> FoundRule | None:
         best = self._climb(round, [])
         if self.n_terms == 1:
             return best
@@ -66,10 +66,10 @@ class Product(Wrapper):
         drawn = (self.base_.draw(round.table, round.rng()) for _ in range(self.n_terms - 1))
         return [rule for rule in drawn if rule is not None]
 
-    def _climb(self, round: Round, first: Sequence[Test]) -> Found | None:
+    def _climb(self, round: Round, first: Sequence[Test]) -> FoundRule | None:
         """Refit the terms in turn while the energy decreases, starting from `first`."""
         terms: list[Test] = [*first, *[EVERYWHERE] * (self.n_terms - len(first))]
-        best: Found | None = None
+        best: FoundRule | None = None
         j = len(first)
         while True:
             # Searching the term's own column too keeps the edge from decreasing.
@@ -89,16 +89,16 @@ class Product(Wrapper):
             return None
         return best._replace(rule=multiply_tests(terms))
 
-    def _fit_term(self, round: Round, others: list[Test]) -> Found | None:
+    def _fit_term(self, round: Round, others: list[Test]) -> FoundRule | None:
         """Return the best term, given the others."""
         present = [term for term in others if term.factors]
         if not present:
             return self.base_.find(round)
         return self.base_.find(round.on(round.backend.flip(round.problem, present)))
 
-    def climbs(self) -> tuple[Columns, int] | None:
+    def product_search(self) -> tuple[Columns, int] | None:
         """Return the columns to search and the number of terms, if a backend may find products."""
-        single = self.base_.climbs() if isinstance(self.base_, Stump) else None
+        single = self.base_.product_search() if isinstance(self.base_, Stump) else None
         return None if single is None or self.restarts else (single[0], self.n_terms)
 
     @property

@@ -7,8 +7,8 @@ import numpy as np
 from edgewise.backend.base import Problem, gains
 from edgewise.common.dtypes import Exacts, Signs
 from edgewise.data import BinnedTable
-from edgewise.learners.base import ColumnLearner, Found, Round
-from edgewise.learners.stump import constant_found
+from edgewise.learners.base import ColumnLearner, FoundRule, Round
+from edgewise.learners.stump import find_constant
 from edgewise.model import Subset, Test
 
 
@@ -31,10 +31,10 @@ class Selector(ColumnLearner):
     kind = "categorical"
     allows_monotonic_cst = True
 
-    def find(self, round: Round) -> Found | None:
+    def find(self, round: Round) -> FoundRule | None:
         columns = self._pull(round)
         if len(columns) == 0:
-            return constant_found(round)
+            return find_constant(round)
         values = round.backend.histogram(columns, round.problem).values
         score_edges = 2 * values[:, : round.problem.n_scores] - round.problem.signed_totals
         if round.compare.by_gain:
@@ -43,7 +43,7 @@ class Selector(ColumnLearner):
             edges = np.abs(score_edges).sum(axis=1)
         masses = round.masses(columns)
         if masses is not None:
-            edges = np.where(holds(masses.values, masses.totals, round.least), edges, -1)
+            edges = np.where(sides_hold(masses.values, masses.totals, round.min_sums), edges, -1)
         starts = np.cumsum([0, *(round.table.bins[j].n_codes for j in columns[:-1])])
         self._learn(round, columns, np.maximum.reduceat(edges, starts))
         losses = round.losses(edges, score_edges)
@@ -52,7 +52,7 @@ class Selector(ColumnLearner):
             return None
         i = int(np.searchsorted(starts, best, side="right")) - 1
         rule = subset_of(round.table, int(columns[i]), best - int(starts[i]))
-        return Found(rule, int(edges[best]), float(losses[best]), score_edges[best])
+        return FoundRule(rule, int(edges[best]), float(losses[best]), score_edges[best])
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         if len(self.columns_) == 0:
@@ -61,9 +61,9 @@ class Selector(ColumnLearner):
         return subset_of(table, column, int(rng.integers(table.bins[column].n_codes, size=1)[0]))
 
 
-def holds(inside: Any, totals: Any, least: tuple[int, ...]) -> Any:
-    """Return whether subsets and their complements both hold at least `least`, on the last axis."""
-    return ((inside >= least) & (totals - inside >= least)).all(axis=-1)
+def sides_hold(inside: Any, totals: Any, min_sums: tuple[int, ...]) -> Any:
+    """Return whether subsets and their complements hold `min_sums`, compared on the last axis."""
+    return ((inside >= min_sums) & (totals - inside >= min_sums)).all(axis=-1)
 
 
 def split_gains(inside: Exacts, problem: Problem, damping: float) -> Exacts:

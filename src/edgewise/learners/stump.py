@@ -8,7 +8,7 @@ from edgewise.backend.base import MISSING_AUTO
 from edgewise.common.checks import flag, one_of
 from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
-from edgewise.learners.base import ColumnLearner, Found, Round
+from edgewise.learners.base import ColumnLearner, FoundRule, Round
 from edgewise.model import EVERYWHERE, Cut, PerScore, Rule, Test
 
 MISSING_SIDES = {"learn": MISSING_AUTO, "abstain": 0, "low": -1, "high": 1}
@@ -51,8 +51,8 @@ class Stump(ColumnLearner):
         flag("constant", self.constant)
         one_of("missing", self.missing, MISSING_SIDES)
 
-    def find(self, round: Round) -> Found | None:
-        """Return the stump with the largest edge, or the least energy across columns."""
+    def find(self, round: Round) -> FoundRule | None:
+        """Return the stump with the largest edge, or the lowest energy across columns."""
         columns = self._pull(round)
         if len(columns) == 0:
             return self._fallback(round)
@@ -62,14 +62,14 @@ class Stump(ColumnLearner):
         losses = round.losses(cuts.edges, cuts.score_edges)
         best = int(losses.argmin())
         if constant and self.missing in ("abstain", "low"):
-            # Where every column has missing values the constant is none of their cuts.
-            always = constant_found(round)
-            if always is not None and not losses[best] <= always.loss:
-                return always
+            # Where every column has missing values, the constant is not among their cuts.
+            constant_rule = find_constant(round)
+            if constant_rule is not None and not losses[best] <= constant_rule.loss:
+                return constant_rule
         if cuts.edges[best] <= 0:
             return None
         position = (int(columns[best]), int(cuts.first[best]), int(cuts.missing[best]))
-        return Found(
+        return FoundRule(
             self.cut(round.table, *position),
             int(cuts.edges[best]),
             float(losses[best]),
@@ -91,10 +91,10 @@ class Stump(ColumnLearner):
         best = cuts_of_columns.edges.argmax(axis=0)
         scores = np.arange(n_scores)
         edges = cuts_of_columns.edges[best, scores]
-        always = np.zeros(n_scores, dtype=bool)
+        is_constant = np.zeros(n_scores, dtype=bool)
         if self.constant and self.missing in ("abstain", "low"):
-            always = np.abs(round.problem.signed_totals) > edges
-        if not (always | (edges > 0)).any():
+            is_constant = np.abs(round.problem.signed_totals) > edges
+        if not (is_constant | (edges > 0)).any():
             return None
         positions = zip(
             columns[best].tolist(),
@@ -104,15 +104,14 @@ class Stump(ColumnLearner):
         )
         cuts = [self.cut(round.table, *position) for position in positions]
         return PerScore(
-            tuple(EVERYWHERE if never else cut for cut, never in zip(cuts, always, strict=True))
+            tuple(
+                EVERYWHERE if constant else cut
+                for cut, constant in zip(cuts, is_constant, strict=True)
+            )
         )
 
-    def climbs(self) -> tuple[Columns, int] | None:
-        """Return the columns and the number of terms of a product, if a backend may choose it.
-
-        A stump is a product of one. All columns must be searched, and the constant be among the
-        rules.
-        """
+    def product_search(self) -> tuple[Columns, int] | None:
+        # A stump is a product of one term. The backend searches all columns and the constant.
         plain = self.constant and self.missing == "learn" and self.searches_all
         return (self.columns_, 1) if plain and not self.search_.learns else None
 
@@ -125,24 +124,24 @@ class Stump(ColumnLearner):
         return self.cut(table, j, first, 1 if self.missing == "learn" else 0)
 
     def cut(self, table: BinnedTable, j: int, first: int, missing: int) -> Cut:
-        """Return the cut before a bin; where the side of missing values is given, with that one."""
+        """Return the cut before a bin; a fixed side of missing values replaces `missing`."""
         cut = cut_at(table, j, first, missing)
         if self.missing == "learn" or cut is EVERYWHERE:
             return cut
         return replace(cut, missing=MISSING_SIDES[self.missing])
 
-    def _fallback(self, round: Round) -> Found | None:
+    def _fallback(self, round: Round) -> FoundRule | None:
         """Return the constant where no column can be cut."""
-        return constant_found(round) if self.constant else None
+        return find_constant(round) if self.constant else None
 
 
-def constant_found(round: Round) -> Found | None:
+def find_constant(round: Round) -> FoundRule | None:
     """Return the constant, or None if it has no edge or only splits count."""
     totals, edge = round.problem.signed_totals, round.problem.edge
     if edge <= 0 or round.compare.splits:
         return None
     loss = float(round.losses(np.array([edge]), totals[None])[0])
-    return Found(EVERYWHERE, edge, loss, totals)
+    return FoundRule(EVERYWHERE, edge, loss, totals)
 
 
 def cut_at(table: BinnedTable, j: int, first: int, missing: int) -> Cut:

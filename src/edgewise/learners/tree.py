@@ -25,7 +25,7 @@ from edgewise.learners.base import (
     ColumnLearner,
     Comparison,
     Energies,
-    Found,
+    FoundRule,
     Learner,
     Round,
     Wrapper,
@@ -62,7 +62,7 @@ class Tree(Wrapper):
         The learner of the tests, or a list of learners of which each node takes the best. "stump"
         is stumps for numeric columns and subset indicators for categorical ones.
     max_leaf_nodes : int, default 8
-        N, the most leaves.
+        N, the maximum number of leaves.
     leaf_votes : {"inherit", "free"}, default "inherit"
         "free" gives each leaf the best votes for its own rows.
     criterion : {"edge", "gain"}, default "edge"
@@ -97,14 +97,14 @@ class Tree(Wrapper):
         super().validate()
         if self.criterion == "edge":
             return
-        parts = self._base().alternatives()
-        if any(isinstance(part, Wrapper) for part in parts):
+        bases = self._base().alternatives()
+        if any(isinstance(base, Wrapper) for base in bases):
             raise ValueError(
                 "criterion='gain' needs a base that tests single columns, not products: "
                 f"got base={self.base!r}"
             )
-        if any(getattr(part, "missing", "learn") == "abstain" for part in parts):
-            raise ValueError("criterion='gain' does not go with a stump of missing='abstain'")
+        if any(getattr(base, "missing", "learn") == "abstain" for base in bases):
+            raise ValueError("criterion='gain' cannot be combined with Stump(missing='abstain')")
 
     @property
     def makes_tests(self) -> bool:
@@ -118,10 +118,11 @@ class Tree(Wrapper):
         started = super().ready(table, search, seed)
         # The learners of cuts and of subsets, where a tree has no others: a backend may grow it.
         base = started.base_
-        parts = base.parts_ if isinstance(base, Best) else [base]
-        known = [type(part) for part in parts] in ([Stump], [Indicator], [Stump, Indicator])
-        abstains = any(getattr(part, "missing", "") == "abstain" for part in parts)
-        started.parts_ = parts if known and not abstains else []
+        splitters = base.learners_ if isinstance(base, Best) else [base]
+        kinds = [type(learner) for learner in splitters]
+        is_simple = kinds in ([Stump], [Indicator], [Stump, Indicator])
+        abstains = any(getattr(learner, "missing", "") == "abstain" for learner in splitters)
+        started.splitters_ = splitters if is_simple and not abstains else []
         started.leaves_ = self._leaves(0)
         return started
 
@@ -130,31 +131,31 @@ class Tree(Wrapper):
         self.leaves_ = self._leaves(t)
 
     def _leaves(self, t: int) -> int:
-        """Return the most leaves of the tree of a round."""
+        """Return the maximum number of leaves in round `t`."""
         return max(2, self.max_leaf_nodes // 2) if t < self.small_rounds else self.max_leaf_nodes
 
-    def find(self, round: Round) -> Found | None:
+    def find(self, round: Round) -> FoundRule | None:
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
         # A constant gains nothing, and leaves one side without the rows that it must hold.
         compare = Comparison(
-            self.criterion, None, score_edges=True, splits=self._splits(round.least)
+            self.criterion, None, score_edges=True, splits=self._splits(round.min_sums)
         )
         plain = round._replace(compare=compare)
-        for part in self.column_learners():
-            part.search_.begin_tree()
-        found = self._grow(plain, round.compare.energies)
+        for learner in self.column_learners():
+            learner.search_.begin_tree()
+        tree = self._grow(plain, round.compare.energies)
         for _ in range(_RESCUES):
-            first = None if found is not None else self.base_.draw(round.table, round.rng())
+            first = None if tree is not None else self.base_.draw(round.table, round.rng())
             if first is None:
                 break
-            found = self._grow(plain, round.compare.energies, first)
-        for part in self.column_learners():
-            part.search_.end_tree(plain.compare.by_gain)
-        return found
+            tree = self._grow(plain, round.compare.energies, first)
+        for learner in self.column_learners():
+            learner.search_.end_tree(plain.compare.by_gain)
+        return tree
 
     def _grow(
         self, round: Round, energies: Energies | None, first: Test | None = None
-    ) -> Found | None:
+    ) -> FoundRule | None:
         """Return a tree, or None without an edge; `first` fixes the test of its root."""
         growth, pulled = self._growth(round) if first is None else (self._by_nodes(), [])
         search = _NodeSearch(round, self.base_, first)
@@ -169,7 +170,7 @@ class Tree(Wrapper):
         outputs = self._outputs(grown, round)
         if not round.real_votes:
             outputs = outputs.astype(np.int8)
-        rule = LazyTree(partial(_make_nodes, round.table, self.parts_, grown), outputs, grown)
+        rule = LazyTree(partial(_make_nodes, round.table, self.splitters_, grown), outputs, grown)
         score_edges = (totals * np.sign(outputs).astype(np.int64)).sum(axis=0)
         edge = int(score_edges.sum())
         if first is not None and edge <= 0:
@@ -180,7 +181,7 @@ class Tree(Wrapper):
             loss = float((plus * np.exp(-outputs) + minus * np.exp(outputs)).sum())
         elif energies is not None:
             loss = float(energies(score_edges[None], round.problem.signed_masses)[0])
-        return Found(rule, edge, loss, score_edges)
+        return FoundRule(rule, edge, loss, score_edges)
 
     def _outputs(self, grown: GrownTree, round: Round) -> Reals:
         """Return the outputs where rows end: at leaves, and at nodes that abstain."""
@@ -199,35 +200,33 @@ class Tree(Wrapper):
         return outputs
 
     def _by_nodes(self) -> Growth:
-        """Return how the tree of a round grows node by node."""
+        """Return the plan of growing a tree node by node."""
         learners = self.base_.column_learners()
-        same = all(part.searches_all or part.search_.per_round for part in learners)
-        return Growth(self.leaves_, same)
+        return Growth(self.leaves_, all(x.searches_all or x.search_.per_round for x in learners))
 
     def _growth(self, round: Round) -> tuple[Growth, list[Columns]]:
-        """Return how the tree of a round grows, and the columns of each part, where all are known.
+        """Return the plan of growing a tree, and the columns of each splitter.
 
-        A backend may then grow it in one call.
+        A backend may grow the tree in one call if the columns are known; else there are none.
         """
         growth = self._by_nodes()
         constrained = round.pairs is not None and round.pairs.constrains
         if not growth.same_columns or not round.compare.splits or constrained:
             return growth, []
-        full_growth, pulled = self._growth_of_parts(round.least, round.damping)
+        full_growth, pulled = self._growth_in_one_call(round.min_sums, round.damping)
         return full_growth or growth, pulled
 
-    def _growth_of_parts(
-        self, least: tuple[int, ...], damping: float
+    def _growth_in_one_call(
+        self, min_sums: tuple[int, ...], damping: float
     ) -> tuple[Growth | None, list[Columns]]:
-        """Return how a backend may grow a tree in one call, or None, and each part's columns."""
-        parts = self.parts_
+        """Return the plan of growing a tree in one call, or None, and each splitter's columns."""
         if self.leaf_votes != "free":
             return None, []
-        pulled = [part.search_.pull() for part in parts]
+        pulled = [learner.search_.pull() for learner in self.splitters_]
         columns = pulled[0] if len(pulled) == 1 else np.concatenate([_NO_COLUMNS, *pulled])
         if len(columns) == 0:
             return None, pulled
-        stump, subsets = _stump(parts), _subsets(parts)
+        stump, subsets = _stump(self.splitters_), _subsets(self.splitters_)
         growth = Growth(
             self.leaves_,
             True,
@@ -235,7 +234,7 @@ class Tree(Wrapper):
             0 if stump is None else len(pulled[0]),
             self.criterion,
             MISSING_AUTO if stump is None else MISSING_SIDES[stump.missing],
-            least,
+            min_sums,
             damping,
             subsets.groups_ if subsets is not None and subsets.rare > 1 else {},
         )
@@ -244,39 +243,39 @@ class Tree(Wrapper):
     def _count(self, grown: GrownTree, pulled: list[Columns], round: Round) -> None:
         """Note the searches of a tree that the backend grew in one call."""
         ends = np.cumsum([len(columns) for columns in pulled]).tolist()
-        for part, columns, end in zip(self.parts_, pulled, ends, strict=True):
-            part.count(len(columns), grown.n_searches)
-            if part.search_.learns:
+        for learner, columns, end in zip(self.splitters_, pulled, ends, strict=True):
+            learner.count_searches(len(columns), grown.n_searches)
+            if learner.search_.learns:
                 improvements = grown.improvements[end - len(columns) : end]
-                part.search_.learn(columns, improvements, grown.mass, round.compare.by_gain)
+                learner.search_.learn(columns, improvements, grown.mass, round.compare.by_gain)
 
-    def whole_growth(self, t: int, least: tuple[int, ...]) -> tuple[Growth | None, float]:
-        """Return how a backend may grow trees from round `t` on, and for how many rounds.
+    def growth_ahead(self, t: int, min_sums: tuple[int, ...]) -> tuple[Growth | None, float]:
+        """Return the plan by which a backend grows trees from round `t` on, and for how long.
 
-        None where it may not: searches must be complete.
+        None if a search is not of all columns: then it cannot grow several trees in one call.
         """
-        parts = list(self.column_learners())
-        complete = all(part.searches_all and not part.search_.learns for part in parts)
+        learners = list(self.column_learners())
+        complete = all(x.searches_all and not x.search_.learns for x in learners)
         growth = None
-        if complete and self._splits(least):
-            growth = self._growth_of_parts(least, 0.0)[0]
+        if complete and self._splits(min_sums):
+            growth = self._growth_in_one_call(min_sums, 0.0)[0]
         if growth is not None:
             growth = growth._replace(max_leaf_nodes=self._leaves(t))
         return growth, self.small_rounds - t if t < self.small_rounds else math.inf
 
-    def _splits(self, least: tuple[int, ...]) -> bool:
+    def _splits(self, min_sums: tuple[int, ...]) -> bool:
         """Return whether every node must split its rows; else a constant may be its best rule."""
-        return self.criterion == "gain" or (bool(least) and self.leaf_votes == "free")
+        return self.criterion == "gain" or (bool(min_sums) and self.leaf_votes == "free")
 
     def make_tree(self, result: RoundResult, growth: Growth, table: BinnedTable) -> TreeRule:
         """Return a tree that was trained with others in one call."""
-        for part in self.parts_:
-            part.count(len(part.columns_), result.n_searches)
+        for learner in self.splitters_:
+            learner.count_searches(len(learner.columns_), result.n_searches)
         assert result.tree is not None
         grown = result.tree._replace(growth=growth)
-        return LazyTree(partial(_make_nodes, table, self.parts_, grown), result.votes)
+        return LazyTree(partial(_make_nodes, table, self.splitters_, grown), result.votes)
 
-    def refit_on_all_weights(self, found: Found, round: Round) -> Found:
+    def refit_on_all_weights(self, found: FoundRule, round: Round) -> FoundRule:
         """Return a tree grown on a part of the weights, with its leaves' votes on all."""
         rule = found.rule
         assert isinstance(rule, TreeRule)
@@ -302,58 +301,60 @@ class _NodeSearch:
 
     def split_root(self, problem: Problem) -> NodeSplit | None:
         if self.first is None:
-            return self._split(problem, 0, 0)
+            return self._find_split(problem, 0, 0)
         no_edges = np.zeros(problem.n_scores, dtype=np.int64)
         return NodeSplit(self.first, 0, no_edges) if self._holds(problem, self.first) else None
 
     def split_leaf(self, problem: Problem) -> NodeSplit | None:
         by_gain, edge = self.round.compare.by_gain, problem.edge
-        return self._split(problem, edge, problem.gain(self.round.damping) if by_gain else edge)
+        return self._find_split(
+            problem, edge, problem.gain(self.round.damping) if by_gain else edge
+        )
 
-    def _split(self, problem: Problem, baseline: int, alone: int) -> NodeSplit | None:
-        """Return the best split; `alone` is the edge or gain without one."""
-        found = self.base.find(self.round.on(problem, baseline=baseline))
-        if found is None:
+    def _find_split(self, problem: Problem, baseline: int, unsplit: int) -> NodeSplit | None:
+        """Return the best split; `unsplit` is the edge or gain without one."""
+        best = self.base.find(self.round.on(problem, baseline=baseline))
+        if best is None:
             return None
-        assert isinstance(found.rule, Test)
+        assert isinstance(best.rule, Test)
         # Scans ensure it for one column; the sides of a product are known only now.
-        if len(found.rule.factors) > 1 and not self._holds(problem, found.rule):
+        if len(best.rule.factors) > 1 and not self._holds(problem, best.rule):
             return None
-        return NodeSplit(found.rule, found.edge - alone, found.score_edges)
+        return NodeSplit(best.rule, best.edge - unsplit, best.score_edges)
 
     def _holds(self, problem: Problem, test: Test) -> bool:
         """Return whether both sides of a split satisfy the constraints."""
-        if not self.round.least or problem.constraints is None:
+        if not self.round.min_sums or problem.constraints is None:
             return True
         sides = self.round.backend.split(problem.constraints, test)
-        return all((side.signed_totals >= self.round.least).all() for side in sides)
+        return all((side.signed_totals >= self.round.min_sums).all() for side in sides)
 
 
 def _make_nodes(
-    table: BinnedTable, parts: Sequence[ColumnLearner], grown: GrownTree
+    table: BinnedTable, splitters: Sequence[ColumnLearner], grown: GrownTree
 ) -> tuple[Node, ...]:
     """Return the nodes of a grown tree."""
-    made: list[Node] = []
+    nodes: list[Node] = []
     for number, (q, first, missing, low, high) in enumerate(grown.nodes.tolist()):
         if grown.growth is None:
             test: Test = grown.splits[number].test
         else:
             column = int(grown.growth.columns[q])
-            test = _make_test(table, parts, column, first, missing, grown.sides[number])
-        made.append(Node(test, low, high, -2 - len(grown.nodes) - number))
-    return tuple(made)
+            test = _make_test(table, splitters, column, first, missing, grown.sides[number])
+        nodes.append(Node(test, low, high, -2 - len(grown.nodes) - number))
+    return tuple(nodes)
 
 
 def _make_test(
     table: BinnedTable,
-    parts: Sequence[ColumnLearner],
+    splitters: Sequence[ColumnLearner],
     column: int,
     first: int,
     missing: int,
     sides: Signs,
 ) -> Test:
     """Return the test of a node that a backend chose: see `GrownTree`."""
-    stump, subsets, bins = _stump(parts), _subsets(parts), table.bins[column]
+    stump, subsets, bins = _stump(splitters), _subsets(splitters), table.bins[column]
     if not isinstance(bins, Categories):
         assert stump is not None
         return stump.cut(table, column, first, missing)
@@ -364,12 +365,12 @@ def _make_test(
     return Subset(column, sides[: bins.missing_code + 1].copy())
 
 
-def _stump(parts: Sequence[ColumnLearner]) -> Stump | None:
-    return parts[0] if isinstance(parts[0], Stump) else None
+def _stump(splitters: Sequence[ColumnLearner]) -> Stump | None:
+    return splitters[0] if isinstance(splitters[0], Stump) else None
 
 
-def _subsets(parts: Sequence[ColumnLearner]) -> Indicator | None:
-    return parts[-1] if isinstance(parts[-1], Indicator) else None
+def _subsets(splitters: Sequence[ColumnLearner]) -> Indicator | None:
+    return splitters[-1] if isinstance(splitters[-1], Indicator) else None
 
 
 def leaf_votes(edges: Exacts, masses: Exacts, round: Round) -> Reals:

@@ -9,7 +9,7 @@ import numpy as np
 from edgewise.backend.base import Backend, Targets
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
-from edgewise.learners import Found, Learner
+from edgewise.learners import FoundRule, Learner
 from edgewise.model import Rule
 from edgewise.objective.votes import Vote
 
@@ -48,14 +48,14 @@ class Objective(Protocol):
     def is_fitted(self) -> bool:
         """Whether the loss is practically 0."""
 
-    def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+    def find(self, learner: Learner, t: int, everything: bool = False) -> FoundRule | None:
         """Return the learner's best base function in round `t`, or None if none has an edge."""
 
-    def find_constant(self) -> Found | None:
+    def find_constant(self) -> FoundRule | None:
         """Return the constant to begin with if no base function has an edge, or None."""
         return None
 
-    def vote(self, found: Found) -> Vote | None:
+    def vote(self, found: FoundRule) -> Vote | None:
         """Return the votes on the rule of a round, or None if no step lowers the loss."""
 
     def train_ahead(

@@ -31,7 +31,7 @@ from edgewise.backend.base import (
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
-from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round, Stump, Tree
+from edgewise.learners import SMOOTHING, Comparison, FoundRule, Learner, Round, Stump, Tree
 from edgewise.learners.product import multiply_tests
 from edgewise.model import EVERYWHERE, Rule, TreeRule
 from edgewise.objective.base import AheadRound, Objective, Stream, TrainedRound
@@ -200,7 +200,7 @@ class Hamming(Objective):
     def is_fitted(self) -> bool:
         return self.loss.weight < LEAST_WEIGHT
 
-    def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+    def find(self, learner: Learner, t: int, everything: bool = False) -> FoundRule | None:
         """Return the learner's best base function on the round's sample, or on `everything`."""
         learner.begin(t)
         prior = self.find_constant() if t == 0 and self.settings.loss == "softmax" else None
@@ -217,13 +217,13 @@ class Hamming(Objective):
             Stream(self.settings.seed, t),
             Comparison(energies=self._energies if self.rule.compares_energies else None),
             self.settings.votes == "real",
-            least=self._leaf_minima(problem),
+            min_sums=self._leaf_minima(problem),
             floor=self._damping * SEARCH_SCALE,
             damping=0.0 if damping is None else self._damping * SEARCH_SCALE,
         )
         if not self.settings.factorized:
             rule = learner.find_per_score(round)
-            return None if rule is None else Found(rule, 0, 0.0, None)
+            return None if rule is None else FoundRule(rule, 0, 0.0, None)
         found = learner.find(round)
         if found is None or problem is all_rows or self._selection is None:
             return found
@@ -239,7 +239,7 @@ class Hamming(Objective):
         validation: tuple[BinnedTable, Reals] | None,
     ) -> Iterator[AheadRound]:
         yield from self._climb(learner, t, max_rounds if validation is None else 0)
-        growth, alike = self._whole_growth(learner, t)
+        growth, alike = self._growth_ahead(learner, t)
         if t == 0 or growth is None or not isinstance(learner, Tree):
             return
         settings, n_rows = self.settings, self.backend.table.n_rows
@@ -269,7 +269,7 @@ class Hamming(Objective):
 
     def _climb(self, learner: Learner, t: int, max_rounds: int) -> Iterator[AheadRound]:
         """Train rounds of products of stumps in one call, where the backend can."""
-        settings, found, targets = self.settings, learner.climbs(), self.targets
+        settings, found, targets = self.settings, learner.product_search(), self.targets
         plain = (
             settings.votes == "discrete" and settings.factorized and self.loss.name == "exponential"
         )
@@ -293,7 +293,7 @@ class Hamming(Objective):
         (part,) = learner.column_learners()
         assert isinstance(part, Stump)
         assert result.edges is not None
-        part.count(len(part.columns_), result.n_searches)
+        part.count_searches(len(part.columns_), result.n_searches)
         rule = multiply_tests([part.cut(self.backend.table, *cut) for cut in result.cuts])
         vote = self.rule.vote(result.edges, self.floor)
         if self.settings.learning_rate != 1.0:
@@ -302,7 +302,7 @@ class Hamming(Objective):
         self.loss.rescale(vote.energy)
         return TrainedRound(rule, vote, self._progress(self.loss.weight, result.tally))
 
-    def _whole_growth(self, learner: Learner, t: int) -> tuple[Growth | None, float]:
+    def _growth_ahead(self, learner: Learner, t: int) -> tuple[Growth | None, float]:
         """Return how trees grow from round `t` on, and for how many rounds.
 
         None where rounds must be taken one by one.
@@ -313,7 +313,7 @@ class Hamming(Objective):
             return None, 0
         if settings.min_leaf_weight > 0 or not isinstance(learner, Tree):
             return None, 0
-        return learner.whole_growth(
+        return learner.growth_ahead(
             t, (settings.min_leaf_rows,) if settings.min_leaf_rows > 1 else ()
         )
 
@@ -329,7 +329,7 @@ class Hamming(Objective):
         vote = Vote(self.settings.learning_rate, ones, result.edge / SEARCH_SCALE, result.energy)
         return TrainedRound(rule, vote, self._progress(result.weight, result.tally))
 
-    def find_constant(self) -> Found | None:
+    def find_constant(self) -> FoundRule | None:
         """Return the constant of least loss, with which models of the softmax loss begin.
 
         Only models of real votes with one rule for all classes have one.
@@ -343,7 +343,7 @@ class Hamming(Objective):
         votes = self.loss.prior_votes(np.maximum(plus, floor), np.maximum(minus, floor))
         if np.abs(votes).max() < _PRIOR_TOLERANCE:
             return None
-        return Found(EVERYWHERE, 0, 0.0, None, votes)
+        return FoundRule(EVERYWHERE, 0, 0.0, None, votes)
 
     @cached_property
     def _constraints(self) -> tuple[str, ...]:
@@ -399,7 +399,7 @@ class Hamming(Objective):
         has_rows = self._partition.any(len(rows))
         return self.backend, self.backend.within(problem, rows) if has_rows else problem
 
-    def vote(self, found: Found) -> Vote | None:
+    def vote(self, found: FoundRule) -> Vote | None:
         rate = self.settings.learning_rate
         if found.rule.is_real:
             votes = np.ones(self.state.n_scores) if found.votes is None else found.votes

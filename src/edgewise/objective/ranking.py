@@ -1,7 +1,7 @@
 """The ranking loss of RankBoost (Iyer 1999 chapter 4): potentials and steps.
 
-Rules say -1 or +1; the thesis's weak hypotheses h say 0 or 1. With h = (1 + phi) / 2 a coefficient
-of phi is half the thesis's alpha, and all differences of scores are the same.
+Rules output -1 or +1; the thesis's weak hypotheses h output 0 or 1. With h = (1 + phi) / 2, a
+coefficient of phi is half the thesis's alpha, and all differences of scores are the same.
 """
 
 import math
@@ -18,7 +18,7 @@ from edgewise.backend.base import MISSING_AUTO, Backend, Bounds, Candidates, Pro
 from edgewise.common.choices import RANK_STEPS
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable, Bins
-from edgewise.learners import Found, Learner, Round
+from edgewise.learners import FoundRule, Learner, Round
 from edgewise.model import Cut, Rule
 from edgewise.objective.base import Objective, Stream, are_same
 from edgewise.objective.feedback import (
@@ -224,7 +224,7 @@ class Ranking(Objective):
             return True
         return self._max_span > MAX_SPAN and self.feedback.score_span(self.scores) > MAX_SPAN
 
-    def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+    def find(self, learner: Learner, t: int, everything: bool = False) -> FoundRule | None:
         learner.begin(t)
         problem, rng = self._problem(t, everything), Stream(self.settings.seed, t)
         return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
@@ -295,7 +295,7 @@ class Ranking(Objective):
         """Return a rule's outputs on the rows of the pairs."""
         return self.backend.outputs(rule)[0][self.feedback.rows]
 
-    def vote(self, found: Found) -> Vote | None:
+    def vote(self, found: FoundRule) -> Vote | None:
         phi = self._outputs(found.rule)
         edge = self._edge(phi)
         step = self.settings.learning_rate * self._step(phi, edge)

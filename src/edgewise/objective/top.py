@@ -34,7 +34,7 @@ from edgewise.backend.base import Backend
 from edgewise.backend.reference.ranking import LEAST_CURVATURE, PLACE_SCALE, TopSums
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.data.partition import Partition
-from edgewise.learners import Found, Learner, Round
+from edgewise.learners import FoundRule, Learner, Round
 from edgewise.learners.base import PairSearch
 from edgewise.model import Linear, Rule, TreeRule
 from edgewise.objective.base import Objective, Stream, are_same
@@ -159,7 +159,7 @@ class Top(Objective, PairSearch):
     def is_fitted(self) -> bool:
         return self._energy < 1e-250
 
-    def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+    def find(self, learner: Learner, t: int, everything: bool = False) -> FoundRule | None:
         learner.begin(t)
         problem, fraction = self._problem, self.settings.subsample
         if fraction < 1.0 and not everything:
@@ -200,7 +200,7 @@ class Top(Objective, PairSearch):
         sums = np.stack([units @ quanta, squares @ masses]).astype(np.int64)
         return self._partition.sum(sums).T / (_OUTPUT_SCALE * SEARCH_SCALE)
 
-    def vote(self, found: Found) -> Vote | None:
+    def vote(self, found: FoundRule) -> Vote | None:
         rule = found.rule
         slope, curvature = self._derivatives(rule)
         if curvature <= 0 or slope == 0:

@@ -244,7 +244,7 @@ def _learner(table: BinnedTable, drawn: NDArray[np.bool_], sides: Signs) -> Lear
         for side in dict.fromkeys(sides.tolist())
     ]
     best = Best(stumps)
-    best.parts_ = stumps
+    best.learners_ = stumps
     return best
 
 
