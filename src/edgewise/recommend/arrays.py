@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.common.dtypes import Indices, Reals
-from edgewise.ratings import Grouped
+from edgewise.ratings import Grouped, Ratings
 
 # Tables are computed in blocks of at most this many numbers, which bounds the memory.
 _BLOCK = 1 << 20
@@ -33,6 +33,13 @@ def span_weights(view: Grouped, span: slice) -> Reals:
 def optional_weights(ratings: Any) -> Reals:
     """Return the weights of ratings as kernels take them: an empty array if they have none."""
     return np.zeros(0) if ratings.weights is None else ratings.weights
+
+
+def relative_weights(entries: Ratings | Grouped, ratings: Ratings, n_trained: int) -> Reals:
+    """Return the weights of entries over the mean weight of the ratings by the first users."""
+    if entries.weights is None or ratings.weights is None:
+        return np.ones(len(entries.values))
+    return np.asarray(entries.weights / ratings.weights[ratings.users < n_trained].mean())
 
 
 def view_means(errors: Reals, view: Grouped, damping: float) -> Reals:

@@ -104,11 +104,11 @@ def test_nothing_left_of_many_choices_takes_no_memory():
 
 
 def test_iteration_on_a_long_matrix_is_the_full_decomposition(make_ratings, monkeypatch):
-    from edgewise.recommend.factorization import svd
+    from edgewise.recommend.factorization import decomposition
 
     ratings = make_ratings(seed=4)
     full = SVDRecommender(n_factors=2).fit(ratings)
-    monkeypatch.setattr(svd, "_DENSE_ENTRIES", 0)
+    monkeypatch.setattr(decomposition, "_DENSE_ENTRIES", 0)
     iterated = SVDRecommender(n_factors=2).fit(ratings)
     np.testing.assert_allclose(iterated.singular_values_, full.singular_values_, rtol=1e-9)
     np.testing.assert_allclose(iterated.item_factors_, full.item_factors_, atol=1e-8)

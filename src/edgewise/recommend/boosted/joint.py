@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
+from edgewise.recommend.arrays import relative_weights
 from edgewise.recommend.boosted.levels import RatingLevels
-from edgewise.recommend.boosted.products import ScoredRatings, relative_weights
+from edgewise.recommend.boosted.products import ScoredRatings
 from edgewise.recommend.boosted.rounds import (
     BOTH,
     ITEMS,
@@ -26,7 +27,7 @@ from edgewise.recommend.boosted.rounds import (
     FittedRounds,
     RoundFactors,
 )
-from edgewise.recommend.boosted.training import HeldOutRatings, RealBoosting
+from edgewise.recommend.boosted.training import VALUE_PENALTY, HeldOutRatings, RealBoosting
 from edgewise.recommend.factorization.base import ridge_visits, solve_ridge_rows
 from edgewise.recommend.kernels import kernel_threads, load_kernels
 from edgewise.recommend.kernels.boosting import CURVATURE, WIDTH
@@ -35,10 +36,7 @@ from edgewise.recommend.kernels.factorization import RidgeSystem
 # The maximum number of directions, and the smallest size of one relative to the largest.
 _MAX_DIRECTIONS, _MIN_SIZE = 100, 1e-6
 
-VALUE_PENALTY = 50.0
-"""The usual penalty on values in products for ratings without levels."""
-
-# The variance of standardized ratings about a user's taste, for this penalty.
+# The variance of standardized ratings about a user's taste, for the usual penalty.
 _NOISE = 1 / 6
 
 

@@ -1,11 +1,12 @@
 """Ratings as the labels of score columns, and scores as ratings again."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from edgewise.backend.arithmetic import exp
-from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.dtypes import Reals, Rows, Singles
 
 TARGETS = ("auto", "ordered", "one_hot", "binary", "value")
 
@@ -14,6 +15,9 @@ MAX_LEVELS = 20
 
 # Scores are converted to probabilities in blocks of this many, which stay in the cache.
 _BLOCK = 1 << 14
+
+# The relative error of an expected rating in single precision.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,27 @@ class RatingLevels:
             chances = self._normalized_chances(rows[start : start + step])
             ratings[start : start + step] = self.low + (chances * self.gaps()).sum(axis=-1)
         return ratings.reshape(scores.shape[:-1])
+
+    def approximate(self, columns: Iterator[tuple[Singles, Reals]]) -> tuple[Singles, Reals]:
+        """Return expected ratings in single precision, and bounds of the error of each row.
+
+        `columns` yields the scores of each column, which are overwritten, with bounds of theirs.
+        Not for one-hot columns.
+        """
+        # A probability changes by at most a quarter of its score's change, or half of it, and an
+        # exponential function of single precision is a few units of the last place off.
+        slope, expected, errors = 0.25 if self.logistic else 0.5, np.float32(self.low), 0.0
+        for gap, (scores, score_errors) in zip(self.gaps(), columns, strict=True):
+            if self.target == "value":
+                return self.low + np.float32(gap) * scores, gap * (score_errors + _ROUNDING)
+            scores *= -1.0 if self.logistic else -2.0
+            with np.errstate(over="ignore"):
+                np.exp(scores, out=scores)
+            scores += 1.0
+            np.divide(np.float32(gap), scores, out=scores)
+            expected = np.add(expected, scores, out=scores)
+            errors = errors + gap * (slope * score_errors + _ROUNDING)
+        return expected, errors + _ROUNDING * np.abs(self.values).max()
 
     def _normalized_chances(self, scores: Reals) -> Reals:
         """Return the probabilities of the columns; those of one-hot columns sum to 1."""

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from edgewise.common.checks import flag, integer, one_of, positive
 from edgewise.common.dtypes import Indices, Mask, Reals
@@ -16,11 +15,10 @@ from edgewise.data import Table
 from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
+from edgewise.recommend.arrays import relative_weights
 from edgewise.recommend.base import ExplainedRecommender
-from edgewise.recommend.boosted.explanation import explain_pair
-from edgewise.recommend.boosted.joint import VALUE_PENALTY, UserSystem, solve_jointly
+from edgewise.recommend.boosted.joint import UserSystem, solve_jointly
 from edgewise.recommend.boosted.levels import TARGETS, RatingLevels, levels_of
-from edgewise.recommend.boosted.products import relative_weights
 from edgewise.recommend.boosted.rounds import (
     BOTH,
     ITEMS,
@@ -29,17 +27,18 @@ from edgewise.recommend.boosted.rounds import (
     FittedRounds,
     Floats,
     RoundFactors,
+    explain_pair,
 )
 from edgewise.recommend.boosted.signs import SignBoosting, user_categories
 from edgewise.recommend.boosted.training import (
     MANY_RATINGS,
-    MIN_RATINGS,
-    SCALE_OF_FEWER,
-    TUNING_FRACTION,
+    PENALTIES,
     HeldOutRatings,
     Penalties,
     RealBoosting,
     tune,
+    tune_value_scale,
+    usual_settings,
     warn_of_few_rounds,
 )
 from edgewise.recommend.features import has_features
@@ -51,72 +50,57 @@ LOSSES = ("logistic", "exponential")
 OUTPUTS = ("expected", "level", "mode", "score")
 
 # Chosen on ratings held out of the training parts of MovieLens 100K and of parts of 1M.
-_ROUNDS, _SIGN_ROUNDS = 1000, 500
-_RATE, _SIGN_RATE = 0.1, 0.05
-_PENALTIES = Penalties(products=200.0, singles=25.0, shared=25.0)
-
-# More ratings allow for more rounds, and need a larger penalty, since each round then takes less of
-# what is particular to a user: both grow with the root of their number from here on, up to a
-# factor. Chosen likewise.
-_USUAL_RATINGS, _MAX_GROWTH = 80_000, 4.0
-
-# The same for ratings without levels. Chosen on generated sets of few and many items, rated by most
-# users or by few.
-_VALUE_ROUNDS, _VALUE_PENALTIES = 400, _PENALTIES._replace(products=VALUE_PENALTY)
-_VALUE_SCALES = (1.0, 4.0, 16.0, 64.0)
+_RATE, _SIGN_RATE, _SIGN_ROUNDS = 0.1, 0.05, 500
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
 
 # The relative error of an expected rating from rounded probabilities.
-_ROUNDING, _ROUNDING_SINGLE = 1e-9, 1e-6
+_ROUNDING = 1e-9
 
 
 @dataclass(eq=False, repr=False)
 class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     """Boosting with products of user values and item values: a factorization learned by rounds.
 
-    The score of a user and an item in each score column is the sum over rounds of a user's value
-    times an item's value times votes (Kégl and Busa-Fekete 2009a, remark 2). The columns ask "is
-    the rating above this level?", and the chances of a yes add up to the expected rating. Where
-    ratings have more than 20 values, the one score is the rating itself.
+    The score of a pair in each score column is the sum over rounds of the user's value times the
+    item's value times votes (Kégl and Busa-Fekete 2009a, remark 2). A column asks "is the rating
+    above this level?", and the probabilities add up to the expected rating. With more than 20
+    distinct ratings, the one score is the rating itself.
 
     Parameters
     ----------
     n_rounds : int or None, default None
-        The most rounds. None is 1,000 up to 80,000 ratings, more in proportion to the root of their
-        number, up to 4,000; 400 without levels; 500 for signs. With real factors the first 30
-        rounds learn offsets of users and items, and then up to eight products at a time follow from
+        The maximum number of rounds. None is 1,000 up to 80,000 ratings and grows with their root,
+        up to 4,000; it is 400 without levels, and 500 for signs. With real factors the first 30
+        rounds learn offsets of users and items, and later ones up to eight products at a time from
         the same gradients.
     target : {"auto", "ordered", "one_hot", "binary", "value"}, default "auto"
         What the score columns ask: "above this level?", "this level?", or, in one column, "above
-        `threshold`?"; then more than 20 distinct ratings share at most 20 levels. "value" has no
-        levels: one column fits the ratings by least squares, with real factors only, and a last
-        step finds all values of a user at once, along the 100 main directions of what the rounds
-        found, which the model keeps in their place. "auto" is "ordered" up to 20 distinct ratings
-        and for signs, and "value" beyond.
+        `threshold`?"; more than 20 distinct ratings then share 20 levels. "value" has no levels:
+        one column fits the ratings by least squares, with real factors only; a last step solves for
+        all values of a user along the 100 main directions of the products, which replace them.
+        "auto" is "ordered" up to 20 distinct ratings and for signs, and "value" beyond.
     factors : {"real", "signs"}, default "real"
-        The kind of values: Newton steps on the logistic loss, regularized and shared among similar
-        users and items, made for low error; or -1 and +1, and AdaBoost.MH as in the paper.
+        Real values, by regularized Newton steps on the logistic loss, shared among similar users
+        and items, for low error; or -1 and +1, by AdaBoost.MH as in the paper.
     votes : {"real", "discrete"}, default "real"
-        Whether votes for the score columns have sizes, or only signs. With real factors, values of
-        users alone and of items alone have votes of their own, and all products vote alike, for
-        better ratings.
+        Whether votes for the score columns have sizes, or only signs. With real factors, offsets
+        have votes of their own, and all products vote alike for better ratings.
     loss : {"logistic", "exponential"}, default "logistic"
         The loss; exponential with ``factors="signs"`` only.
     learning_rate : float or None, default None
         The factor on every product. None is 0.1 for real factors and 0.05 for signs; the paper has
-        1. Real values of users alone and of items alone always have 0.3. Past 1/8, fewer than eight
-        products are learned at a time: their factors sum to 1 at most.
+        1. Real offsets always have 0.3. Above 1/8, fewer than eight products are learned at a time.
     n_terms : int, default 2
-        The number of terms of a product; 1 learns users and items separately. More than 2 make
+        The number of terms of a product; 1 learns users and items separately, more than 2 make
         products with features, with ``factors="signs"`` only.
     regularization : float or None, default None
-        The L2 penalty on a real value's own part in a product. None is 200, growing with the number
-        of ratings as rounds do, or 50 without levels, times ``regularization_scale_``. This and the
-        following up to `tuned` have no effect on signs.
+        The L2 penalty on a value in a product. None is 200, growing with the ratings as rounds do,
+        or 50 without levels, times ``regularization_scale_``. Like the parameters up to `tuned`, it
+        has no effect on signs.
     bias_regularization : float or None, default None
-        The same for values of users alone and items alone; None is 25, times the scale.
+        The penalty on offsets of users and items; None is 25, times the scale.
     share : bool, default True
         Whether users who rated the same items, and items rated by the same users, share parts of
         their values.
@@ -126,10 +110,10 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         Whether to choose ``regularization_scale_`` and, for ratings with levels, the number of
         rounds on a tenth of the ratings first, and then train on all. "auto" does so for fewer than
         50,000 ratings if neither `regularization` nor `validation_fraction` is given. True warns if
-        the best number is `n_rounds`, the most.
+        the best number of rounds is the maximum.
     side_features : bool, default True
-        Whether to use features of users and items; with real factors, users and items without
-        ratings are known by them.
+        Whether to use features of users and items; with real factors they make users and items
+        without ratings known.
     features : list of str or None, default None
         With ``factors="signs"``, what rules may test: "user", "item", and names of features; None
         for all. Leave out "user" or "item" to learn from their features instead, which also works
@@ -137,16 +121,12 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     threshold : float or None, default None
         With ``target="binary"``, ratings above it count as a yes; None is the mean.
     validation_fraction : float or None, default None
-        The share of the ratings to hold out for choosing the number of rounds.
+        The fraction of the ratings to hold out for choosing the number of rounds.
     early_stopping_rounds : int or None, default None
         Stop after this many rounds without a lower validation error; None runs all. Signs always
         run all rounds and drop those after the stop.
-    random_state : int, Generator, RandomState or None, default None
-        Seed of the values that products start from, and of the ratings held out.
-    n_jobs : int or None, default None
-        Threads; the model is the same for any number.
-    verbose : int, default 0
-        1 shows progress.
+    random_state, n_jobs, verbose
+        See :class:`Recommender`.
 
     Attributes
     ----------
@@ -249,8 +229,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         output : {"expected", "level", "mode", "score"}, default "expected"
             The expected rating, for the lowest squared error; the median level, for the lowest
             absolute error; the most likely level, for the fewest wrong levels; or the scores of all
-            columns, shape (pairs, L), NaN for unknown pairs. With ``target="binary"`` the score is
-            one number. Without levels the first three are the same.
+            columns, shape (pairs, L), or (pairs,) for one; NaN for unknown pairs. Without levels
+            the first three are the same.
         """
         if one_of("output", output, OUTPUTS) == "score":
             user_indices, item_indices, known = self._find_pairs(users, items, unknown)
@@ -271,8 +251,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
 
         Parameters
         ----------
-        users, items : array-like of ids, or one id
-            The pairs; a single id is paired with every id of the other side.
+        users, items
+            As in :meth:`Recommender.predict`.
         unknown : {"raise", "mean", "nan"}, default "raise"
             For unknown users and items: raise a ValueError, return the fraction of the training
             ratings at each level, or NaN.
@@ -325,7 +305,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         """Explain an expected rating by contributions that add up to it, in points of the rating.
 
         They are the mean, the offsets of user and item, the items that the user rated (whatever
-        the rating), the user's features, and the user's taste. Parameters are those of
+        the rating), the user's features, and the user's taste. Parameters: see
         :meth:`ItemKNN.explain`.
         """
         if self.target == "one_hot":
@@ -361,32 +341,30 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         seed = self._seed()
         self.n_trained_, self.regularization_scale_, self.joint_ = ratings.n_users, 1.0, False
         ratings, validation = self._hold_out(ratings, seed)
-        real = self.factors == "real"
-        target = "ordered" if self.target == "auto" and not real else self.target
+        is_real = self.factors == "real"
+        target = "ordered" if self.target == "auto" and not is_real else self.target
         levels = levels_of(ratings.values, target, self.threshold, self.loss == "logistic")
         self.target_, self.levels_, self.level_starts_ = levels.target, levels.values, levels.starts
-        self.penalties_ = np.array(_PENALTIES)
+        self.penalties_ = np.array(PENALTIES)
         if levels.n_columns == 0 or len(levels.starts) == 0:
             # All ratings are the same: predict that.
             sizes = ratings.n_users, ratings.n_items, 0
             rounds = FactorRounds.empty(sizes, 0, levels.n_columns)
             self._keep(FittedRounds(rounds, {}, Terms.empty(1)))
             return
-        boosting = (
-            self._tuned_boosting(ratings, levels, seed) if real else self._sign_boosting(seed)
-        )
+        build = self._tuned_boosting if is_real else self._sign_boosting
+        boosting: Any = build(ratings, levels, seed)
         held_out = None
         if validation is not None:
             held_out = HeldOutRatings(validation, levels, self.early_stopping_rounds)
         fitted = boosting.fit(ratings, levels, held_out)
         if held_out is not None:
-            if self.early_stopping_rounds is not None and isinstance(boosting, RealBoosting):
+            if self.early_stopping_rounds is not None and is_real:
                 warn_of_few_rounds(held_out.best_round, boosting.n_rounds)
             fitted = fitted.first(held_out.best_round, held_out.errors)
-        if levels.target == "value" and isinstance(boosting, RealBoosting):
-            self.joint_ = bool((fitted.rounds.kinds == BOTH).any())
-            if self.joint_:
-                fitted = solve_jointly(ratings, levels, fitted, boosting, validation)
+        self.joint_ = levels.target == "value" and bool((fitted.rounds.kinds == BOTH).any())
+        if self.joint_:
+            fitted = solve_jointly(ratings, levels, fitted, boosting, validation)
         self._keep(fitted)
 
     def _hold_out(self, ratings: Ratings, seed: int) -> tuple[Ratings, Ratings | None]:
@@ -411,11 +389,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
 
     def _tuned_boosting(self, ratings: Ratings, levels: RatingLevels, seed: int) -> RealBoosting:
         """Return the algorithm for real values, with the regularization that is best if `tuned`."""
-        growth = float(np.clip((len(ratings) / _USUAL_RATINGS) ** 0.5, 1.0, _MAX_GROWTH))
-        usual, n_rounds = _PENALTIES._replace(products=200.0 * growth), round(_ROUNDS * growth)
-        if levels.target == "value":
-            usual, n_rounds = _VALUE_PENALTIES, _VALUE_ROUNDS
-        n_rounds = n_rounds if self.n_rounds is None else self.n_rounds
+        usual_rounds, usual = usual_settings(len(ratings), levels)
+        n_rounds = usual_rounds if self.n_rounds is None else self.n_rounds
         given = self.regularization, self.bias_regularization, self.share_regularization
 
         def boosting_at(scale: float) -> RealBoosting:
@@ -431,7 +406,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             tuned = not is_given and len(ratings) < MANY_RATINGS
         boosting = boosting_at(1.0)
         if tuned and levels.target == "value":
-            self.regularization_scale_ = self._best_value_scale(ratings, seed)
+            self.regularization_scale_ = tune_value_scale(self, ratings, usual, seed)
             boosting = boosting_at(self.regularization_scale_)
         elif tuned:
             self.regularization_scale_, best = tune(ratings, levels, boosting_at)
@@ -440,29 +415,6 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             boosting = replace(boosting_at(self.regularization_scale_), n_rounds=best)
         self.penalties_ = np.array(boosting.penalties)
         return boosting
-
-    def _best_value_scale(self, ratings: Ratings, seed: int) -> float:
-        """Return the factor on the usual penalties with the lowest error on a tenth."""
-        names = ("regularization", "bias_regularization", "share_regularization")
-        usual = dict(zip(names, _VALUE_PENALTIES, strict=True))
-        free = {name: size for name, size in usual.items() if getattr(self, name) is None}
-        if len(ratings) < MIN_RATINGS:
-            return SCALE_OF_FEWER
-        if not free:
-            return 1.0
-        kept, validation = ratings.split(TUNING_FRACTION, random_state=seed)
-        users = validation.user_ids.values[validation.users]
-        items = validation.item_ids.values[validation.items]
-        model = clone(self).set_params(
-            target="value", tuned=False, validation_fraction=None, early_stopping_rounds=None,
-            verbose=0,
-        )  # fmt: skip
-        errors = []
-        for scale in _VALUE_SCALES:
-            model.set_params(**{name: scale * size for name, size in free.items()})
-            wrong = model.fit(kept).predict(users, items, "mean") - validation.values
-            errors.append(float((wrong * wrong).mean()))
-        return _VALUE_SCALES[int(np.argmin(errors))]
 
     def _real_boosting(self, penalties: Penalties, n_rounds: int, seed: int) -> RealBoosting:
         return RealBoosting(
@@ -478,7 +430,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             verbose=bool(self.verbose),
         )
 
-    def _sign_boosting(self, seed: int) -> SignBoosting:
+    def _sign_boosting(self, ratings: Ratings, levels: RatingLevels, seed: int) -> SignBoosting:
         settings = {
             "n_rounds": _SIGN_ROUNDS if self.n_rounds is None else self.n_rounds,
             "votes": self.votes,
@@ -493,16 +445,12 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     # New users.
 
     def _knows_users(self, ratings: Ratings) -> Mask:
-        return super()._knows_users(ratings) | self._known_by_features(
-            ratings.user_features, "user"
-        )
+        return super()._knows_users(ratings) | self._have_features(ratings.user_features, "user")
 
     def _knows_items(self, ratings: Ratings) -> Mask:
-        return super()._knows_items(ratings) | self._known_by_features(
-            ratings.item_features, "item"
-        )
+        return super()._knows_items(ratings) | self._have_features(ratings.item_features, "item")
 
-    def _known_by_features(self, features: Table | None, side: str) -> Mask | bool:
+    def _have_features(self, features: Table | None, side: str) -> Mask | bool:
         """Return which users, or items, are known by their features."""
         if features is None or not self.side_features:
             return False
@@ -554,9 +502,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     def _factors(self) -> RoundFactors:
         """The factors of all rounds, built on first use."""
         self._fitted_ratings()
-        factors: RoundFactors = self._cached(
-            "rounds", lambda: RoundFactors.of(self._rounds, self.factors == "signs")
-        )
+        merge = self.factors == "signs"
+        factors: RoundFactors = self._cached("rounds", lambda: RoundFactors.of(self._rounds, merge))
         return factors
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
@@ -577,28 +524,10 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         if levels.n_columns < 1 or levels.target == "one_hot":
             errors = np.full(len(users), _ROUNDING * np.abs(self.levels_).max())
             return self._user_scores(users), errors
-        expected = np.full((len(users), self.n_items_), levels.low, dtype=np.float32)
-        # A probability changes by at most a quarter of its score's change, or half of it, and an
-        # exponential function of single precision is a few units of the last place off.
-        slope, errors = 0.25 if levels.logistic else 0.5, np.zeros(len(users))
-        columns = self._factors.approximate_scores(users)
-        for gap, (scores, score_errors) in zip(levels.gaps(), columns, strict=True):
-            if levels.target == "value":
-                return levels.low + np.float32(gap) * scores, gap * (
-                    score_errors + _ROUNDING_SINGLE
-                )
-            scores *= -1.0 if levels.logistic else -2.0
-            with np.errstate(over="ignore"):
-                np.exp(scores, out=scores)
-            scores += 1.0
-            expected += np.divide(np.float32(gap), scores, out=scores)
-            errors += gap * (slope * score_errors + _ROUNDING_SINGLE)
-        return expected, errors + _ROUNDING_SINGLE * np.abs(self.levels_).max()
+        return levels.approximate(self._factors.approximate_scores(users))
 
     def _vectors(self, side: str) -> Floats:
         return self._factors.taste_vectors(side)
-
-    # Files.
 
     def _restored(self) -> None:
         super()._restored()

@@ -21,7 +21,8 @@ import numpy as np
 
 from edgewise.common.dtypes import Reals, Rows, Singles
 from edgewise.common.threads import Threads
-from edgewise.ratings import Grouped, Ratings
+from edgewise.ratings import Ratings
+from edgewise.recommend.arrays import relative_weights
 from edgewise.recommend.boosted.levels import RatingLevels
 from edgewise.recommend.boosted.rounds import BOTH, FactorStep, Floats
 from edgewise.recommend.kernels import load_kernels
@@ -41,13 +42,6 @@ _SINGLE_SWEEPS, _PRODUCT_SWEEPS = 2, 2
 
 # Keeps a division by a sum of hessians defined if all of them are 0.
 _TINY = 1e-12
-
-
-def relative_weights(entries: Ratings | Grouped, ratings: Ratings, n_trained: int) -> Reals:
-    """Return the weights of entries over the mean weight of the ratings by the first users."""
-    if entries.weights is None or ratings.weights is None:
-        return np.ones(len(entries.values))
-    return np.asarray(entries.weights / ratings.weights[ratings.users < n_trained].mean())
 
 
 class ScoredRatings:
