@@ -207,7 +207,7 @@ class BoostedModel(Storable, Generic[F]):
         threads("n_jobs", self.n_jobs)
         one_of("handle_infinite", getattr(self, "handle_infinite", "raise"), INFINITE_CHOICES)
 
-    def _restored(self) -> None:
+    def _check_restored(self) -> None:
         """Keep the names of the settings that the file could not hold."""
         self._check_parameters()
         self.fitted_ = replace(self.fitted_, unsaved=tuple(self.__dict__.pop("_unsaved")))

@@ -76,8 +76,8 @@ class Ranker(BoostedModel[FittedRanker]):
     def _setting(self, name: str, value: Any) -> Any:
         return storable_metric(value) if name == "eval_metric" else value
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         if "eval_metric" in self.fitted_.unsaved:
             # The default would be another metric, under the name of the one that is lost.
             self.eval_metric = None

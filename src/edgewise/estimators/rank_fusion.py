@@ -304,8 +304,8 @@ class RankFusion(RankingParameters, Ranker):
         assert names is not None
         return names[: len(names) // len(self.values_)]
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         if self.fitted_.feature_names is None:
             raise ValueError("the lists must have names")
         if self.values_ == ("rank",) and (self.fitted_.terms.thresholds >= 0).any():

@@ -62,7 +62,7 @@ class Storable(BaseEstimator):
         """Return a parameter as a file is to hold it."""
         return value
 
-    def _restored(self) -> None:
+    def _check_restored(self) -> None:
         """Check that the fitted attributes from a file match each other, and prepare for use."""
 
     def save(self, path: PathLike) -> None:
@@ -125,7 +125,7 @@ def load(path: PathLike) -> Any:
     header, arrays = read(path)
     try:
         model = unpacked(header, "", arrays, {})
-        model._restored()
+        model._check_restored()
         if header.get("schema") is not None:
             from edgewise.io.schema import Schema
 
@@ -169,7 +169,7 @@ def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[s
 def unpacked(
     header: Header, prefix: str, arrays: Arrays, sizes: Sizes, leave_out: Collection[str] = ()
 ) -> Any:
-    """Return the model of a header and arrays, before :meth:`Storable._restored` is called.
+    """Return the model of a header and arrays, before :meth:`Storable._check_restored` is called.
 
     `prefix` and `leave_out` are as in :func:`packed`; `sizes` holds the lengths that are known.
     """

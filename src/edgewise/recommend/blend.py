@@ -296,13 +296,13 @@ class Blend(Recommender, _BaseComposition):
                 is_compared[rows] |= finite
         return np.where(is_compared, total, -np.inf)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         if not len(self.models_) == len(self.names_) == len(self.weights_):
             raise ValueError("there must be a weight and a name for each model")
         for model in self.models_:
             model.ratings_ = self.ratings_
-            model._restored()
+            model._check_restored()
         self._check_models()
 
 

@@ -126,8 +126,8 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
         features, shared = self._linear_model()
         return np.asarray(self.mean_ + user_model[0] + features @ (shared + user_model[1:]))
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         width = self._linear_model()[0].shape[1] if self.learner == "ridge" else 0
         if len(self.feature_names_ or []) != width:
             raise ValueError("feature_names_ must have a name for each feature")

@@ -144,7 +144,7 @@ class EASE(ExplainedRecommender):
         )
 
     def _interactions(self) -> Any:
-        return self._cached("interactions", lambda: interactions(self.ratings_))
+        return self._build_once("interactions", lambda: interactions(self.ratings_))
 
     def _user_scores(self, users: Indices) -> Reals:
         scores: Reals = (self._interactions()[users] @ self.item_weights_).astype(float)

@@ -207,7 +207,7 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
         """Return the sources of some users, with amounts and shares."""
 
     def _user_scores(self, users: Indices) -> Reals:
-        entries: Entries = self._cached("sources", self._source_entries)
+        entries: Entries = self._build_once("sources", self._source_entries)
         sources = self._sources(users)
         totals = np.zeros((len(users), self.n_items_))
         # Implicit feedback takes all neighbors that the fit kept, and no average.
@@ -232,7 +232,7 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
 
     def _approximate_scores(self, users: Indices) -> Approximation:
         # Sums are in another order than for single pairs.
-        return self._user_scores(users), np.full(len(users), self._cached("error", self._error))
+        return self._user_scores(users), np.full(len(users), self._build_once("error", self._error))
 
     def _error(self) -> float:
         """Return a bound of the rounding error of a score."""
@@ -295,8 +295,8 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
         self.neighbors_[rows, :width] = near.others
         self.similarities_[rows, :width] = near.similarities
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         if self.neighbors_.shape[1] == 0:
             raise ValueError("neighbors_ must have at least one column")
 

@@ -291,10 +291,10 @@ def find_top_items(
     """Return the best items for users, -1 for unknown ones, scored in blocks of users."""
     known, excluded = model._are_known(users, None), np.flatnonzero(~filters.allowed)
     popularity = np.zeros(0)
-    blocks = [(lists, False) for lists in _split(np.flatnonzero(known), model.n_items_)]
+    blocks = [(lists, False) for lists in _split_blocks(np.flatnonzero(known), model.n_items_)]
     if unknown == "mean" and not known.all():
         popularity = model._popularity()
-        blocks += [(lists, True) for lists in _split(np.flatnonzero(~known), model.n_items_)]
+        blocks += [(lists, True) for lists in _split_blocks(np.flatnonzero(~known), model.n_items_)]
 
     def rank_block(block: tuple[Indices, bool]) -> RankedEntries:
         lists, is_unknown = block
@@ -327,7 +327,7 @@ def find_most_similar(model: RatingModel, side: str, indices: Indices, n: int) -
         exact = model._unit_vectors(side).pair_cosines if errors is not None else None
         return _rank_table((table, errors), lists, keys, n, exact)
 
-    return RankedEntries.merge(map(rank_block, _split(np.arange(len(indices)), len(known))))
+    return RankedEntries.merge(map(rank_block, _split_blocks(np.arange(len(indices)), len(known))))
 
 
 def _rank_table(
@@ -341,5 +341,5 @@ def _rank_table(
     return RankedEntries(lists[rows], columns, exact)
 
 
-def _split(lists: Indices, width: int) -> list[Indices]:
+def _split_blocks(lists: Indices, width: int) -> list[Indices]:
     return [lists[block] for block in iter_blocks(len(lists), width)]

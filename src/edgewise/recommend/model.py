@@ -229,7 +229,7 @@ class RatingModel(Storable, ABC):
         sums = np.bincount(view.row_numbers, above * weights_of(view), view.n_rows)
         return lowest + sums / np.count_nonzero(self.ratings_.by_user.sizes)
 
-    def _restored(self) -> None:
+    def _check_restored(self) -> None:
         """Raise if the fitted attributes of a file contradict each other; rebuild the others."""
         self._check_parameters()
         if self.low_ > self.high_:
@@ -291,7 +291,7 @@ class RatingModel(Storable, ABC):
         """Return a context with a function to call after each step."""
         return progress(bool(getattr(self, "verbose", 0)), total, unit)
 
-    def _cached(self, name: str, build: Callable[[], Any]) -> Any:
+    def _build_once(self, name: str, build: Callable[[], Any]) -> Any:
         """Return an object derived from the fitted model, built on first use.
 
         It is valid as long as the ratings are the same object: other ratings make another model.
@@ -310,7 +310,7 @@ class RatingModel(Storable, ABC):
 
     def _unit_vectors(self, side: str) -> UnitVectors:
         """Return the vectors whose cosines are similarities."""
-        vectors: UnitVectors = self._cached(side, lambda: UnitVectors(self._vectors(side)))
+        vectors: UnitVectors = self._build_once(side, lambda: UnitVectors(self._vectors(side)))
         return vectors
 
     # Users and items.

@@ -135,8 +135,8 @@ class ReferenceUsers(Recommender, Seeded):
             return np.sort(np.random.default_rng(seed).permutation(rated)[: int(requested)])
         return np.intersect1d(ratings.user_ids.require("reference_users", requested), rated)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         if (np.diff(self.reference_users_) <= 0).any():
             raise ValueError("reference_users_ must be ascending")
 
@@ -260,8 +260,8 @@ class RankingNeighbor(ReferenceRecommender):
             total += scores
         return total / len(user_model.users)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         view = self.ratings_.by_user
         values = view.values[view.entries(self.reference_users_)]
         if not (np.diff(self.levels_) > 0).all() or not np.isin(values, self.levels_).all():
@@ -390,8 +390,8 @@ class UserRegression(ReferenceRecommender):
             scales = [_deviation(view.values[view.span(user)]) for user in users]
             self.reference_scales_ = np.array(scales)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         if not (self.reference_scales_ > 0).all():
             raise ValueError("reference_scales_ must be positive")
 

@@ -15,7 +15,7 @@ from edgewise.metrics import Metric
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.evaluation.catalog import defined_mean
-from edgewise.recommend.evaluation.comparison import Evaluation, FoldResult, resolve_splits
+from edgewise.recommend.evaluation.comparison import FoldEvaluation, FoldResult, resolve_splits
 from edgewise.recommend.evaluation.evaluator import recommender_metrics
 from edgewise.recommend.model import check_ratings
 
@@ -93,7 +93,9 @@ class RecommenderSearch(BaseEstimator):
         start = time.monotonic()
         check_ratings("ratings", ratings)
         metric = self._check_arguments()
-        evaluation = Evaluation("param_grid", (metric,), self.relevant, self.unknown, self.verbose)
+        evaluation = FoldEvaluation(
+            "param_grid", (metric,), self.relevant, self.unknown, self.verbose
+        )
         rng = generator(self.random_state)
         try:
             candidates = self._candidates(int(rng.integers(2**31)))
@@ -124,7 +126,7 @@ class RecommenderSearch(BaseEstimator):
         self,
         models: list[tuple[str, Recommender]],
         splits: tuple[Iterable[Split], int],
-        evaluation: Evaluation,
+        evaluation: FoldEvaluation,
         start: float,
         rng: np.random.Generator,
     ) -> list[list[FoldResult]]:

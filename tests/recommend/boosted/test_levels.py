@@ -14,10 +14,10 @@ def test_ordered_columns_ask_whether_a_rating_is_above_each_level():
 def test_the_expected_rating_adds_up_chances():
     levels = levels_of(np.array([1.0, 2.0, 4.0]), "ordered", None)
     scores = np.log(np.array([[0.8 / 0.2, 0.25 / 0.75]]))
-    assert levels.expected(scores) == pytest.approx(1 + 0.8 + 2 * 0.25)
+    assert levels.mean(scores) == pytest.approx(1 + 0.8 + 2 * 0.25)
     # With the exponential loss a score is half of the log odds.
     exponential = levels_of(np.array([1.0, 2.0, 4.0]), "ordered", None, logistic=False)
-    assert exponential.expected(scores / 2) == pytest.approx(1 + 0.8 + 2 * 0.25)
+    assert exponential.mean(scores / 2) == pytest.approx(1 + 0.8 + 2 * 0.25)
 
 
 def test_the_median_and_the_likeliest_level_can_differ():
@@ -31,7 +31,7 @@ def test_the_median_and_the_likeliest_level_can_differ():
 def test_one_hot_columns_ask_for_each_level():
     levels = levels_of(np.array([1.0, 2.0, 5.0]), "one_hot", None)
     assert levels.labels().tolist() == [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
-    assert levels.expected(np.array([[-50.0, 0.0, 0.0]])) == pytest.approx(3.5)
+    assert levels.mean(np.array([[-50.0, 0.0, 0.0]])) == pytest.approx(3.5)
     assert levels.median(np.array([[-1.0, 0.0, 2.0]])).tolist() == [5]
 
 

@@ -36,7 +36,7 @@ class RatingLevels:
     array([[-1., -1.],
            [ 1., -1.],
            [ 1.,  1.]])
-    >>> levels.expected(np.array([[50.0, 0.0]]))
+    >>> levels.mean(np.array([[50.0, 0.0]]))
     array([2.5])
     """
 
@@ -95,7 +95,7 @@ class RatingLevels:
             return np.ones_like(chances)
         return chances * (1.0 - chances) * (1.0 if self.logistic else 2.0)
 
-    def expected(self, scores: Reals) -> Reals:
+    def mean(self, scores: Reals) -> Reals:
         """Return the expected rating, from scores of shape (..., columns)."""
         if scores.size == 0:
             return np.full(scores.shape[:-1], self.low)
@@ -138,7 +138,7 @@ class RatingLevels:
     def median(self, scores: Reals) -> Reals:
         """Return the median level; for one-hot columns the most likely one."""
         if self.target == "value":
-            return self.expected(scores)
+            return self.mean(scores)
         if self.target == "one_hot":
             return self.values[scores.argmax(axis=-1)]
         return self.values[(scores > 0).sum(axis=-1)]

@@ -208,7 +208,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
 
     @property
     def _terms(self) -> tuple[Reals, Reals, Reals]:
-        terms: tuple[Reals, Reals, Reals] = self._cached("terms", self._factors.terms)
+        terms: tuple[Reals, Reals, Reals] = self._build_once("terms", self._factors.terms)
         return terms
 
     @property
@@ -239,7 +239,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             scores[known] = self._factors.score_pairs(*pairs)
             return scores[:, 0] if scores.shape[1] == 1 else scores
         levels = self._levels
-        convert = {"expected": levels.expected, "level": levels.median, "mode": levels.mode}[output]
+        convert = {"expected": levels.mean, "level": levels.median, "mode": levels.mode}[output]
 
         def scorer(users: Indices, items: Indices) -> Reals:
             return convert(self._factors.score_pairs(users, items))
@@ -296,7 +296,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             for t, votes in enumerate(self.round_votes_):
                 user_values = self.user_values_[pairs[0], t].astype(np.float64)
                 scores += (user_values * self.item_values_[pairs[1], t])[:, None] * votes
-                rated = self._levels.expected(scores)
+                rated = self._levels.mean(scores)
                 yield self._predict_pairs(users, items, unknown, lambda *_, rated=rated: rated)
 
         return stages()
@@ -503,11 +503,13 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         """The factors of all rounds, built on first use."""
         self._fitted_ratings()
         merge = self.factors == "signs"
-        factors: RoundFactors = self._cached("rounds", lambda: RoundFactors.of(self._rounds, merge))
+        factors: RoundFactors = self._build_once(
+            "rounds", lambda: RoundFactors.of(self._rounds, merge)
+        )
         return factors
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        return self._levels.expected(self._factors.score_pairs(users, items))
+        return self._levels.mean(self._factors.score_pairs(users, items))
 
     def _user_scores(self, users: Indices) -> Reals:
         scores = np.full((len(users), self.n_items_), self.levels_[0])
@@ -516,7 +518,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         size = max(1, _ENTRIES // max(1, self.n_items_ * self._levels.n_columns))
         for start in range(0, len(users), size):
             block = slice(start, start + size)
-            scores[block] = self._levels.expected(self._factors.score_users(users[block]))
+            scores[block] = self._levels.mean(self._factors.score_users(users[block]))
         return scores
 
     def _approximate_scores(self, users: Indices) -> Approximation:
@@ -529,8 +531,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     def _vectors(self, side: str) -> Floats:
         return self._factors.taste_vectors(side)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         one_of("target_", self.target_, TARGETS[1:])
         if any(len(values) != self.n_rounds_ for values in self.history_.values()):
             raise ValueError("history_ does not match the rounds")

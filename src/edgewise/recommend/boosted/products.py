@@ -197,18 +197,18 @@ class ValueStep:
     @cached_property
     def _blocks(self) -> tuple[list[Any], list[Any], Reals]:
         """The indicators in blocks of rows, their transpose likewise, and each row's scale."""
-        by_row, by_indicator = map(self._split, (self.indicators, self.indicators.T.tocsr()))
+        by_row, by_indicator = map(self._split_rows, (self.indicators, self.indicators.T.tocsr()))
         sizes = np.diff(self.indicators.indptr)
         return by_row, by_indicator, 1.0 / np.sqrt(np.maximum(sizes, 1))
 
-    def _split(self, matrix: Any) -> list[Any]:
+    def _split_rows(self, matrix: Any) -> list[Any]:
         shares = self.threads.shares(matrix.indptr)
         return [matrix] if len(shares) == 1 else [matrix[start:stop] for start, stop in shares]
 
     def _multiply(self, blocks: list[Any], values: Reals) -> Reals:
         return np.concatenate(self.threads.map(lambda block: block @ values, blocks))
 
-    def normalized(self, values: Reals) -> Reals:
+    def normalize(self, values: Reals) -> Reals:
         """Return values whose square is 1 on average over the ratings, in each column."""
         mean = (self.counts[:, None] * values * values).sum(axis=0) / self.counts.sum()
         return values / np.sqrt(np.where(mean > 0, mean, 1.0))
@@ -253,8 +253,8 @@ def best_products(
     """
     user_values = start
     for _ in range(_PRODUCT_SWEEPS):
-        slopes = scored.sum_slopes("items", users.normalized(user_values))
-        item_values = items.normalized(items.values(*slopes)[0])
+        slopes = scored.sum_slopes("items", users.normalize(user_values))
+        item_values = items.normalize(items.values(*slopes)[0])
         gradients, hessians = scored.sum_slopes("users", item_values)
         user_values, weights = users.values(gradients, hessians)
     gains = (gradients * user_values).sum(axis=0)

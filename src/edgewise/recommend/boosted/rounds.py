@@ -359,7 +359,7 @@ def explain_pair(
     added, named = (_by_rating if model.joint_ else _by_indicator)(model, user, item)
     amounts = points(added)
     parts = [
-        Contribution("mean", float(levels.expected(constant))),
+        Contribution("mean", float(levels.mean(constant))),
         Contribution("item offset", points_of(ITEMS)),
     ]
     offset, taste = points_of(USERS), float(points_of(BOTH) - amounts.sum())
@@ -373,7 +373,7 @@ def explain_pair(
         Contribution(name, amount, detail)
         for (name, detail), amount in zip(named, amounts.tolist(), strict=True)
     ]
-    return float(levels.expected(constant + change)), parts
+    return float(levels.mean(constant + change)), parts
 
 
 def _by_rating(

@@ -203,7 +203,7 @@ class HeldOutRatings:
         users, items = step.user_values[self.ratings.users], step.item_values[self.ratings.items]
         for values in (users * items).T:
             self._scores += values[:, None] * step.votes
-        wrong = self.levels.expected(self._scores) - self.ratings.values
+        wrong = self.levels.mean(self._scores) - self.ratings.values
         error = float(np.sqrt((wrong * wrong).mean()))
         errors = [*self.errors[-1:] * (step.n_rounds - 1), error]
         self.errors += errors

@@ -63,7 +63,7 @@ def list_values(
             lists += [find_best(row, longest) for row in scores]
         items = users.relevant_items(block, scores)
         for metric in ranked:
-            value = items.by_position if metric.base in _BY_POSITION else items.ranked
+            value = items.by_position if metric.base in _BY_POSITION else items.by_ranking
             values[metric.name][block] = value(metric)
     results = {name: mean_of(each) for name, each in values.items()}
     return results | {
@@ -87,7 +87,7 @@ class _TestUsers:
         # Pair numbers ascend, as rows and the items of a row do.
         at = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
         trained = (pairs[at] == wanted) & (evaluator.users >= 0) & (evaluator.items >= 0)
-        self.wanted = (test.values >= relevant) & evaluator.included & ~trained
+        self.wanted = (test.values >= relevant) & evaluator.is_included & ~trained
 
     def blocks(self, everybody: bool) -> Iterator[tuple[Indices, Reals]]:
         """Yield users, by their test index, and their scores; minus infinity is on no list."""
@@ -179,7 +179,7 @@ class _RelevantItems:
             return gained / best[np.minimum(self.relevant, k).astype(np.intp)]
         return gained / (k if base == "precision" else self.relevant)
 
-    def ranked(self, metric: Metric) -> Reals:
+    def by_ranking(self, metric: Metric) -> Reals:
         """Return the value of each user, as `by_position` does, by ranking whole lists."""
         row, item = self.pairs
         values = np.full(len(self.scores), np.nan)

@@ -100,7 +100,7 @@ def compare(
     chosen = recommender_metrics(metrics, k)
     variants = dict.fromkeys(variant for metric in chosen for variant in output_variants(metric))
     one_of("by", by, COMPARE_BY)
-    evaluation = Evaluation("models", tuple(variants), relevant, unknown, verbose)
+    evaluation = FoldEvaluation("models", tuple(variants), relevant, unknown, verbose)
     splits = resolve_splits(ratings, n_folds, random_state, by=by)
     labeled = [(repr(name), model) for name, model in named.items()]
     return _build_comparison(named, evaluation.run(labeled, splits), chosen)
@@ -282,7 +282,7 @@ class FoldResult(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class FoldEvaluation:
     """How models are evaluated on splits; errors name the argument that has the models."""
 
     argument: str

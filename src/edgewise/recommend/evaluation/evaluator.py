@@ -221,7 +221,7 @@ class Evaluator:
         return test.user_ids.values[test.users], test.item_ids.values[test.items]
 
     @cached_property
-    def included(self) -> NDArray[np.bool_]:
+    def is_included(self) -> NDArray[np.bool_]:
         """Which test ratings count."""
         return self.known if self.unknown == "nan" else np.ones(len(self.test), dtype=bool)
 
@@ -243,7 +243,7 @@ class Evaluator:
             predict: Any = self.model.predict
             guess = np.asarray(predict(*self._ids, unknown=self.unknown, output="level"))
         rounded = np.full(len(guess), np.nan)
-        rounded[self.included] = nearest_level(guess[self.included], self.levels)
+        rounded[self.is_included] = nearest_level(guess[self.is_included], self.levels)
         return rounded
 
     @cached_property
@@ -262,14 +262,14 @@ class Evaluator:
             return min(variants, key=lambda result: np.nan_to_num(result.value, nan=np.inf))
         stem = metric.base.removesuffix(LEVEL)
         is_level, is_scaled = stem != metric.base, stem in ("nmae", "one_zero")
-        has_ratings = self.model.predicts == "rating" and self.included.any()
+        has_ratings = self.model.predicts == "rating" and self.is_included.any()
         if not has_ratings or ((is_level or is_scaled) and len(self.levels) < 2):
             return MetricValue(np.nan, UnitSums.of(np.full(self.test.n_users, np.nan)))
-        guess = (self.predicted_levels if is_level else self.predictions)[self.included]
-        truth, weights = self.test.values[self.included], self.test.weights
+        guess = (self.predicted_levels if is_level else self.predictions)[self.is_included]
+        truth, weights = self.test.values[self.is_included], self.test.weights
         options: dict[str, Any] = {"levels": self.levels} if is_scaled else {}
         if weights is not None:
-            options["sample_weight"] = weights = weights[self.included]
+            options["sample_weight"] = weights = weights[self.is_included]
         value = float(metric.function(truth, guess, **options))
         losses = np.abs(guess - truth)
         if stem == "rmse":
@@ -279,7 +279,7 @@ class Evaluator:
         elif stem == "nmae":
             unit = float(np.average(losses, weights=weights))
             losses *= value / unit if unit > 0 else 1.0
-        users, n_users = self.test.users[self.included], self.test.n_users
+        users, n_users = self.test.users[self.is_included], self.test.n_users
         sums = np.bincount(users, losses if weights is None else losses * weights, n_users)
         masses = np.bincount(users, weights, n_users)
         by_user = UnitSums(sums.astype(np.float64), masses.astype(np.float64), stem == "rmse")
@@ -287,12 +287,12 @@ class Evaluator:
 
     @cached_property
     def _test_lists(self) -> Lists:
-        return Lists(self.test.values[self.included], self.test.users[self.included])
+        return Lists(self.test.values[self.is_included], self.test.users[self.is_included])
 
     def _order_value(self, metric: Metric) -> MetricValue:
         """Return a metric of the order of each user's test items; NaN if it is undefined."""
         values = np.full(self.test.n_users, np.nan)
-        if self.included.any():
-            lists, scores = self._test_lists, self.scores[self.included]
+        if self.is_included.any():
+            lists, scores = self._test_lists, self.scores[self.is_included]
             values[lists.queries] = metric.function(lists, scores, empty="skip", per_query=True)
         return mean_of(values)

@@ -105,8 +105,8 @@ class FactorModel(Recommender):
                 step(loss)
         self.loss_history_ = np.array(history)
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         positive("scale_", self.scale_)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
@@ -152,7 +152,7 @@ class FactorModel(Recommender):
         return self.user_factors_ if side == "users" else self.item_factors_
 
     def _approximate_scores(self, users: Indices) -> Approximation:
-        single = self._cached(
+        single = self._build_once(
             "scores", lambda: SinglePrecision.of(*map(self._score_vectors, SIDES))
         )
         if single is None:

@@ -74,11 +74,11 @@ class SVDRecommender(BiasedFactorModel):
         self.intercept_ = 0.0 if self.fill == "zero" else ratings.mean
         n_epochs = _BIAS_EPOCHS if self.fill == "bias" else 0
         self._fit_biases(ratings, self.user_damping, self.item_damping, n_epochs)
-        matrix = self._left(ratings.by_user, self.user_biases_)
+        matrix = self._residuals(ratings.by_user, self.user_biases_)
         self.singular_values_, self.item_factors_ = _leading(matrix, self.n_factors)
         self.user_factors_ = matrix @ self.item_factors_
 
-    def _left(self, side: Grouped, user_biases: Reals) -> Any:
+    def _residuals(self, side: Grouped, user_biases: Reals) -> Any:
         """Return the ratings less the fill as a sparse matrix, 0 in the gaps."""
         expected = self.intercept_ + self.item_biases_[side.others]
         expected += np.repeat(user_biases, side.sizes)
@@ -88,8 +88,8 @@ class SVDRecommender(BiasedFactorModel):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         damping = self.user_damping if self.fill == "bias" else None
         biases = self._add_biases(ratings, users, damping)
-        left = self._left(ratings.by_user.last(len(users)), biases)
-        self._add_users(left @ self.item_factors_)
+        residuals = self._residuals(ratings.by_user.last(len(users)), biases)
+        self._add_users(residuals @ self.item_factors_)
 
     def _vectors(self, side: str) -> Reals:
         # Scaled by singular values, so that the cosines of items are those of the fitted columns.

@@ -34,7 +34,7 @@ _RULES = {
     "alphas": Array("rules", np.float64),
     "votes": Array("rules 1", np.float64),
 }
-_JOINED = Record(
+_JOINED_RULES = Record(
     {
         "users": Array("rankers", np.int64, below="users"),
         "ends": Array("rankers", np.int64),
@@ -53,7 +53,7 @@ def _join_rankers(rankers: dict[int, StumpTerms]) -> dict[str, Any]:
     return {"users": np.array(users, dtype=np.int64), "ends": ends, **rules}
 
 
-def _split(parts: dict[str, Any]) -> dict[int, StumpTerms]:
+def _split_rankers(parts: dict[str, Any]) -> dict[int, StumpTerms]:
     users, ends = parts["users"], parts["ends"]
     terms = StumpTerms(**{name: parts[name] for name in _RULES})
     starts = ends - np.diff(ends, prepend=0)
@@ -69,7 +69,7 @@ def _split(parts: dict[str, Any]) -> dict[int, StumpTerms]:
     }
 
 
-RANKERS = Converted(_JOINED, _join_rankers, _split)
+RANKERS = Converted(_JOINED_RULES, _join_rankers, _split_rankers)
 """How a file holds a dict from users to the rules of their rankers."""
 
 
@@ -274,8 +274,8 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
             scores[at] = missing_scores(terms).sum() + (0.0 if start is None else start.mean())
         return scores
 
-    def _restored(self) -> None:
-        super()._restored()
+    def _check_restored(self) -> None:
+        super()._check_restored()
         means = training.ItemMeans.of(self._of_references(self.ratings_))
         if not np.array_equal(means.counts, self.item_counts_):
             raise ValueError("item_counts_ must be the counts of the ratings of reference_users_")
