@@ -1,23 +1,29 @@
 """``edgewise evaluate``: the metrics of a model, or of TREC runs."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from edgewise.cli import common, params, tables
-from edgewise.cli.common import print_table
+from edgewise.cli.common import one_line_errors, print_table, stem
 from edgewise.cli.tables import Rows
 from edgewise.common.choices import DEFAULT_RANKING_METRICS, DEFAULT_RUN_METRICS, GAINS, TIES
 from edgewise.common.text import pluralize
 
 if TYPE_CHECKING:
     from edgewise.common.dtypes import Reals
+    from edgewise.io import Qrels, Run
+    from edgewise.metrics import Evaluation
 
+_RUN_ENDINGS = (".run", ".txt", ".trec", ".res")
 # Larger confusion matrices would not fit on a terminal.
 _MAX_CLASSES_SHOWN = 8
 _MAX_LABELS_SHOWN = 20
+
+logger = logging.getLogger("edgewise")
 
 run_option = partial(params.option, group="Runs")
 
@@ -108,10 +114,9 @@ def _evaluate_model(path: str, data: str, options: Mapping[str, Any], as_json: b
 def _evaluate_runs(
     path: str, paths: tuple[str, ...], options: Mapping[str, Any], as_json: bool
 ) -> None:
-    from edgewise.cli.runs import evaluate_runs, file_stems, read_judgments, read_runs
     from edgewise.metrics.registry import RUN_METRICS, get_metrics
 
-    with common.one_line_errors("--metrics"):
+    with one_line_errors("--metrics"):
         metrics = [metric.name for metric in get_metrics(options["metrics"], RUN_METRICS)]
     qrels, stems = read_judgments(path), file_stems(paths)
     names = stems if len(set(stems)) == len(stems) else paths
@@ -124,13 +129,60 @@ def _evaluate_runs(
         click.echo(evaluation)
 
 
+# Runs
+
+
+def read_runs(paths: Sequence[str]) -> "list[Run]":
+    """Read TREC runs."""
+    from edgewise.io import read_run
+
+    with one_line_errors():
+        return [read_run(path) for path in paths]
+
+
+def read_judgments(path: str) -> "Qrels":
+    """Read TREC judgments."""
+    from edgewise.io import read_qrels
+
+    with one_line_errors():
+        return read_qrels(path)
+
+
+def file_stems(paths: Sequence[str]) -> list[str]:
+    """Return the names of the files of runs, without folders and the usual endings."""
+    return [stem(path, _RUN_ENDINGS) for path in paths]
+
+
+def evaluate_runs(
+    path: str,
+    qrels: "Qrels",
+    runs: "Mapping[str, Run]",
+    metrics: Sequence[str],
+    warns_of_unjudged: bool = True,
+    **settings: Any,
+) -> "Evaluation":
+    """Evaluate runs against the judgments of a file, and warn of queries that do not count."""
+    from edgewise.metrics import evaluate
+
+    with one_line_errors(path):
+        evaluation = evaluate(qrels, runs, metrics, **settings)
+    for name, values in evaluation.runs.items():
+        if values.n_unjudged and warns_of_unjudged:
+            queries = pluralize(values.n_unjudged, "queries")
+            logger.warning("%s: ignored %s without judgments", name, queries)
+        if values.n_unanswered:
+            message = "%s returns nothing for %d of %d judged queries: they count 0"
+            logger.warning(message, name, values.n_unanswered, len(values.queries))
+    return evaluation
+
+
 # Metrics of models
 
 
 def evaluate_rows(model: Any, rows: Rows) -> dict[str, Any]:
     """Return the metrics of a model on rows with targets, by name."""
     task = tables.task_of(model)
-    with common.one_line_errors(rows.path):
+    with one_line_errors(rows.path):
         if task == "grades":
             return evaluate_ranking(model, rows, model.predict(rows.X))
         rows = tables.align_classes(model.classes_, rows)

@@ -11,7 +11,7 @@ import click
 
 from edgewise.cli import common, params
 from edgewise.cli.common import one_line_errors
-from edgewise.cli.runs import evaluate_runs, file_stems, read_judgments, read_runs
+from edgewise.cli.evaluate import evaluate_runs, file_stems, read_judgments, read_runs
 from edgewise.common.choices import DEFAULT_RANKING_METRICS, FUSIONS, RANK_LEARNERS
 from edgewise.common.text import pluralize
 

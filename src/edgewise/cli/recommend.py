@@ -169,7 +169,10 @@ def recommend(**options: Any) -> None:
             values = evaluate(model, test, metrics, relevant=args.relevant)
     if not is_saved and (test is None or (args.hold_out and needs_model)):
         facts.append(("training", _fit(model, data, args.data)))
-    user_lists = _recommend_users(args, model, request.users)
+    user_lists = None
+    if args.users or args.output is not None:
+        with one_line_errors("--user"):
+            user_lists = _recommend(args, model, request.users if args.users else None)
     lists = _title_lists(args, model, request, user_lists, names)
     if args.model is not None:
         model.save(args.model)
@@ -348,16 +351,6 @@ def _check_rating(item: str, number: float | None, ratings: "Ratings") -> float:
     if not low <= number <= high:
         raise click.UsageError(f"--new-user: ratings are from {low:g} to {high:g}, got {number:g}")
     return number
-
-
-def _recommend_users(
-    args: SimpleNamespace, model: "Recommender", users: Any
-) -> "RecommendedLists | None":
-    """Return the lists of the users, or of all users if only a file is to have lists."""
-    if not args.users and args.output is None:
-        return None
-    with one_line_errors("--user"):
-        return _recommend(args, model, users if args.users else None)
 
 
 def _recommend(args: SimpleNamespace, model: "Recommender", users: Any) -> "RecommendedLists":

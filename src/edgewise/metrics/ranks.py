@@ -268,7 +268,7 @@ def _of_first(ranked: Ranked, good: Relevance, worth: Callable[[Reals], Reals]) 
     values = np.zeros(ranked.lists.n_queries)
     if good.has_relevant.any():
         first = _first_relevant(ranked, good)
-        values[first.query] = first.mean(worth(first.ranks.astype(np.float64)))
+        values[first.query] = first.mean_at_rank(worth)
     return values, good.has_relevant
 
 
@@ -365,12 +365,12 @@ def top_counts(
     return np.array([first.probability[first.ranks <= k].sum() for k in tops])
 
 
-class _FirstRelevant(NamedTuple):
-    """The position of each list's first (or last) relevant document in its tie group.
+class FirstRelevant(NamedTuple):
+    """The distribution of each list's first (or last) relevant document over its tie group.
 
-    Steps are possible positions, from 1, one after another for all lists with a relevant document.
     In Iyer 1999 eq. 5.2 `before` is R, the documents of the list above the group; `tied` is Q and
-    `relevant` is q, all documents of the group and the relevant ones. `query` is an index.
+    `relevant` is q, all documents of the group and the relevant ones. `query` is an index. Steps
+    are positions in a group, from 1, one after another for all lists with a relevant document.
     """
 
     query: Exacts
@@ -382,6 +382,27 @@ class _FirstRelevant(NamedTuple):
     step: Exacts
     probability: Reals
 
+    @classmethod
+    def of(cls, query: Exacts, before: Exacts, tied: Exacts, relevant: Exacts) -> "FirstRelevant":
+        """Return the distribution of the first relevant document of some groups.
+
+        Iyer 1999 eq. (5.2) with j = 1 (its text misprints j = k - r as r - k): with q relevant
+        among Q tied documents the first is at step l = 1, ..., Q - q + 1 with probability
+        C(Q - l, q - 1) / C(Q, q). That is q / Q for l = 1, and each step has 1 - (q - 1) /
+        (Q - l + 1) times the probability of the step before. By symmetry the same holds for the
+        last relevant document, counted from the group's end.
+        """
+        share = relevant / tied
+        # The first l positions hold no relevant document with a probability below exp(-l * q / Q).
+        lengths = np.minimum(tied - relevant + 1, np.ceil(_FAR / share)).astype(np.int64)
+        group = np.repeat(np.arange(len(lengths)), lengths)
+        starts = np.cumsum(lengths) - lengths
+        step = np.arange(1, len(group) + 1) - starts[group]
+        ratio = (relevant - 1)[group] / ((tied + 1)[group] - step)
+        logs = np.where(step > 1, np.log1p(-ratio), 0.0)
+        probability = share[group] * np.exp(running_sums(logs, step))
+        return cls(query, before, tied, relevant, starts, group, step, probability)
+
     @property
     def ranks(self) -> Exacts:
         """The rank of each step."""
@@ -391,16 +412,13 @@ class _FirstRelevant(NamedTuple):
         """Return the expectation, by group, of values given by step."""
         return np.add.reduceat(self.probability * values, self.starts)
 
+    def mean_at_rank(self, value: Callable[[Reals], Reals]) -> Reals:
+        """Return the expectation, by group, of a function of the rank."""
+        return self.mean(value(self.ranks.astype(np.float64)))
 
-def _first_relevant(ranked: Ranked, good: Relevance, last: bool = False) -> _FirstRelevant:
-    """Return the distribution of the first (or last) relevant document over its tie group.
 
-    Iyer 1999 eq. (5.2) with j = 1 (its text misprints j = k - r as r - k): with q relevant among Q
-    tied documents the first is at step l = 1, ..., Q - q + 1 with probability
-    C(Q - l, q - 1) / C(Q, q). That is q / Q for l = 1, and each step has 1 - (q - 1) / (Q - l + 1)
-    times the probability of the step before. By symmetry the same holds for the last relevant
-    document, counted from the group's end.
-    """
+def _first_relevant(ranked: Ranked, good: Relevance, last: bool = False) -> FirstRelevant:
+    """Return where the first (or last) relevant document of each list with any is."""
     counts = ranked.row_sums(good.flags)
     hits = np.flatnonzero(counts)
     queries = ranked.group_query[hits]
@@ -408,15 +426,9 @@ def _first_relevant(ranked: Ranked, good: Relevance, last: bool = False) -> _Fir
     side = slice(None, -1) if last else slice(1, None)
     np.not_equal(queries[1:], queries[:-1], out=is_end[side])
     groups = hits[is_end]
-    tied, relevant = ranked.group_sizes[groups], counts[groups].astype(np.int64)
-    share = relevant / tied
-    # The first l positions hold no relevant document with a probability below exp(-l * q / Q).
-    lengths = np.minimum(tied - relevant + 1, np.ceil(_FAR / share)).astype(np.int64)
-    group = np.repeat(np.arange(len(lengths)), lengths)
-    starts = np.cumsum(lengths) - lengths
-    step = np.arange(1, len(group) + 1) - starts[group]
-    ratio = (relevant - 1)[group] / ((tied + 1)[group] - step)
-    logs = np.where(step > 1, np.log1p(-ratio), 0.0)
-    probability = share[group] * np.exp(running_sums(logs, step))
-    before = ranked.group_before[groups]
-    return _FirstRelevant(queries[is_end], before, tied, relevant, starts, group, step, probability)
+    return FirstRelevant.of(
+        queries[is_end],
+        ranked.group_before[groups],
+        ranked.group_sizes[groups],
+        counts[groups].astype(np.int64),
+    )

@@ -23,7 +23,7 @@ from edgewise.metrics import (
     gini,
     novelty,
 )
-from edgewise.metrics.ranks import TieGroups
+from edgewise.metrics.ranks import FirstRelevant
 from edgewise.metrics.significance import Z95, UnitSums
 from edgewise.recommend.lists import find_best
 
@@ -206,11 +206,10 @@ class _RelevantItems:
     def _of_first(self, worth: Callable[[Reals], Reals]) -> Reals:
         """Return what the rank of each row's first relevant item is worth; 0 if it has none."""
         first = np.flatnonzero(self.before == 0)
-        groups = TieGroups(
-            *(column[first] for column in (self.row, self.above, self.tied, self.inside))
-        )
+        columns = (self.row, self.above, self.tied, self.inside)
+        groups = FirstRelevant.of(*(column[first] for column in columns))
         values = np.zeros(len(self.scores))
-        values[groups.query] = groups.expected_value_at_first(worth)
+        values[groups.query] = groups.mean_at_rank(worth)
         return values
 
     def _gains(self, weights: Reals) -> Reals:
