@@ -153,9 +153,10 @@ class TestOtherFormats:
         *(("12", 12), ("-1.5e3", -1500), (".5", 0.5), ("$1,200.50", 1200.5), ("45%", 45)),
         *(("-$3", -3), ("€ 7", 7), ("1,234,567", 1234567), ("inf", np.inf)),
         *(("1,23", None), ("12a", None), ("", None), ("1_000", None), ("--3", None), ("nan", None)),
+        ("0,123", None),  # a decimal comma
     ],
 )  # fmt: skip
-def test_what_is_a_number(word, number):
+def test_numbers_in_cells(word, number):
     assert parse_number(word) == number
 
 

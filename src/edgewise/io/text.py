@@ -29,9 +29,10 @@ _CHUNK_ROWS: Final = 20_000
 
 # No two groups may match the same characters, so that a cell of a million digits takes no time.
 NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|Infinity)")
-# An amount of money or a percentage, with or without commas between thousands.
+# An amount of money or a percentage, with or without commas between thousands; 0,123 has a decimal
+# comma.
 _AMOUNT: Final = re.compile(
-    r"([-+]?)[$€£]?\s?([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s?[%$€£]?"
+    r"([-+]?)[$€£]?\s?([-+]?(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?)\s?[%$€£]?"
 )
 # The same with a decimal comma, and points between thousands.
 _COMMA_AMOUNT: Final = re.compile(
