@@ -10,6 +10,11 @@ from edgewise.boosting import loop
 from edgewise.cli import main
 
 
+def contents(folder):
+    """Return the files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
 def _failure(argv, capsys):
     """Run a command that fails and return the one line it prints."""
     assert main([str(word) for word in argv]) == 2

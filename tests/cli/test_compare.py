@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.cli.conftest import contents
 
 from edgewise import Ratings, recommend
 from edgewise.cli import compare as command
@@ -19,10 +20,6 @@ def frame(seed=0, n_users=12, n_items=15):
     pairs = np.argwhere(rng.random((n_users, n_items)) < 0.5)
     columns = {"user": pairs[:, 0] + 100, "item": pairs[:, 1] + 1}
     return pd.DataFrame({**columns, "rating": rng.integers(1, 6, len(pairs))})
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.fixture
@@ -145,32 +142,17 @@ class TestErrors:
             ("r.csv --algorithms bias --set k=3", "--set must have the form algorithm.key=value"),
             ("r.csv --algorithms bias --set sgd.k=3", "--set: 'sgd' is not among bias"),
             ("r.csv --algorithms bias --set bias.k=3", "--set: bias has no parameter 'k'; it has"),
-            (
-                "r.csv --algorithms item-knn --set item-knn.n_neighbors=0",
-                "--set: n_neighbors must be an integer",
-            ),
+            ("r.csv --algorithms item-knn --set item-knn.n_neighbors=0", "--set: n_neighbors must"),
             ("r.csv --folds 1", "Invalid value for '--folds': 1 is not in the range"),
             ("r.csv --algorithms bias --folds 999", "--folds must be at most the number of rat"),
             ("r.csv --folds 3 --test test.csv", "--folds makes folds, but --test replaces them"),
-            (
-                "r.csv --algorithms bias --item-features test.csv",
-                "--item-features: item_features must have each id once",
-            ),
-            (
-                "r.csv --algorithms bias --user-features names.csv",
-                "--user-features names.csv: no column 'user'",
-            ),
-            (
-                "r.csv --algorithms bias --user-features words.csv",
-                "--user-features words.csv: ids must be integers, as in DATA, got 'a'",
-            ),
+            ("r.csv --algorithms bias --item-features test.csv", "--item-features: item_features"),
+            ("r.csv --algorithms bias --user-features names.csv", "--user-features names.csv: no"),
+            ("r.csv --algorithms bias --user-features words.csv", "--user-features words.csv: ids"),
             ("r.csv --by time", "--by time needs times: name their column by --time-column"),
             ("r.csv --by last --folds 3", "--folds makes folds, but --by last tests once"),
             ("r.csv --by user --test test.csv", "--by makes folds, but --test replaces them"),
-            (
-                "r.csv --algorithms bias --test words.csv",
-                "--test words.csv: users must be integers",
-            ),
+            ("r.csv --algorithms bias --test words.csv", "--test words.csv: users must be"),
             ("r.csv --metrics best", "--metrics: unknown metrics: 'best'"),
             ("r.csv --output t.txt", "'-o': must end in .csv or .csv.gz or .parquet, got 't.txt'"),
             ("r.csv --output r.csv", "r.csv is given as DATA and --output"),

@@ -152,10 +152,7 @@ class TestEvaluate:
             ("qrels.txt qrels.txt", "qrels.txt is given as QRELS and RUN"),
             ("mine.run tied.run", "mine.run, line 1: it has 6 columns, not 4"),
             ("qrels.txt other.run", "other"),
-            (
-                "qrels.txt mine.run --metrics map,prot",
-                "--metrics: unknown metrics:",
-            ),
+            ("qrels.txt mine.run --metrics map,prot", "--metrics: unknown metrics:"),
             ("qrels.txt mine.run --metrics ndcg@0", "unknown metrics: 'ndcg@0'"),
             ("qrels.txt mine.run --metrics map,,mrr", "unknown metrics: ''"),
             ("huge.txt mine.run --metrics ndcg", "y is too large"),

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.cli.conftest import contents
 
 import edgewise
 from edgewise import AdaBoostMH, RankBoost, RankFusion, fusion, io
@@ -31,10 +32,6 @@ def data(seed, n_queries=5, n_docs=7):
 def frame(part):
     table = pd.DataFrame(part.X, columns=NAMES)
     return table.assign(grade=part.y.astype(int), query=part.qid, doc=part.docs)
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.fixture
@@ -232,33 +229,15 @@ class TestErrors:
             ("m.edgewise red.txt", "red.txt, line 2: value of feature 1 'red'"),
             ("m.edgewise test.txt --target grade", "--target is for tables"),
             ("m.edgewise test.txt --doc doc", "--doc is for tables"),
-            (
-                "m.edgewise test.csv --target grade",
-                "test.csv is a table",
-            ),
+            ("m.edgewise test.csv --target grade", "test.csv is a table"),
             ("named.edgewise test.txt", "test.txt is an SVMlight file"),
-            (
-                "named.edgewise test.csv --output s.run",
-                "a run needs query and document ids",
-            ),
+            ("named.edgewise test.csv --output s.run", "a run needs query and document ids"),
             ("named.edgewise test.csv --target y", "test.csv: --target 'y' must be a column: "),
-            (
-                "named.edgewise test.csv --target tf",
-                "--target: 'tf' is a feature",
-            ),
-            (
-                "named.edgewise short.csv --output s.txt",
-                "short.csv: the table lacks the column 'tf', which training had",
-            ),
+            ("named.edgewise test.csv --target tf", "--target: 'tf' is a feature"),
+            ("named.edgewise short.csv --output s.txt", "short.csv: the table lacks the column"),
             ("named.edgewise kinds.csv --output s.txt", "kinds.csv: column 'tf' holds"),
-            (
-                "fusion.edgewise test.txt",
-                "RankFusion, which does not predict rows: use `edgewise fuse fusion.edgewise",
-            ),
-            (
-                "classes.edgewise test.txt",
-                "test.txt has 4 features, the model has 1",
-            ),
+            ("fusion.edgewise test.txt", "RankFusion, which does not predict rows: use `edgewise"),
+            ("classes.edgewise test.txt", "test.txt has 4 features, the model has 1"),
         ],
     )
     def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.cli.conftest import contents
 
 import edgewise
 from edgewise import AdaBoostMH, Ratings, recommend
@@ -35,10 +36,6 @@ def frame(seed=0, n_users=12, n_items=15, words=False):
         table["user"] = "u" + table["user"].astype(str)
         table["item"] = "Film, part " + table["item"].astype(str)
     return table
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def lines_of(text, title):
@@ -310,10 +307,7 @@ class TestSettings:
             ("k", "--set must have the form key=value, got 'k'"),
             ("=7", "--set must have the form key=value, got '=7'"),
             ("n_neighbors=0", "--set: n_neighbors must be an integer of at least 1, got 0"),
-            (
-                "n_neighbors=many",
-                "--set: n_neighbors must be an integer of at least 1, got 'many'",
-            ),
+            ("n_neighbors=many", "--set: n_neighbors must be an integer of at least 1, got 'many'"),
             ("similarity=best", "--set: similarity must be one of 'cosine'"),
             ("k=7 k=8", "--set gives k twice"),
         ],
@@ -526,10 +520,7 @@ class TestErrors:
             ("r.csv --user 1 --implicit --rating-column x", "--implicit means no ratings, but"),
             ("r.parquet --user 1 --columns user,item", "--columns is for text files; r.parquet"),
             ("m.edgewise --user 7", "--user: '7' is not among the users of m.edgewise"),
-            (
-                "m.edgewise --user 101 --algorithm bias",
-                "--algorithm is for training",
-            ),
+            ("m.edgewise --user 101 --algorithm bias", "--algorithm is for training"),
             ("m.edgewise --user 101 --set k=3", "--set is for training"),
             ("m.edgewise --user 101 --seed 0", "--seed is for training"),
             ("m.edgewise --hold-out 0.2", "--hold-out is for training"),

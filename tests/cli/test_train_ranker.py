@@ -8,16 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.cli.conftest import contents
 
 import edgewise
 from edgewise import RankBoost, cross_validate, io
 from edgewise.cli import fitting, main, tables
 from edgewise.common.choices import RANK_LEARNERS
 from edgewise.metrics import ranking_metric
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from edgewise import datasets
-from edgewise.cli import main
 from edgewise.datasets import DatasetInfo, DatasetMismatchError, catalog
 from edgewise.datasets.catalog import DataFile, Entry
 
@@ -216,18 +215,3 @@ class TestChecks:
         register({"u.data": CONTENTS["u.data"] + line})
         with pytest.raises(DatasetMismatchError, match=message):
             datasets.load("toy")
-
-
-def test_the_command_lists_them_in_a_table_of_their_own(capsys, monkeypatch):
-    monkeypatch.setattr(datasets, "available", lambda name: name == "ml-1m")
-    assert main(["datasets"]) == 0
-    _, _, below = capsys.readouterr().out.partition("\n\nratings ")
-    header, *lines = below.splitlines()
-    assert header.split() == ["users", "items", "ratings", "folds", "cached", "license"]
-    names = datasets.names("ratings")
-    table = {line.split()[0]: line.split(maxsplit=6)[1:] for line in lines[: len(names)]}
-    terms = "GroupLens terms: research use only"
-    assert table == {
-        "ml-100k": ["943", "1,682", "100,000", "5", "no", terms],
-        "ml-1m": ["6,040", "3,883", "1,000,209", "0", "yes", terms],
-    }
