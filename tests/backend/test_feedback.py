@@ -191,8 +191,8 @@ def test_misordered_pairs_count_in_full_and_those_of_equal_score_by_half(case):
     H = case.scores
     loss = math.fsum(d * ((H[i] > H[j]) + 0.5 * (H[i] == H[j])) for i, j, d in case.pairs())
     for feedback in case.both():
-        assert feedback.misordered(H[feedback.rows]) == pytest.approx(loss, abs=1e-14)
-        assert feedback.misordered(np.zeros(feedback.n_rows)) == pytest.approx(0.5, abs=1e-14)
+        assert feedback.ranking_loss(H[feedback.rows]) == pytest.approx(loss, abs=1e-14)
+        assert feedback.ranking_loss(np.zeros(feedback.n_rows)) == pytest.approx(0.5, abs=1e-14)
 
 
 @given(judged, st.sampled_from([0.01, 0.3, 0.5, 0.9]))

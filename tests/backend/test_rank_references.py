@@ -60,7 +60,7 @@ def assert_same_weights(lists, scores):
 
 
 def assert_same_loss(lists, scores, moved=None, exact=False):
-    ours, theirs = lists.reference.misordered(scores), lists.compiled.misordered(scores, moved)
+    ours, theirs = lists.reference.ranking_loss(scores), lists.compiled.ranking_loss(scores, moved)
     assert theirs == (ours if exact else pytest.approx(ours, rel=1e-12, abs=1e-15))
 
 
@@ -167,9 +167,9 @@ def test_threads_change_nothing(grades, pair_weight):
             scores, codes = lists.scores("ties"), lists.rng.integers(0, 20, size=lists.n)
             weighed = lists.compiled.weigh(scores)
             sides = lists.compiled.cut_sides(lists.compiled.quantize(scores), codes, 20)
-            loss = lists.compiled.misordered(scores)
+            loss = lists.compiled.ranking_loss(scores)
             moved = lists.rng.random(lists.n) < 0.5
-            later = lists.compiled.misordered(scores + np.where(moved, 0.25, -0.25), moved)
+            later = lists.compiled.ranking_loss(scores + np.where(moved, 0.25, -0.25), moved)
             found.append((weighed.energy, loss, later, weighed.potentials, *sides))
             assert_same_weights(lists, scores)
     for one, other in zip(*found, strict=True):

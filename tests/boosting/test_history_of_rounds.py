@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 from edgewise import AdaBoostMH
-from edgewise.boosting import CLASSIFYING, RANKING, History
+from edgewise.boosting import CLASSIFIER_FIELDS, RANKER_FIELDS, History
 
 VOTES = ["discrete", "real", "abstain"]
 # Learners, and whether the score columns share a rule.
@@ -148,7 +148,7 @@ def test_a_history_is_a_copy_away_from_its_array():
     assert np.isnan(restored["train_error"]).all()
 
 
-@pytest.mark.parametrize("fields", [CLASSIFYING, RANKING], ids=["classifier", "ranker"])
+@pytest.mark.parametrize("fields", [CLASSIFIER_FIELDS, RANKER_FIELDS], ids=["classifier", "ranker"])
 def test_what_a_search_did_is_recorded_where_it_is_known(fields):
     history = History(fields)
     history.append(energy=0.9)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edgewise import AdaBoostMH, ProgressBar
-from edgewise.boosting import RANKING, History
+from edgewise.boosting import RANKER_FIELDS, History
 
 
 class Run:
@@ -73,7 +73,7 @@ def test_what_the_run_is_for_is_the_title():
 
 def test_what_is_not_recorded_is_not_shown():
     assert shown(Run(10, train_error=0.25), 10)[-1].endswith("error 0.2500, bound 0.349]")
-    ranker = shown(Run(10, fields=RANKING, ranking_loss=0.5), 10)[-1]
+    ranker = shown(Run(10, fields=RANKER_FIELDS, ranking_loss=0.5), 10)[-1]
     assert ranker.endswith("misordered 0.5000, bound 0.349]")
 
 

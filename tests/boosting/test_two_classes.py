@@ -97,7 +97,7 @@ def test_class_weights_change_neither_measure_of_the_same_scores(monkeypatch):
 
 def test_balanced_accuracy_of_training_rows_takes_no_scores(monkeypatch):
     X, y = problem(5)
-    monkeypatch.setattr(monitor, "_MOST_SORTED", 0)
+    monkeypatch.setattr(monitor, "_MAX_SORTED_ROWS", 0)
     monkeypatch.setattr("edgewise.objective.hamming.Hamming.training_scores", refuse_after_start())
     model = AdaBoostMH("stump", n_rounds=6).fit(X, y)
     expected_value = balanced_accuracy_score(y, model.predict(X))
@@ -140,7 +140,9 @@ def test_validation_rows_of_one_class_have_none():
 def test_many_training_rows_are_not_sorted(monkeypatch, weighted):
     X, y = problem(8)
     weights = np.arange(len(y)) + 1.0 if weighted else None
-    monkeypatch.setattr(monitor, "_MOST_WEIGHTED" if weighted else "_MOST_SORTED", len(y) - 1)
+    monkeypatch.setattr(
+        monitor, "_MAX_WEIGHTED_ROWS" if weighted else "_MAX_SORTED_ROWS", len(y) - 1
+    )
     model = AdaBoostMH(n_rounds=3).fit(X, y, sample_weight=weights)
     assert "roc_auc" not in model.history_
     assert "balanced_accuracy" in model.history_

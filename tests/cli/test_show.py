@@ -17,7 +17,7 @@ from edgewise import (
     RankFusion,
     Ratings,
 )
-from edgewise.boosting import CLASSIFYING, History
+from edgewise.boosting import CLASSIFIER_FIELDS, History
 from edgewise.cli import main
 from edgewise.fusion import RankedLists
 
@@ -125,9 +125,9 @@ class TestBoosting:
     def test_columns_that_rounds_searched(self, facts):
         X = np.random.default_rng(0).normal(size=(30, 3))
         model = AdaBoostMH("stump", n_rounds=2).fit(X, X[:, 0] > 0)
-        values = dict.fromkeys(CLASSIFYING, (np.nan, np.nan))
+        values = dict.fromkeys(CLASSIFIER_FIELDS, (np.nan, np.nan))
         values |= {"energy": [0.9, 0.9], "columns": [40, 20], "saved": [0.5, 1.0]}
-        rows = np.column_stack([values[name] for name in CLASSIFYING])
+        rows = np.column_stack([values[name] for name in CLASSIFIER_FIELDS])
         model.fitted_ = replace(model.fitted_, history=History.from_array(rows))
         assert facts(model)["columns searched"] == "30.0 per round"
 

@@ -9,7 +9,7 @@ import pytest
 from edgewise import Exhaustive, RankBoost, Stump
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun, boost
+from edgewise.boosting import RANKER_FIELDS, History, Task, TermList, TrainingRun, boost
 from edgewise.data import as_table, encode, fit_encode
 from edgewise.estimators.judgments import graded_layout
 from edgewise.model import Terms
@@ -55,7 +55,7 @@ def train(backend, feedback, settings, n_rounds=6):
     """Return the terms and the history of a ranker."""
     objective = Ranking(backend, feedback, settings)
     learner = Stump(constant=False).ready(backend.table, Exhaustive(), seed=0)
-    terms, history = TermList(Terms.empty(1, n_cuts=1)), History(RANKING)
+    terms, history = TermList(Terms.empty(1, n_cuts=1)), History(RANKER_FIELDS)
     run = TrainingRun(n_rounds, history, save=print)
     boost(Task(backend.table, objective, learner), terms, run, [])
     return terms.pack(), history

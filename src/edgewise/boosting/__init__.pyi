@@ -12,8 +12,8 @@ from edgewise.boosting.callbacks import (
     check_callbacks as check_callbacks,
 )
 from edgewise.boosting.history import (
-    CLASSIFYING as CLASSIFYING,
-    RANKING as RANKING,
+    CLASSIFIER_FIELDS as CLASSIFIER_FIELDS,
+    RANKER_FIELDS as RANKER_FIELDS,
     History as History,
     evaluation as evaluation,
 )

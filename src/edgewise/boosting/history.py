@@ -12,7 +12,7 @@ from edgewise.common.dtypes import Reals
 if TYPE_CHECKING:
     import pandas as pd
 
-CLASSIFYING = (
+CLASSIFIER_FIELDS = (
     "edge",
     "alpha",
     "energy",
@@ -29,7 +29,16 @@ CLASSIFYING = (
 )
 """The quantities of a classifier's rounds."""
 
-RANKING = ("edge", "alpha", "energy", "bound", "ranking_loss", "validation", "columns", "saved")
+RANKER_FIELDS = (
+    "edge",
+    "alpha",
+    "energy",
+    "bound",
+    "ranking_loss",
+    "validation",
+    "columns",
+    "saved",
+)
 """The quantities of a ranker's rounds."""
 
 # Listed only where they were recorded, as are the metrics of named validation rows.
@@ -73,14 +82,14 @@ class History(Mapping[str, Reals]):
     History(2 rounds: edge, alpha, energy, bound, train_error, hamming_loss, pseudo_weight, ...
     """
 
-    def __init__(self, fields: tuple[str, ...] = CLASSIFYING) -> None:
+    def __init__(self, fields: tuple[str, ...] = CLASSIFIER_FIELDS) -> None:
         self.fields = fields
         self._rows: list[tuple[float, ...]] = []
         self._log_bound = 0.0
         self._left = 1.0
 
     def append(self, **values: float) -> None:
-        """Add a round; unless it is known, `bound` follows from `energy` and, if any, `weight`."""
+        """Add the quantities of the next round; a missing `bound` follows from the others."""
         weight = values.get("weight", math.nan)
         self._lower(values.get("energy", 1.0), weight)
         if math.isnan(values.get("bound", math.nan)):
@@ -108,18 +117,18 @@ class History(Mapping[str, Reals]):
 
     def evaluations(self) -> dict[str, dict[str, Reals]]:
         """Return the metrics of every round, by the names of validation rows and metric."""
-        found: dict[str, dict[str, Reals]] = {}
+        evaluations: dict[str, dict[str, Reals]] = {}
         for field in self:
             name, colon, metric = field.rpartition(":")
             if colon:
-                found.setdefault(name, {})[metric] = self[field]
-        return found
+                evaluations.setdefault(name, {})[metric] = self[field]
+        return evaluations
 
-    def widened(self, fields: tuple[str, ...]) -> "History":
-        """Return the same record with more quantities, which its rounds lack."""
+    def with_fields(self, fields: tuple[str, ...]) -> "History":
+        """Return the record with more quantities, NaN in all rounds so far."""
         new = tuple(name for name in fields if name not in self.fields)
-        lacking = np.full((self.n_rounds, len(new)), np.nan)
-        return History.from_array(np.hstack([self.to_array(), lacking]), self.fields + new)
+        unknown = np.full((self.n_rounds, len(new)), np.nan)
+        return History.from_array(np.hstack([self.to_array(), unknown]), self.fields + new)
 
     def __copy__(self) -> "History":
         return History.from_array(self.to_array(), self.fields)
@@ -132,8 +141,8 @@ class History(Mapping[str, Reals]):
     def __getitem__(self, name: str) -> Reals:
         if name not in self.fields:
             raise KeyError(f"no quantity {name!r}; there are {', '.join(self)}")
-        place = self.fields.index(name)
-        return np.array([row[place] for row in self._rows], dtype=np.float64)
+        index = self.fields.index(name)
+        return np.array([row[index] for row in self._rows], dtype=np.float64)
 
     def __contains__(self, name: object) -> bool:
         optional = name in _OPTIONAL or ":" in str(name)
@@ -171,7 +180,7 @@ class History(Mapping[str, Reals]):
         return np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self.fields))
 
     @staticmethod
-    def from_array(rows: Reals, fields: tuple[str, ...] = CLASSIFYING) -> "History":
+    def from_array(rows: Reals, fields: tuple[str, ...] = CLASSIFIER_FIELDS) -> "History":
         """Return the history that `to_array` gave."""
         history = History(fields)
         history._rows = [tuple(row) for row in rows.tolist()]

@@ -29,7 +29,7 @@ class TermList:
         self._new: list[tuple[Rule, Vote]] = []
 
     def append(self, rule: Rule, vote: Vote) -> None:
-        """Add a round's term."""
+        """Add the term of the next round."""
         if isinstance(rule, LazyTree):
             # Built now: until then a tree keeps the data that it was built from.
             rule = rule.release()
@@ -144,12 +144,12 @@ def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
             if step == "no edge" and not len(terms.pack().columns):
                 logger.warning("no rule has an edge on the training rows: all rows score the same")
             return
-        rule, vote, progress = step.taken()
+        rule, vote, progress = step.finish()
         for other in task.others:
             other.follow(rule, vote.coefficients)
         terms.append(rule, vote)
         metrics = _validation_metrics(task)
-        # The measures of validation rows replace those of training rows.
+        # Measures of validation rows replace measures of training rows.
         metrics |= {**progress._asdict(), **_search_cost(task, step.fell_back), **measure()}
         run.history.append(edge=vote.edge, alpha=vote.alpha, energy=vote.energy, **metrics)
         yield
@@ -177,7 +177,7 @@ def _rounds_together(
 class _Step(NamedTuple):
     """A round that has been trained."""
 
-    taken: Callable[[], TrainedRound]
+    finish: Callable[[], TrainedRound]
     fell_back: bool = False  # whether all columns and rows were searched after some of them
 
 
@@ -244,15 +244,16 @@ def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
 def _search_cost(task: Task, fell_back: bool) -> dict[str, float]:
     """Return the number of columns that the round searched, and the fraction of the work saved."""
     learners = list(task.learner.column_learners())
-    looked_at = sum(learner.n_searched_ for learner in learners)
-    offered = sum(learner.n_offered_ for learner in learners)
-    work = looked_at * task.objective.search_cost
+    n_searched = sum(learner.n_searched_ for learner in learners)
+    n_offered = sum(learner.n_offered_ for learner in learners)
+    work = n_searched * task.objective.search_cost
     if fell_back:
         assert task.fallback is not None
-        again = sum(learner.n_searched_ for learner in task.fallback().column_learners())
-        looked_at, offered, work = looked_at + again, max(offered, again), work + again
+        n_again = sum(learner.n_searched_ for learner in task.fallback().column_learners())
+        n_searched, n_offered = n_searched + n_again, max(n_offered, n_again)
+        work += n_again
     # A round that searched twice took more work than one that searches everything once.
-    return {"columns": looked_at, "saved": max(1.0 - work / offered, 0.0) if offered else 0.0}
+    return {"columns": n_searched, "saved": max(1.0 - work / n_offered, 0.0) if n_offered else 0.0}
 
 
 def _vote(task: Task, found: FoundRule | None) -> tuple[Rule, Vote] | None:

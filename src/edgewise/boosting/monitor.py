@@ -16,15 +16,15 @@ from edgewise.model import Rule
 from edgewise.objective import Objective
 
 # Sorting this many training rows takes less than a millisecond; with weights, four times as long.
-_MOST_SORTED = 1 << 16
-_MOST_WEIGHTED = _MOST_SORTED // 4
+_MAX_SORTED_ROWS = 1 << 16
+_MAX_WEIGHTED_ROWS = _MAX_SORTED_ROWS // 4
 
 Metric = Callable[[Reals], float]
 """A function of the scores of validation rows, of shape (n, K)."""
 
 
 class Monitor:
-    """The scores of a validation set, shape (K, n), and its metrics, of which the first decides.
+    """The scores of a validation set, shape (K, n), and its metrics; the first decides.
 
     `positive` marks the second of two classes.
     """
@@ -98,9 +98,8 @@ def binary_measures(
 ) -> Callable[[], dict[str, float]]:
     """Return a function that measures `roc_auc` and `balanced_accuracy` of the current scores.
 
-    They are those of the validation rows, if there are any. The training rows, which the
-    `partition` may share with other processes, are measured by `roc_auc` alone, and only if there
-    are few of them: the objective knows their balanced accuracy. Both are for two classes.
+    Both are for two classes, and measure the validation rows, if there are any. Else `roc_auc`
+    measures the training rows if there are few; the objective knows their balanced accuracy.
     """
     training = objective.training_scores()
     if training is None or len(training[1].labels) != 1:
@@ -111,7 +110,7 @@ def binary_measures(
     positive, mass = targets.labels[0] > 0, to_fixed_point(targets.row_weights)
     # Weights that are equal within each class cancel out.
     equal = all(_are_equal(mass[rows], partition) for rows in (positive, ~positive))
-    if partition.n_rows > (_MOST_SORTED if equal else _MOST_WEIGHTED):
+    if partition.n_rows > (_MAX_SORTED_ROWS if equal else _MAX_WEIGHTED_ROWS):
         return dict
     all_positive = partition.allgather_rows(positive)
     all_mass = None if equal else partition.allgather_rows(mass)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import Backend
-from edgewise.boosting import CLASSIFYING, Metric, Monitor, StoppingRule
+from edgewise.boosting import CLASSIFIER_FIELDS, Metric, Monitor, StoppingRule
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
 from edgewise.common.choices import LOSSES, VOTES
 from edgewise.common.dtypes import Reals
@@ -216,7 +216,7 @@ class ClassifierJob(Job[FittedClassifier]):
 
     rows: LabeledRows
 
-    history_fields = CLASSIFYING
+    history_fields = CLASSIFIER_FIELDS
     estimates_probabilities = True
 
     @property

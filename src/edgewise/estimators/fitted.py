@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.boosting import CLASSIFYING, RANKING, History
+from edgewise.boosting import CLASSIFIER_FIELDS, RANKER_FIELDS, History
 from edgewise.common.checks import one_of, positive
 from edgewise.common.choices import VOTES
 from edgewise.common.dtypes import Reals
@@ -385,7 +385,7 @@ CLASSIFIER = Record(
     {
         **_FIELDS,
         **SCORING_CLASSES,
-        "history": _history_field(CLASSIFYING),
+        "history": _history_field(CLASSIFIER_FIELDS),
         "votes": Value(str, lambda votes: one_of("votes", votes, VOTES)),
         "subsample": _positive("subsample"),
         "damping": OrNone(Value(float)),
@@ -402,7 +402,7 @@ CLASSIFIER = Record(
 RANKER = Record(
     {
         **_FIELDS,
-        "history": _history_field(RANKING),
+        "history": _history_field(RANKER_FIELDS),
         "has_queries": Value(bool),
         "objective": Value(str),
         "candidate": Value(str),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from edgewise.backend.base import Backend
-from edgewise.boosting import RANKING, Metric, Monitor
+from edgewise.boosting import RANKER_FIELDS, Metric, Monitor
 from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
 from edgewise.common.dtypes import Reals, Signs
@@ -27,10 +27,9 @@ from edgewise.estimators.job import Job, TrainingProblem
 from edgewise.estimators.judgments import JudgedPairs, JudgedRows
 from edgewise.estimators.rows import ValidationSet, check_column_kinds
 from edgewise.learners import Best, Learner, Tree, preset_for, resolve_learner
-from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.metrics.registry import metrics_by_name
-from edgewise.objective import STEPS, Cumulative, Objective, Ranking, Top, TopSettings, edge_limit
+from edgewise.objective import Cumulative, Objective, Ranking, Top, TopSettings, edge_limit
 from edgewise.objective.feedback import Layout
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ _DIFFERENCE = 0.07
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "subsample": up_to_one,
-    "missing": partial(one_of, choices=MISSING_CHOICES),
+    "missing": partial(one_of, choices=choices.RANK_MISSING),
     "objective": lambda _, objective: parse_objective(objective),
     "criterion": partial(one_of, choices=choices.RANK_CRITERIA),
     "pair_weight": partial(one_of, choices=choices.PAIR_WEIGHTS),
@@ -71,7 +70,7 @@ def check_parameters(model: "RankBoost", validates: bool) -> Learner | str:
         check(name, getattr(model, name))
     learner = _check_learner(model)
     if model.step is not None:
-        one_of("step", model.step, STEPS)
+        one_of("step", model.step, choices.RANK_STEPS)
     if model.learning_rate != "auto":
         up_to_one("learning_rate", model.learning_rate)
     if isinstance(model.monotonic_cst, str):
@@ -158,7 +157,7 @@ class RankerJob(Job[FittedRanker]):
     candidate: Candidate
     has_queries: bool  # whether all training rows have more than one
 
-    history_fields = RANKING
+    history_fields = RANKER_FIELDS
     maximizes_functions = True
 
     @property

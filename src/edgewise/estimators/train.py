@@ -323,7 +323,7 @@ def _resume(model: Any, start: F, before: Fitted, n_rounds: int | None) -> F:
             f"n_rounds must be at least {n_before}, the rounds of the last fit, for "
             f"warm_start=True, got {n_rounds}"
         )
-    history = before.history.widened(start.history.fields)
+    history = before.history.with_fields(start.history.fields)
     history.truncate(n_before)
     return replace(
         start,

@@ -16,8 +16,6 @@ from edgewise.learners.base import ColumnLearner, FoundRule, Round
 from edgewise.model import Linear, Test
 from edgewise.search import Search
 
-MISSING_CHOICES = RANK_MISSING
-
 
 @dataclass(eq=False, repr=False)
 class Feature(ColumnLearner):
@@ -51,7 +49,7 @@ class Feature(ColumnLearner):
     _rules_of = cast("dict[int, list[Linear]]", None)
 
     def validate(self) -> None:
-        one_of("missing", self.missing, MISSING_CHOICES)
+        one_of("missing", self.missing, RANK_MISSING)
 
     @property
     def makes_tests(self) -> bool:

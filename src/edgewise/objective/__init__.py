@@ -3,7 +3,7 @@
 from edgewise.backend.base import Targets
 from edgewise.objective.base import Objective, TrainedRound
 from edgewise.objective.hamming import REFRESH_EVERY, SAMPLINGS, Hamming, HammingSettings
-from edgewise.objective.ranking import STEPS, Cumulative, Ranking, RankSettings, edge_limit
+from edgewise.objective.ranking import Cumulative, Ranking, RankSettings, edge_limit
 from edgewise.objective.top import DEFAULT_CUTOFF, Top, TopSettings
 from edgewise.objective.votes import VOTE_RULES, Vote
 
@@ -11,7 +11,6 @@ __all__ = [
     "DEFAULT_CUTOFF",
     "REFRESH_EVERY",
     "SAMPLINGS",
-    "STEPS",
     "VOTE_RULES",
     "Cumulative",
     "Hamming",

@@ -15,13 +15,13 @@ from edgewise.objective.votes import Vote
 
 
 class Progress(Protocol):
-    """The quantities that a round adds to the history, by name."""
+    """The quantities that the history records of one round, by name."""
 
     def _asdict(self) -> Mapping[str, float]: ...
 
 
 class TrainedRound(NamedTuple):
-    """The rule and the votes of a round, and its effect."""
+    """The rule and the votes of one round, and their effect."""
 
     rule: Rule
     vote: Vote
@@ -56,7 +56,7 @@ class Objective(Protocol):
         return None
 
     def vote(self, found: FoundRule) -> Vote | None:
-        """Return the votes on the rule of a round, or None if no step lowers the loss."""
+        """Return the votes on a rule that `find` returned, or None if no step lowers the loss."""
 
     def train_ahead(
         self,

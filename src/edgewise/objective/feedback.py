@@ -129,7 +129,7 @@ class Feedback(ABC):
         """
 
     @abstractmethod
-    def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
+    def ranking_loss(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
         """Return the ranking loss (Iyer 1999 eq. 5.1); a tie counts one half.
 
         `moved` marks the rows that the last step moved, all by the same amount: within the moved
@@ -208,7 +208,7 @@ class PairList(Feedback):
             sides.append(np.cumsum(jumps)[:n_values])
         return Sides(*sides)
 
-    def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
+    def ranking_loss(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
         worse, better = scores[self.worse], scores[self.better]
         shares = 0.5 * (worse >= better) + 0.5 * (worse > better)
         return exact_sum(self.weights * shares)
@@ -274,6 +274,12 @@ class Layout:
     def query_starts(self) -> Columns:
         """The documents of query q are from ``query_starts[q]`` to ``query_starts[q + 1]``."""
         return self.group_starts[self.query_groups]
+
+    def rows_of(self, queries: Columns) -> Rows:
+        """Return the table rows of some queries, ascending."""
+        starts = self.query_starts
+        rows = [self.rows[starts[q] : starts[q + 1]] for q in queries.tolist()]
+        return np.sort(np.concatenate([self.rows[:0], *rows]))
 
     def middles(self, values: Reals) -> Reals:
         """Return for each document the midpoint of the range of its query."""
@@ -423,9 +429,9 @@ class GradedLists(Feedback):
         """Return W- and W+ of every cut in one pass over the codes: O(documents x grades)."""
         crossed = self.pairs.crossing_pairs(self.lists, weights, codes, n_values)
         # A document that has crossed stays on the high side of all lower cuts.
-        return Sides(*(np.cumsum(part[::-1])[::-1][:n_values] for part in crossed))
+        return Sides(*(np.cumsum(pairs[::-1])[::-1][:n_values] for pairs in crossed))
 
-    def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
+    def ranking_loss(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
         wrong = self.pairs.misordered_pairs(self.lists, scores, moved)
         return max(0.0, self._total(self.query_weights * wrong))
 
@@ -436,14 +442,12 @@ class GradedLists(Feedback):
 
     def sample_rows(self, fraction: float, rng: np.random.Generator) -> Rows:
         """Return the rows of a random fraction of the queries, or of the only query's rows."""
-        starts = self.layout.query_starts
         if self.queries.n_rows == 1:
             return super().sample_rows(fraction, rng)
         has_pairs = np.flatnonzero(self.queries.allgather_rows(self._totals > 0))
         size = max(1, round(fraction * len(has_pairs)))
         chosen = self.queries.local_rows(np.sort(rng.choice(has_pairs, size, replace=False)))
-        rows_of_queries = [self.rows[starts[q] : starts[q + 1]] for q in chosen.tolist()]
-        return np.sort(np.concatenate([self.rows[:0], *rows_of_queries]))
+        return self.layout.rows_of(chosen)
 
     def _total(self, values: Reals) -> float:
         """Return the sum, rounded once: the same for every order, threads and processes."""

@@ -42,8 +42,7 @@ from edgewise.objective.votes import VOTE_RULES, Vote, sides
 # that underflowed can return.
 REFRESH_EVERY = 1024
 
-# The largest logarithm of a row's unit of damping under the exponential loss: its exponential is
-# finite.
+# A cap on the logarithm of the factor on damping under the exponential loss: exp() stays finite.
 _MAX_SHIFT = 600.0
 
 # The rounds of one call are few at first, since training may end after any of them; together they
@@ -59,7 +58,7 @@ SAMPLINGS = ("uniform", "weight")
 
 
 class HammingProgress(NamedTuple):
-    """The quantities that a round adds to the history."""
+    """The quantities that the history records of one round."""
 
     train_error: float  # the weighted share of training rows predicted wrongly
     # R_H(f, W1): the initial weight of the entries with a wrong sign; with the softmax loss, of the
@@ -116,7 +115,7 @@ class ExponentialLoss:
         return row_damping * math.exp(min(self.shift, _MAX_SHIFT))
 
     def prior_votes(self, plus: Reals, minus: Reals) -> Reals:
-        """Return the constant scores of least loss, given the weights of both labels."""
+        """Return the constant scores of lowest loss, given the weights of both labels."""
         return (np.log(plus) - np.log(minus)) / 2
 
 
@@ -183,7 +182,7 @@ class Hamming(Objective):
         self.loss = make_loss(settings.loss, targets, self._partition)
         self.floor = SMOOTHING / len(targets.labels)
         self._row_total = self._partition.sum(int(to_fixed_point(targets.row_weights).sum()))
-        # The scores after a round that was trained together with later ones.
+        # The scores after one of several rounds that were trained in one call.
         self._scores: Reals | None = None
         self.state = backend.state(targets, mass_column)
         self._unit_losses = targets.label_weights * (self.state.scale / EXACT_SCALE)
@@ -224,11 +223,11 @@ class Hamming(Objective):
         if not self.settings.factorized:
             rule = learner.find_per_score(round)
             return None if rule is None else FoundRule(rule, 0, 0.0, None)
-        found = learner.find(round)
-        if found is None or problem is all_rows or self._selection is None:
-            return found
+        best = learner.find(round)
+        if best is None or problem is all_rows or self._selection is None:
+            return best
         return learner.refit_on_all_weights(
-            found, round._replace(backend=self.backend, problem=all_rows)
+            best, round._replace(backend=self.backend, problem=all_rows)
         )
 
     def train_ahead(
@@ -239,15 +238,14 @@ class Hamming(Objective):
         validation: tuple[BinnedTable, Reals] | None,
     ) -> Iterator[AheadRound]:
         yield from self._climb(learner, t, max_rounds if validation is None else 0)
-        growth, alike = self._growth_ahead(learner, t)
+        growth, n_alike = self._growth_ahead(learner, t)
         if t == 0 or growth is None or not isinstance(learner, Tree):
             return
         settings, n_rows = self.settings, self.backend.table.n_rows
         n_scores, n_watched = self.state.n_scores, 0 if validation is None else validation[0].n_rows
         size = max(n_rows * max(len(growth.columns), n_scores), n_watched * n_scores)
-        n_rounds = int(
-            min(max_rounds, _MIN_ROUNDS_AHEAD + t // 16, _MAX_ENTRIES_AHEAD // size, alike)
-        )
+        n_fit = _MAX_ENTRIES_AHEAD // size
+        n_rounds = int(min(max_rounds, _MIN_ROUNDS_AHEAD + t // 16, n_fit, n_alike))
         if n_rounds < 2:
             return
         request = RoundsRequest(
@@ -269,32 +267,30 @@ class Hamming(Objective):
 
     def _climb(self, learner: Learner, t: int, max_rounds: int) -> Iterator[AheadRound]:
         """Train rounds of products of stumps in one call, where the backend can."""
-        settings, found, targets = self.settings, learner.product_search(), self.targets
-        plain = (
-            settings.votes == "discrete" and settings.factorized and self.loss.name == "exponential"
-        )
-        plain = plain and settings.damping is None and self._selection is None
-        plain = plain and settings.subsample == 1.0 and not self._constraints
-        # Rounds before which the weights are recomputed, and measures of two classes, are apart.
+        settings, search, targets = self.settings, learner.product_search(), self.targets
+        plain = settings.votes == "discrete" and self.loss.name == "exponential"
+        plain = plain and settings.factorized and settings.damping is None
+        plain = plain and self._selection is None and settings.subsample == 1.0
+        plain = plain and not self._constraints and targets.matrix is None
+        # The call ends before a round that recomputes the weights. Of two classes every round has
+        # its own measures.
         n_rounds = min(max_rounds, -t % REFRESH_EVERY)
-        if found is None or not plain or n_rounds < 2 or targets.matrix is not None:
+        if search is None or not plain or n_rounds < 2 or len(targets.labels) == 1:
             return
-        if len(targets.labels) == 1:
-            return
-        columns, n_terms = found
+        columns, n_terms = search
         request = RoundsRequest(t, n_rounds, settings.learning_rate, self.floor, columns, n_terms)
         for s, result in enumerate(self.backend.train_ahead(self.state, request), t):
-            taken = self._finish_product_round(learner, s, result)
-            yield AheadRound(_NO_SCORES, lambda taken=taken: taken)  # type: ignore[misc]
+            trained = self._finish_product_round(learner, s, result)
+            yield AheadRound(_NO_SCORES, lambda trained=trained: trained)  # type: ignore[misc]
 
     def _finish_product_round(self, learner: Learner, t: int, result: RoundResult) -> TrainedRound:
-        """Return what one of several rounds of products did."""
+        """Return one of several rounds of products that the backend trained."""
         learner.begin(t)
-        (part,) = learner.column_learners()
-        assert isinstance(part, Stump)
+        (stump,) = learner.column_learners()
+        assert isinstance(stump, Stump)
         assert result.edges is not None
-        part.count_searches(len(part.columns_), result.n_searches)
-        rule = multiply_tests([part.cut(self.backend.table, *cut) for cut in result.cuts])
+        stump.count_searches(len(stump.columns_), result.n_searches)
+        rule = multiply_tests([stump.cut(self.backend.table, *cut) for cut in result.cuts])
         vote = self.rule.vote(result.edges, self.floor)
         if self.settings.learning_rate != 1.0:
             alpha = self.settings.learning_rate * vote.alpha
@@ -303,9 +299,9 @@ class Hamming(Objective):
         return TrainedRound(rule, vote, self._progress(self.loss.weight, result.tally))
 
     def _growth_ahead(self, learner: Learner, t: int) -> tuple[Growth | None, float]:
-        """Return how trees grow from round `t` on, and for how many rounds.
+        """Return the plan by which trees grow from round `t` on, and for how many rounds.
 
-        None where rounds must be taken one by one.
+        None where rounds must be trained one by one.
         """
         settings = self.settings
         plain = settings.votes == "real" and settings.factorized and self.loss.name == "logistic"
@@ -313,24 +309,21 @@ class Hamming(Objective):
             return None, 0
         if settings.min_leaf_weight > 0 or not isinstance(learner, Tree):
             return None, 0
-        return learner.growth_ahead(
-            t, (settings.min_leaf_rows,) if settings.min_leaf_rows > 1 else ()
-        )
+        min_sums = (settings.min_leaf_rows,) if settings.min_leaf_rows > 1 else ()
+        return learner.growth_ahead(t, min_sums)
 
     def _finish_tree(
         self, learner: Tree, growth: Growth, t: int, result: RoundResult
     ) -> TrainedRound:
-        """Return what one of several rounds did."""
+        """Return one of several rounds of trees that the backend trained."""
         learner.begin(t)
-        rule, ones = (
-            learner.make_tree(result, growth, self.backend.table),
-            np.ones(self.state.n_scores),
-        )
-        vote = Vote(self.settings.learning_rate, ones, result.edge / SEARCH_SCALE, result.energy)
+        rule = learner.make_tree(result, growth, self.backend.table)
+        votes = np.ones(self.state.n_scores)
+        vote = Vote(self.settings.learning_rate, votes, result.edge / SEARCH_SCALE, result.energy)
         return TrainedRound(rule, vote, self._progress(result.weight, result.tally))
 
     def find_constant(self) -> FoundRule | None:
-        """Return the constant of least loss, with which models of the softmax loss begin.
+        """Return the constant of lowest loss, with which models of the softmax loss begin.
 
         Only models of real votes with one rule for all classes have one.
         """
@@ -347,7 +340,7 @@ class Hamming(Objective):
 
     @cached_property
     def _constraints(self) -> tuple[str, ...]:
-        """The quantities of which leaves must hold a minimum."""
+        """The quantities that have a minimum in every leaf."""
         limits = {
             "weight": self.settings.min_leaf_weight > 0,
             "count": self.settings.min_leaf_rows > 1,
@@ -376,7 +369,7 @@ class Hamming(Objective):
 
     @cached_property
     def _row_damping(self) -> float:
-        """The same, as a share of the initial weight: a row is an average entry's."""
+        """The damping as a share of the initial weight, where a row weighs as an average entry."""
         row = 1.0 / (self._partition.n_rows * self.state.n_scores)
         return (self.settings.damping or 0.0) * row
 
@@ -389,7 +382,7 @@ class Hamming(Objective):
         return self.settings.subsample if self._selection is None else self._selection.cost
 
     def _sample(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
-        """Return the backend and the problem that a round searches."""
+        """Return the backend and the problem to search in round `t`."""
         fraction = self.settings.subsample
         if self._selection is not None:
             return self._selection.select(self.backend, problem, t)

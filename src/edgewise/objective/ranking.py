@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
 from edgewise.backend.base import MISSING_AUTO, Backend, Bounds, Candidates, Problem, ScanQuery
-from edgewise.common.choices import RANK_STEPS
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable, Bins
 from edgewise.learners import FoundRule, Learner, Round
@@ -30,8 +29,6 @@ from edgewise.objective.feedback import (
     best_step,
 )
 from edgewise.objective.votes import Vote, half_log_odds
-
-STEPS = RANK_STEPS
 
 # Either side counts as having at least this share of the pairs' weight in the logarithm of a step,
 # so that a rule that orders all pairs correctly gets a finite one.
@@ -71,7 +68,7 @@ class RankSettings:
 
 
 class RankProgress(NamedTuple):
-    """The share of the pairs that are misordered after a round."""
+    """The share of the pairs that are misordered after one round."""
 
     ranking_loss: float
 
@@ -320,7 +317,7 @@ class Ranking(Objective):
         if self.cumulative is not None:
             self.cumulative.add(rule, step)
         moved = phi > 0 if _two_valued(phi) else None
-        return RankProgress(self.feedback.misordered(self.scores, moved))
+        return RankProgress(self.feedback.ranking_loss(self.scores, moved))
 
     @property
     def search_cost(self) -> float:
@@ -393,7 +390,7 @@ def _two_valued(phi: NDArray) -> bool:
 def find_energy_cuts(
     backend: Backend, feedback: Feedback, weights: Any, columns: Columns, question: ScanQuery
 ) -> Candidates:
-    """Return the cut of each column with the least Z = W0 + 2 sqrt(W- W+).
+    """Return the cut of each column with the lowest Z = W0 + 2 sqrt(W- W+).
 
     This is the second method of Iyer 1999. In place of an edge, a candidate holds the decrease of
     the energy, 1 - Z, in fixed point. `weights` come from `Feedback.quantize`.

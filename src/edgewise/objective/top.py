@@ -105,11 +105,7 @@ class TopLists:
         """Return the rows of a random fraction of the queries."""
         size = max(1, round(fraction * self.queries.n_rows))
         drawn = np.sort(rng.choice(self.queries.n_rows, size, replace=False))
-        starts, rows = self.layout.query_starts, self.layout.rows
-        rows_of_queries = [
-            rows[starts[q] : starts[q + 1]] for q in self.queries.local_rows(drawn).tolist()
-        ]
-        return np.sort(np.concatenate([rows[:0], *rows_of_queries]))
+        return self.layout.rows_of(self.queries.local_rows(drawn))
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ class TopSettings:
 
 @dataclass(frozen=True)
 class TopProgress:
-    """How far the metric is below 1 after a round, and a bound on that."""
+    """How far the metric is below 1 after one round, and a bound on that."""
 
     ranking_loss: float
     bound: float
@@ -196,7 +192,7 @@ class Top(Objective, PairSearch):
             # Other rules are new in every round.
             if all(isinstance(rule, Linear) for rule in rules):
                 self._compared_rules = (tuple(rules), units, squares)
-        quanta, masses = (part.astype(np.float64) for part in self._quantized())
+        quanta, masses = (values.astype(np.float64) for values in self._quantize())
         sums = np.stack([units @ quanta, squares @ masses]).astype(np.int64)
         return self._partition.sum(sums).T / (_OUTPUT_SCALE * SEARCH_SCALE)
 
@@ -258,11 +254,11 @@ class Top(Objective, PairSearch):
         # In the memory of the sums, because documents may be many.
         self._potentials = np.multiply(sums.potentials, scale, out=sums.potentials)
         self._curvatures = np.multiply(sums.curvatures, scale, out=sums.curvatures)
-        quanta, masses = self._quantized()
+        quanta, masses = self._quantize()
         self._curvature = float(self._partition.sum(int(masses.sum())))
         self._problem = self.backend.potentials(self._rows, quanta, self._mass_column, masses)
 
-    def _quantized(self) -> tuple[Exacts, Exacts]:
+    def _quantize(self) -> tuple[Exacts, Exacts]:
         """Return the potentials and curvatures of documents as integers for the search."""
         quanta = np.rint(self._potentials * SEARCH_SCALE).astype(np.int64)
         masses = np.rint(self._curvatures * SEARCH_SCALE).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The weights that a round searches: the heaviest, or those of a random sample of rows."""
+"""The weights to search in one round: the heaviest, or the weights of random rows."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ _MAX_COST = 0.7
 # Rounds between attempts to select, while all weights are searched.
 _TRY_EVERY = 16
 
-# Rounds until a new selection: weight concentrates on ever fewer entries, and copying their codes
-# takes as long as a round or two.
+# Rounds until a new selection: weight concentrates on ever fewer entries, but copying their codes
+# takes as long as one or two rounds.
 _RENEW_EVERY = 64
 
 # The cost of searching one row of S, a base and a share for each lane, in units of one entry.
@@ -42,10 +42,7 @@ class HeaviestWeights:
         self.cost = 1.0
 
     def begin_round(self, backend: Backend, problem: Problem, t: int) -> None:
-        """Gather the selected weights at the start of a round, replayed rounds included.
-
-        Select again if they are too light or it is time.
-        """
+        """Gather the selected weights for round `t`; select again if they are too light or old."""
         if self._part is None:
             is_due = t % _TRY_EVERY == 0
         else:
@@ -80,8 +77,8 @@ class HeaviestWeights:
         if self.cost > _MAX_COST:
             self.cost = 1.0
             return
-        here = partition.local_rows(rows)
-        self._part = entries if cheapest == "entries" else backend.select(here)
+        selection = entries if cheapest == "entries" else backend.select(partition.local_rows(rows))
+        self._part = selection
         assert self._part is not None
         self._selected = self._part.gather(problem)
 
@@ -118,9 +115,9 @@ class SampledRows:
         counts = np.bincount(drawn, minlength=len(masses))
         rows = np.flatnonzero(counts).astype(ROW)
         factors = counts * (SEARCH_SCALE / n_draws) / np.maximum(masses, 1)
-        here = partition.local_rows(rows)
-        part = backend.select(here)
-        return part.backend, part.gather(problem, factors[partition.global_rows(here)])
+        local = partition.local_rows(rows)
+        sample = backend.select(local)
+        return sample.backend, sample.gather(problem, factors[partition.global_rows(local)])
 
 
 def heaviest_rows(masses: Exacts, target: float) -> Rows:

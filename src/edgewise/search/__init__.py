@@ -1,4 +1,4 @@
-"""Searches: the columns that a round looks for rules in."""
+"""Searches: which columns to try in each round."""
 
 from typing import Any
 

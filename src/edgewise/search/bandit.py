@@ -59,7 +59,7 @@ class Bandit(Search):
         return super().start(columns, seed)
 
     def begin(self, t: int) -> Self:
-        # Beginning a round again forgets what the search has learned in it.
+        # A round that begins again forgets what the search learned in it.
         if t == self.__dict__.get("round_"):
             self.memory_ = _copy(self.memory_before_)
         else:
@@ -135,7 +135,7 @@ class Bandit(Search):
 
 
 def edge_shares(improvements: Exacts, mass: int, by_gain: bool) -> Reals:
-    """Return improvements as shares of a mass; of gains, those of edges that gain as much."""
+    """Return improvements as shares of a mass; a gain as the share of the edge with that gain."""
     if by_gain:
         return np.sqrt(np.minimum(improvements / (GAIN_SCALE * max(mass, 1)), 1.0))
     return improvements / max(mass, 1)

@@ -29,7 +29,7 @@ class Search(BaseEstimator):
     """The number of columns of a pull, where it is a setting."""
 
     per_round: bool = False
-    """Whether all decisions of a round search the same columns, where it is a setting."""
+    """Whether all decisions of one round search the same columns, where it is a setting."""
 
     learns = False
     """Whether the search learns from rewards."""

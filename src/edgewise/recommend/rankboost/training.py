@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgewise.backend.arithmetic import splitmix64
 from edgewise.backend.base import MISSING_AUTO
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun
+from edgewise.boosting import RANKER_FIELDS, History, Task, TermList, TrainingRun
 from edgewise.boosting import boost as run_rounds
 from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.compiled import use_compiled
@@ -206,7 +206,7 @@ def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
     learner = _learner(table, drawn, sides)
     everything = _learner(table, np.ones((1, len(sides)), dtype=bool), sides)
     terms = TermList(Terms.empty(1, n_cuts=1))
-    run = TrainingRun(settings.n_rounds, History(RANKING), save=lambda _: None)
+    run = TrainingRun(settings.n_rounds, History(RANKER_FIELDS), save=lambda _: None)
     task = Task(table, objective, learner, None if drawn.all() else lambda: everything)
     # It warns if there is nothing to learn; then the ranker has no rules.
     with mute_logging():
