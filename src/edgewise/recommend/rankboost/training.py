@@ -220,7 +220,7 @@ def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
 class _UnmeasuredLists(GradedLists):
     """The pairs of a ranker that keeps no history: the ranking loss is never measured."""
 
-    def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
+    def ranking_loss(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
         return float("nan")
 
 
