@@ -1,7 +1,7 @@
 """Boosted factorization: ratings as a sum of products of user values and item values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from math import isfinite
 from numbers import Real
 from typing import Any, ClassVar
@@ -31,14 +31,12 @@ from edgewise.recommend.boosted.rounds import (
 )
 from edgewise.recommend.boosted.signs import SignBoosting, user_categories
 from edgewise.recommend.boosted.training import (
-    MANY_RATINGS,
     PENALTIES,
     HeldOutRatings,
     Penalties,
     RealBoosting,
-    tune,
-    tune_value_scale,
-    usual_settings,
+    choose_boosting,
+    hold_out,
     warn_of_few_rounds,
 )
 from edgewise.recommend.features import has_features
@@ -48,9 +46,6 @@ FACTORS = ("real", "signs")
 VOTES = ("real", "discrete")
 LOSSES = ("logistic", "exponential")
 OUTPUTS = ("expected", "level", "mode", "score")
-
-# Chosen on ratings held out of the training parts of MovieLens 100K and of parts of 1M.
-_RATE, _SIGN_RATE, _SIGN_ROUNDS = 0.1, 0.05, 500
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
@@ -340,7 +335,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     def _fit(self, ratings: Ratings) -> None:
         seed = self._seed()
         self.n_trained_, self.regularization_scale_, self.joint_ = ratings.n_users, 1.0, False
-        ratings, validation = self._hold_out(ratings, seed)
+        ratings, validation = hold_out(ratings, self.validation_fraction, seed)
         is_real = self.factors == "real"
         target = "ordered" if self.target == "auto" and not is_real else self.target
         levels = levels_of(ratings.values, target, self.threshold, self.loss == "logistic")
@@ -352,32 +347,22 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             rounds = FactorRounds.empty(sizes, 0, levels.n_columns)
             self._keep(FittedRounds(rounds, {}, Terms.empty(1)))
             return
-        build = self._tuned_boosting if is_real else self._sign_boosting
-        boosting: Any = build(ratings, levels, seed)
+        boosting: RealBoosting | SignBoosting = SignBoosting.of(self, seed)
+        if is_real:
+            boosting, self.regularization_scale_ = choose_boosting(self, ratings, levels, seed)
+            self.penalties_ = np.array(boosting.penalties)
         held_out = None
         if validation is not None:
             held_out = HeldOutRatings(validation, levels, self.early_stopping_rounds)
         fitted = boosting.fit(ratings, levels, held_out)
         if held_out is not None:
-            if self.early_stopping_rounds is not None and is_real:
+            if self.early_stopping_rounds is not None and isinstance(boosting, RealBoosting):
                 warn_of_few_rounds(held_out.best_round, boosting.n_rounds)
             fitted = fitted.first(held_out.best_round, held_out.errors)
         self.joint_ = levels.target == "value" and bool((fitted.rounds.kinds == BOTH).any())
-        if self.joint_:
+        if self.joint_ and isinstance(boosting, RealBoosting):
             fitted = solve_jointly(ratings, levels, fitted, boosting, validation)
         self._keep(fitted)
-
-    def _hold_out(self, ratings: Ratings, seed: int) -> tuple[Ratings, Ratings | None]:
-        """Return the ratings to train on, and those to validate on."""
-        if self.validation_fraction is None:
-            return ratings, None
-        try:
-            return ratings.split(self.validation_fraction, random_state=seed)
-        except ValueError as error:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction} leaves none of {len(ratings)} "
-                "ratings to train or to validate on"
-            ) from error
 
     def _keep(self, fitted: FittedRounds) -> None:
         """Set the fitted attributes."""
@@ -386,61 +371,6 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
             self.kinds_, self.steps_, self.round_votes_, self.user_values_, self.item_values_,
             self.indicator_weights_,
         ) = fitted.rounds  # fmt: skip
-
-    def _tuned_boosting(self, ratings: Ratings, levels: RatingLevels, seed: int) -> RealBoosting:
-        """Return the algorithm for real values, with the regularization that is best if `tuned`."""
-        usual_rounds, usual = usual_settings(len(ratings), levels)
-        n_rounds = usual_rounds if self.n_rounds is None else self.n_rounds
-        given = self.regularization, self.bias_regularization, self.share_regularization
-
-        def boosting_at(scale: float) -> RealBoosting:
-            penalties = (
-                scale * size if value is None else float(value)
-                for value, size in zip(given, usual, strict=True)
-            )
-            return self._real_boosting(Penalties(*penalties), n_rounds, seed)
-
-        tuned = self.tuned
-        if tuned == "auto":
-            is_given = self.regularization is not None or self.validation_fraction is not None
-            tuned = not is_given and len(ratings) < MANY_RATINGS
-        boosting = boosting_at(1.0)
-        if tuned and levels.target == "value":
-            self.regularization_scale_ = tune_value_scale(self, ratings, usual, seed)
-            boosting = boosting_at(self.regularization_scale_)
-        elif tuned:
-            self.regularization_scale_, best = tune(ratings, levels, boosting_at)
-            if self.tuned is True:
-                warn_of_few_rounds(best, n_rounds)
-            boosting = replace(boosting_at(self.regularization_scale_), n_rounds=best)
-        self.penalties_ = np.array(boosting.penalties)
-        return boosting
-
-    def _real_boosting(self, penalties: Penalties, n_rounds: int, seed: int) -> RealBoosting:
-        return RealBoosting(
-            n_rounds=n_rounds,
-            learning_rate=_RATE if self.learning_rate is None else float(self.learning_rate),
-            penalties=penalties,
-            share=self.share,
-            side_features=self.side_features,
-            uses_products=self.n_terms > 1,
-            real_votes=self.votes == "real",
-            seed=seed,
-            n_threads=self._threads(),
-            verbose=bool(self.verbose),
-        )
-
-    def _sign_boosting(self, ratings: Ratings, levels: RatingLevels, seed: int) -> SignBoosting:
-        settings = {
-            "n_rounds": _SIGN_ROUNDS if self.n_rounds is None else self.n_rounds,
-            "votes": self.votes,
-            "loss": self.loss,
-            "learning_rate": _SIGN_RATE if self.learning_rate is None else self.learning_rate,
-            "random_state": seed,
-            "n_jobs": self.n_jobs,
-            "verbose": self.verbose,
-        }
-        return SignBoosting(self.n_terms, self.side_features, self.features, settings)
 
     # New users.
 
@@ -476,7 +406,7 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     @property
     def _fitted_boosting(self) -> RealBoosting:
         """The algorithm of the fit, to learn new users."""
-        return self._real_boosting(Penalties(*self.penalties_.tolist()), self.n_rounds_, 0)
+        return RealBoosting.of(self, Penalties(*self.penalties_.tolist()), self.n_rounds_, 0)
 
     @property
     def _user_system(self) -> UserSystem:

@@ -1,9 +1,9 @@
 """Boosted factorization with real values: rounds, tuning, and new users."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -12,7 +12,7 @@ from edgewise.boosting.callbacks import BestRound, StoppingRule
 from edgewise.common.dtypes import ROW, Mask, Reals
 from edgewise.common.progress import progress
 from edgewise.common.threads import Threads
-from edgewise.ratings import Ratings
+from edgewise.ratings import Ratings, Split
 from edgewise.recommend.arrays import relative_weights
 from edgewise.recommend.boosted.levels import RatingLevels
 from edgewise.recommend.boosted.products import (
@@ -30,8 +30,8 @@ from edgewise.recommend.kernels.boosting import WIDTH
 if TYPE_CHECKING:
     from edgewise.recommend.boosted.model import BoostedFactorization
 
-# After the first rounds, values of users alone or of items alone are tried after so many steps of
-# products: little is left for them to learn.
+# After the first rounds, values of one side alone are tried after this many steps of products:
+# little is left for them to learn.
 _SINGLES_EVERY = 8
 
 # A product with a gain below this fraction of the ratings' weight has nothing left to learn.
@@ -44,22 +44,18 @@ _MIN_MASS = 1e-6
 # values of one side alone. Chosen on ratings held out of MovieLens 100K.
 _BIAS_ROUNDS, _BIAS_RATE = 30, 0.3
 
-# With fewer ratings than this there are too few to hold out: the scale of regularization is then
-# the other number.
-MIN_RATINGS, SCALE_OF_FEWER = 30, 1 / 64
+# The fraction of the ratings to tune on. Below the second number of ratings there are too few to
+# hold out, and the scale of regularization is the third.
+_TUNING_FRACTION, _MIN_RATINGS, _SCALE_OF_FEWER = 0.1, 30, 1 / 64
 
-TUNING_FRACTION = 0.1
-"""The fraction of the ratings held out to tune on."""
-
-# Factors on the usual regularization. What suits many ratings leaves nothing to learn from few, and
-# then neighboring factors look the same: try all. Many ratings cost more, and differ less.
+# Factors on the usual regularization. Penalties for many ratings leave nothing to learn from few,
+# and then neighboring factors look the same: try all. Many ratings cost more, and differ less.
 _SCALES_OF_FEW = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 1024)
 _SCALES_OF_MANY = (4.0, 1.0, 1 / 4)
-MANY_RATINGS = 50_000
-"""With fewer ratings than this, the best regularization differs most from one set to another."""
+_MANY_RATINGS = 50_000
 
+# The same for ratings without levels.
 _VALUE_SCALES = (1.0, 4.0, 16.0, 64.0)
-"""The same for ratings without levels."""
 
 # Products follow after the rounds of users alone and items alone, which must not end the search.
 _TUNING_PATIENCE = 160
@@ -77,7 +73,7 @@ class Penalties(NamedTuple):
 # since each round then takes less of what is particular to a user: both grow with the root of their
 # number from here on, up to a factor. Chosen on ratings held out of the training parts of MovieLens
 # 100K and of parts of 1M.
-_ROUNDS, PENALTIES = 1000, Penalties(products=200.0, singles=25.0, shared=25.0)
+_RATE, _ROUNDS, PENALTIES = 0.1, 1000, Penalties(products=200.0, singles=25.0, shared=25.0)
 _USUAL_RATINGS, _MAX_GROWTH = 80_000, 4.0
 
 # The same for ratings without levels. Chosen on generated sets of few and many items, rated by most
@@ -99,6 +95,24 @@ class RealBoosting:
     seed: int
     n_threads: int
     verbose: bool
+
+    @classmethod
+    def of(
+        cls, model: "BoostedFactorization", penalties: Penalties, n_rounds: int, seed: int
+    ) -> Self:
+        """Return the algorithm of a model."""
+        return cls(
+            n_rounds=n_rounds,
+            learning_rate=_RATE if model.learning_rate is None else float(model.learning_rate),
+            penalties=penalties,
+            share=model.share,
+            side_features=model.side_features,
+            uses_products=model.n_terms > 1,
+            real_votes=model.votes == "real",
+            seed=seed,
+            n_threads=model._threads(),
+            verbose=bool(model.verbose),
+        )
 
     def fit(
         self, ratings: Ratings, levels: RatingLevels, held_out: "HeldOutRatings | None"
@@ -182,6 +196,19 @@ class RealBoosting:
         """Return the indicator features of all items; None if they have none."""
         features, n = ratings.item_features if self.side_features else None, ratings.n_items
         return build_indicators(ratings.by_item, ratings.n_users, features, self.share, n)
+
+
+def hold_out(ratings: Ratings, fraction: float | None, seed: int) -> tuple[Ratings, Ratings | None]:
+    """Return the ratings to train on, and the ratings to validate on."""
+    if fraction is None:
+        return ratings, None
+    try:
+        return ratings.split(fraction, random_state=seed)
+    except ValueError as error:
+        raise ValueError(
+            f"validation_fraction={fraction} leaves none of {len(ratings)} ratings to train or to "
+            "validate on"
+        ) from error
 
 
 class HeldOutRatings:
@@ -294,56 +321,75 @@ def _select_rounds(step: FactorStep, selected: Mask) -> FactorStep:
     )
 
 
-def tune(
-    ratings: Ratings, levels: RatingLevels, boosting_at: Callable[[float], RealBoosting]
-) -> tuple[float, int]:
-    """Return the factor on the usual regularization, and the number of rounds.
+def choose_boosting(
+    model: "BoostedFactorization", ratings: Ratings, levels: RatingLevels, seed: int
+) -> tuple[RealBoosting, float]:
+    """Return the algorithm of a model, and the factor on the usual regularization."""
+    usual_rounds, usual = _usual_settings(len(ratings), levels)
+    n_rounds = usual_rounds if model.n_rounds is None else model.n_rounds
+    fixed = model.regularization, model.bias_regularization, model.share_regularization
 
-    They have the lowest error on a tenth of the ratings held out; ``boosting_at(scale)`` returns
-    the algorithm for a factor.
-    """
-    usual = boosting_at(1.0)
-    if len(ratings) < MIN_RATINGS:
-        return SCALE_OF_FEWER, usual.n_rounds
-    kept, validation = ratings.split(TUNING_FRACTION, random_state=usual.seed)
-    best, lowest = (SCALE_OF_FEWER, 1), np.inf
-    for scale in _SCALES_OF_FEW if len(ratings) < MANY_RATINGS else _SCALES_OF_MANY:
-        held_out = HeldOutRatings(validation, levels, _TUNING_PATIENCE)
-        boosting = replace(boosting_at(scale), n_threads=1)
-        for _ in boosting.train(kept, levels, held_out):
+    def boosting_at(scale: float) -> RealBoosting:
+        penalties = (
+            scale * size if value is None else float(value)
+            for value, size in zip(fixed, usual, strict=True)
+        )
+        return RealBoosting.of(model, Penalties(*penalties), n_rounds, seed)
+
+    tuned = model.tuned
+    if tuned == "auto":
+        is_fixed = model.regularization is not None or model.validation_fraction is not None
+        tuned = not is_fixed and len(ratings) < _MANY_RATINGS
+    if not tuned:
+        return boosting_at(1.0), 1.0
+    if len(ratings) < _MIN_RATINGS:
+        return boosting_at(_SCALE_OF_FEWER), _SCALE_OF_FEWER
+    split = ratings.split(_TUNING_FRACTION, random_state=seed)
+    if levels.target == "value":
+        scale = tune_value_scale(model, split, usual)
+        return boosting_at(scale), scale
+    scales = _SCALES_OF_FEW if len(ratings) < _MANY_RATINGS else _SCALES_OF_MANY
+    scale, best = tune(split, levels, [(scale, boosting_at(scale)) for scale in scales])
+    if model.tuned is True:
+        warn_of_few_rounds(best, n_rounds)
+    return replace(boosting_at(scale), n_rounds=best), scale
+
+
+def tune(
+    split: Split, levels: RatingLevels, candidates: list[tuple[float, RealBoosting]]
+) -> tuple[float, int]:
+    """Return the scale of regularization and the number of rounds with the lowest error."""
+    best, lowest = (_SCALE_OF_FEWER, 1), np.inf
+    for scale, boosting in candidates:
+        held_out = HeldOutRatings(split.test, levels, _TUNING_PATIENCE)
+        for _ in replace(boosting, n_threads=1).train(split.train, levels, held_out):
             pass
         if min(held_out.errors) < lowest:
             best, lowest = (scale, max(1, held_out.best_round)), min(held_out.errors)
     return best
 
 
-def tune_value_scale(
-    model: "BoostedFactorization", ratings: Ratings, usual: Penalties, seed: int
-) -> float:
-    """Return the factor on the usual penalties with the lowest error on a tenth of the ratings."""
+def tune_value_scale(model: "BoostedFactorization", split: Split, usual: Penalties) -> float:
+    """Return the factor on the usual penalties with the lowest error."""
     names = ("regularization", "bias_regularization", "share_regularization")
     free = {
         name: size for name, size in zip(names, usual, strict=True) if getattr(model, name) is None
     }
-    if len(ratings) < MIN_RATINGS:
-        return SCALE_OF_FEWER
     if not free:
         return 1.0
-    kept, validation = ratings.split(TUNING_FRACTION, random_state=seed)
-    users = validation.user_ids.values[validation.users]
-    items = validation.item_ids.values[validation.items]
+    test, errors = split.test, []
+    users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
     trial = clone(model).set_params(
         target="value", tuned=False, validation_fraction=None, early_stopping_rounds=None, verbose=0
     )
-    errors = []
     for scale in _VALUE_SCALES:
         trial.set_params(**{name: scale * size for name, size in free.items()})
-        wrong = trial.fit(kept).predict(users, items, "mean") - validation.values
+        wrong = trial.fit(split.train).predict(users, items, "mean") - test.values
         errors.append(float((wrong * wrong).mean()))
     return _VALUE_SCALES[int(np.argmin(errors))]
 
 
-def usual_settings(n_ratings: int, levels: RatingLevels) -> tuple[int, Penalties]:
+def _usual_settings(n_ratings: int, levels: RatingLevels) -> tuple[int, Penalties]:
     """Return the usual number of rounds, and the usual penalties."""
     if levels.target == "value":
         return _VALUE_ROUNDS, PENALTIES._replace(products=VALUE_PENALTY)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import one_of, positive
 from edgewise.common.dtypes import Indices, Reals
+from edgewise.common.fields import Value
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.arrays import single_precision_error
@@ -71,7 +72,11 @@ class FactorModel(Recommender):
 
     _serves_in_threads = True
 
-    stored: ClassVar = {"user_factors_": "users k", "item_factors_": "items k"}
+    stored: ClassVar = {
+        "user_factors_": "users k",
+        "item_factors_": "items k",
+        "scale_": Value(float, lambda scale: positive("scale_", scale)),
+    }
 
     user_factors_: Reals
     item_factors_: Reals
@@ -104,10 +109,6 @@ class FactorModel(Recommender):
                 history.append(loss)
                 step(loss)
         self.loss_history_ = np.array(history)
-
-    def _check_restored(self) -> None:
-        super()._check_restored()
-        positive("scale_", self.scale_)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return pair_products(self.user_factors_, self.item_factors_, users, items)
