@@ -35,7 +35,7 @@ def test_work_is_spread_over_threads_in_order():
 def test_rows_are_divided_into_ranges():
     assert Threads(1).spans(10) == [(0, 10)]
     with Threads(2) as threads:
-        assert threads.spans(10, least=4) == [(0, 5), (5, 10)]
+        assert threads.spans(10, min_rows=4) == [(0, 5), (5, 10)]
         assert threads.shares(np.array([0, 9, 10])) == [(0, 1), (1, 2)]
     assert Threads(1).shares(np.array([0, 9, 10])) == [(0, 2)]
 

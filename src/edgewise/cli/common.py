@@ -16,14 +16,14 @@ from edgewise.common.text import one_line, pluralize, text_table, to_json_value
 
 
 @contextmanager
-def one_line_errors(where: object = None) -> Iterator[None]:
+def one_line_errors(prefix: object = None) -> Iterator[None]:
     """Turn the library's errors into errors of the command, prefixed with a file or an option."""
     try:
         yield
     except (ValueError, TypeError, ImportError, MemoryError) as error:
         message = _name_option(error) or str(error) or "not enough memory"
-        repeats = where is None or message.startswith(str(where))
-        raise click.ClickException(message if repeats else f"{where}: {message}") from error
+        repeats = prefix is None or message.startswith(str(prefix))
+        raise click.ClickException(message if repeats else f"{prefix}: {message}") from error
 
 
 def _name_option(error: Exception) -> str | None:

@@ -37,21 +37,21 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
-def text_array(name: str, words: Sequence[str]) -> NDArray[np.str_]:
+def text_array(name: str, strings: Sequence[str]) -> NDArray[np.str_]:
     """Return strings as an array, or raise if it would hold mostly room for the longest one."""
-    longest = max(map(len, words), default=0)
-    if 4 * longest * len(words) > _FINE:
-        mean = sum(map(len, words)) / len(words)
+    longest = max(map(len, strings), default=0)
+    if 4 * longest * len(strings) > _FINE:
+        mean = sum(map(len, strings)) / len(strings)
         if longest > _TIMES_THE_MEAN * mean:
-            start = next(string for string in words if len(string) == longest)[:20]
+            start = next(string for string in strings if len(string) == longest)[:20]
             raise ValueError(
                 f"{name} must be of similar lengths: {start!r}... has {longest:,} letters, the "
                 f"mean is {mean:.0f}; shorten it"
             )
-    if any(map(_ENDS_IN_NUL, words)):
+    if any(map(_ENDS_IN_NUL, strings)):
         # NumPy would drop it, and two strings could become one.
         raise ValueError(f"{name} must not end in a NUL character")
-    return np.array(words, dtype=np.str_)
+    return np.array(strings, dtype=np.str_)
 
 
 LONGEST_LIST = 20
@@ -107,16 +107,16 @@ class Ids:
         matches = (index_of.get(id_, -1) for id_ in array[firsts].tolist())
         return np.fromiter(matches, dtype, len(firsts))[codes]
 
-    def _find_numbers(self, given: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
-        indices = np.full(len(given), -1, dtype=dtype)
+    def _find_numbers(self, numbers: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
+        indices = np.full(len(numbers), -1, dtype=dtype)
         order, ascending = self._ascending
         low, span = _span(ascending)
         table = np.zeros(0, dtype=dtype)
-        if 0 < span <= _SPAN_OF_EACH * len(given):
+        if 0 < span <= _SPAN_OF_EACH * len(numbers):
             table = np.full(span + 1, -1, dtype=dtype)
             table[ascending - low] = order
-        for at in range(0, len(given) if span else 0, _AT_ONCE):
-            block = given[at : at + _AT_ONCE]
+        for at in range(0, len(numbers) if span else 0, _AT_ONCE):
+            block = numbers[at : at + _AT_ONCE]
             if len(table):
                 # Unsigned, numbers below the lowest are large as well; the last entry is -1.
                 positions = np.minimum((block - low).view(np.uint64), np.uint64(span)).view(
@@ -125,8 +125,8 @@ class Ids:
                 table.take(positions, out=indices[at : at + _AT_ONCE], mode="clip")
             else:
                 positions = np.minimum(np.searchsorted(ascending, block), len(ascending) - 1)
-                there = ascending[positions] == block
-                indices[at : at + _AT_ONCE][there] = order[positions[there]]
+                is_known = ascending[positions] == block
+                indices[at : at + _AT_ONCE][is_known] = order[positions[is_known]]
         return indices
 
     def require(self, name: str, ids: Any) -> NDArray[np.intp]:
@@ -138,17 +138,17 @@ class Ids:
             )
         return indices
 
-    def format_unknown(self, ids: Any, found: NDArray[np.intp]) -> str:
-        """Return words on the ids that were not found, for an error."""
-        lost = list(dict.fromkeys(as_ids("ids", ids)[found < 0].tolist()))
-        more = f" and {len(lost) - _SOME} more" if len(lost) > _SOME else ""
-        return ", ".join(repr(id_) for id_ in lost[:_SOME]) + more
+    def format_unknown(self, ids: Any, indices: NDArray[np.intp]) -> str:
+        """Return the unknown ids as text, for an error."""
+        unknown = list(dict.fromkeys(as_ids("ids", ids)[indices < 0].tolist()))
+        more = f" and {len(unknown) - _SOME} more" if len(unknown) > _SOME else ""
+        return ", ".join(repr(id_) for id_ in unknown[:_SOME]) + more
 
     def append(self, name: str, ids: "Ids") -> "Ids":
         """Return these ids followed by new ones, which must differ from them."""
-        there = self.find(name, ids.values)
-        if (there >= 0).any():
-            first = ids.values[int(np.argmax(there >= 0))].item()
+        indices = self.find(name, ids.values)
+        if (indices >= 0).any():
+            first = ids.values[int(np.argmax(indices >= 0))].item()
             raise ValueError(f"{name} must be new, but {first!r} is known already")
         both = np.concatenate([self.values, ids.values])
         return Ids(both if both.dtype.kind == "i" else text_array(name, both.tolist()))
@@ -165,12 +165,12 @@ class Ids:
         return both, indices, new
 
     @staticmethod
-    def union(name: str, parts: Sequence["Ids"]) -> "Ids":
+    def union(name: str, maps: Sequence["Ids"]) -> "Ids":
         """Return all ids of several maps, in ascending order."""
-        kinds = {ids.values.dtype.kind for ids in parts}
+        kinds = {ids.values.dtype.kind for ids in maps}
         if len(kinds) > 1:
             raise TypeError(f"{name} must be integers everywhere or strings everywhere")
-        return Ids.of(name, np.concatenate([ids.values for ids in parts]))
+        return Ids.of(name, np.concatenate([ids.values for ids in maps]))
 
     @cached_property
     def _index_of(self) -> dict[Any, int]:
@@ -182,7 +182,7 @@ class Ids:
         return order, self.values[order]
 
 
-def factorize(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def factorize(strings: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the index of a row per distinct string, and the number of the string of each row.
 
     Strings are hashed into a table. If different ones collide, the last stays, and the others are
@@ -195,14 +195,14 @@ def factorize(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.int
     >>> np.array(["b", "a", "b"])[firsts][codes]
     array(['b', 'a', 'b'], dtype='<U1')
     """
-    n = len(words)
-    if n < _MANY or words.dtype.itemsize == 0:
-        _, codes = factorize_list(words.tolist())
+    n = len(strings)
+    if n < _MANY or strings.dtype.itemsize == 0:
+        _, codes = factorize_list(strings.tolist())
         firsts = np.zeros(codes.max(initial=-1) + 1, dtype=np.intp)
         firsts[codes] = np.arange(n)
         return firsts, codes
     keys = np.zeros(n, dtype=np.uint64)
-    letters = np.ascontiguousarray(words).view(np.uint32).reshape(n, -1)
+    letters = np.ascontiguousarray(strings).view(np.uint32).reshape(n, -1)
     for at in range(0, n, _IN_CACHE):
         block = keys[at : at + _IN_CACHE]
         for column in letters[at : at + _IN_CACHE].T:
@@ -210,35 +210,35 @@ def factorize(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.int
             block += column
     bits = max(10, n.bit_length() - 3)
     table = np.zeros(1 << bits, dtype=np.int32)
-    like, left = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+    first_equal, pending = np.zeros(n, dtype=np.int32), np.arange(n, dtype=np.int32)
     turn = int(_ODD)
-    while len(left):
-        mine = keys[left]
-        slots = (mine * np.uint64(turn)) >> np.uint64(64 - bits)
-        table[slots] = left
-        there = table[slots]
-        same = keys[there] == mine
-        like[left[same]] = there[same]
-        left, turn = left[~same], (turn * turn + 2) % 2**64
+    while len(pending):
+        pending_keys = keys[pending]
+        slots = (pending_keys * np.uint64(turn)) >> np.uint64(64 - bits)
+        table[slots] = pending
+        occupants = table[slots]
+        is_equal = keys[occupants] == pending_keys
+        first_equal[pending[is_equal]] = occupants[is_equal]
+        pending, turn = pending[~is_equal], (turn * turn + 2) % 2**64
     for at in range(0, n, _AT_ONCE):
         block = slice(at, at + _AT_ONCE)
-        if not (words[like[block]] == words[block]).all():
+        if not (strings[first_equal[block]] == strings[block]).all():
             # Different letters gave the same key, which is unlikely by chance.
-            _, firsts, codes = np.unique(words, return_index=True, return_inverse=True)
+            _, firsts, codes = np.unique(strings, return_index=True, return_inverse=True)
             return firsts, codes
     marks = np.zeros(n, dtype=bool)
-    marks[like] = True
+    marks[first_equal] = True
     firsts = np.flatnonzero(marks)
     numbers_of = np.zeros(n, dtype=np.int32)
     numbers_of[firsts] = np.arange(len(firsts))
-    return firsts, numbers_of[like].astype(np.intp)
+    return firsts, numbers_of[first_equal].astype(np.intp)
 
 
-def factorize_list(words: Sequence[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+def factorize_list(strings: Sequence[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the different strings of a list in their first order, and which each string is."""
-    few = list(dict.fromkeys(words))
-    code_of = dict(zip(few, range(len(few)), strict=True))
-    return few, np.fromiter(map(code_of.__getitem__, words), np.intp, len(words))
+    distinct = list(dict.fromkeys(strings))
+    code_of = dict(zip(distinct, range(len(distinct)), strict=True))
+    return distinct, np.fromiter(map(code_of.__getitem__, strings), np.intp, len(strings))
 
 
 def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
@@ -250,10 +250,10 @@ def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype.kind == "i":
         low, span = _span(values)
         if span <= _SPAN_OF_EACH * len(values):
-            there = np.zeros(span, dtype=bool)
+            occurs = np.zeros(span, dtype=bool)
             for at in range(0, len(values), _AT_ONCE):
-                there[values[at : at + _AT_ONCE] - low] = True
-            return np.flatnonzero(there) + low
+                occurs[values[at : at + _AT_ONCE] - low] = True
+            return np.flatnonzero(occurs) + low
     ascending = np.sort(values)
     new = np.ones(len(ascending), dtype=bool)
     new[1:] = ascending[1:] != ascending[:-1]
@@ -274,9 +274,9 @@ def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = Fal
     With `floats`, floats may stand for integers, as in a column with missing values elsewhere.
     """
     if hasattr(ids, "factorize") and len(ids) >= _MANY and n_rows is None:
-        codes, few = ids.factorize()
-        if len(few) and codes.min() >= 0 and all(isinstance(id_, str) for id_ in few):
-            return text_array(name, few.tolist())[codes]
+        codes, distinct = ids.factorize()
+        if len(distinct) and codes.min() >= 0 and all(isinstance(id_, str) for id_ in distinct):
+            return text_array(name, distinct.tolist())[codes]
     if hasattr(ids, "to_list") and not isinstance(ids, np.ndarray):
         # From a series, NumPy would make objects or bytes of strings.
         plain = ids.to_numpy() if _is_whole(ids) else np.array(ids.to_list(), dtype=object)
@@ -316,8 +316,8 @@ def _from_objects(name: str, values: list[Any], floats: bool) -> NDArray[Any]:
     if not kinds:
         return np.zeros(0, dtype=np.int64)
     if all(issubclass(kind, str) for kind in kinds):
-        few, codes = factorize_list(values)
-        return text_array(name, few)[codes]
+        distinct, codes = factorize_list(values)
+        return text_array(name, distinct)[codes]
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return np.array(values, dtype=np.int64)

@@ -47,8 +47,8 @@ def to_json_value(value: Any) -> Any:
     return value if value is None or isinstance(value, (int, str)) else str(value)
 
 
-def pluralize(number: int, what: str) -> str:
-    """Return a count with its noun; `what` is the plural."""
+def pluralize(number: int, noun: str) -> str:
+    """Return a count with its noun; `noun` is the plural."""
     if number == 1:
-        return f"1 {what[:-3]}y" if what.endswith("ies") else f"1 {what[:-1]}"
-    return f"{number:,} {what}"
+        return f"1 {noun[:-3]}y" if noun.endswith("ies") else f"1 {noun[:-1]}"
+    return f"{number:,} {noun}"

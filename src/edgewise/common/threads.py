@@ -46,28 +46,28 @@ class Threads:
         self.n = n
         self._pool = ThreadPoolExecutor(n) if n > 1 else None
 
-    def map(self, run: Callable[[P], T], parts: Sequence[P]) -> list[T]:
-        """Return ``run(part)`` for each part, in order."""
-        if self._pool is None or len(parts) < 2:
-            return [run(share) for share in parts]
-        return list(self._pool.map(run, parts))
+    def map(self, run: Callable[[P], T], items: Sequence[P]) -> list[T]:
+        """Return ``run(item)`` for each item, in order."""
+        if self._pool is None or len(items) < 2:
+            return [run(item) for item in items]
+        return list(self._pool.map(run, items))
 
-    def stream(self, run: Callable[[P], T], parts: Iterable[P]) -> Iterator[T]:
-        """Yield ``run(part)`` in order, with a few parts per thread waiting."""
+    def stream(self, run: Callable[[P], T], items: Iterable[P]) -> Iterator[T]:
+        """Yield ``run(item)`` in order, with a few items per thread waiting."""
         if self._pool is None:
-            yield from map(run, parts)
+            yield from map(run, items)
             return
         waiting: deque[Future[T]] = deque()
-        for share in parts:
-            waiting.append(self._pool.submit(run, share))
+        for item in items:
+            waiting.append(self._pool.submit(run, item))
             if len(waiting) > _AHEAD * self.n:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
-    def spans(self, n_rows: int, least: int = ROWS_PER_THREAD) -> list[tuple[int, int]]:
-        """Return one range of rows (start, stop) per thread, none shorter than `least`."""
-        n_spans = max(1, min(self.n, n_rows // least))
+    def spans(self, n_rows: int, min_rows: int = ROWS_PER_THREAD) -> list[tuple[int, int]]:
+        """Return one range of rows (start, stop) per thread, none shorter than `min_rows`."""
+        n_spans = max(1, min(self.n, n_rows // min_rows))
         return list(pairwise(n_rows * i // n_spans for i in range(n_spans + 1)))
 
     def shares(self, work: NDArray) -> list[tuple[int, int]]:

@@ -145,7 +145,7 @@ def assign_rows(
         if not size.n_rows:
             continue
         near = [worker for worker in having if not allowed or worker in allowed]
-        worker = min(near or allowed, key=lambda one: (load[one], one))
+        worker = min(near or allowed, key=lambda candidate: (load[candidate], candidate))
         load[worker] += size.n_rows
         owners = [home.setdefault(query, worker) for query in size.queries] or [worker]
         starts = size.starts or [0]

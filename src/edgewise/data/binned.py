@@ -123,8 +123,8 @@ class BinnedTable:
         if j == CONSTANT:
             return np.ones(self.n_rows, dtype=np.int8)
         if j < self.n_columns:
-            first, mine = self.first(j, threshold), self.thresholds(j)
-            if threshold == -np.inf or (first > 0 and mine[first - 1] == threshold):
+            first, thresholds = self.first(j, threshold), self.thresholds(j)
+            if threshold == -np.inf or (first > 0 and thresholds[first - 1] == threshold):
                 return self.cut(j, first, missing)
         assert self.raw_rows is not None
         return self.raw_rows.threshold_signs(j, threshold, missing)

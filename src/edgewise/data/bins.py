@@ -182,9 +182,9 @@ def _take_sample(
     return SparseColumn(positions[inside].astype(ROW), column.values[inside], len(rows))
 
 
-def _merge_distinct(found: list[tuple[Reals, Exacts]]) -> tuple[Reals, Exacts]:
+def _merge_distinct(gathered: list[tuple[Reals, Exacts]]) -> tuple[Reals, Exacts]:
     """Return the distinct values of several parts of the rows, and the mass of each."""
-    values, counts = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    values, counts = (np.concatenate(arrays) for arrays in zip(*gathered, strict=True))
     return _group(values, counts)
 
 
@@ -287,8 +287,8 @@ def _even(counts: Exacts, start: int, stop: int, n_bins: int, compiled: bool) ->
     if compiled and int(sums[-1]) * n_bins < _FITS:
         from edgewise.data.kernels import even
 
-        found = np.empty(n_bins, dtype=np.intp)
-        return found[: even(sums, start, n_bins, found)].tolist()
+        buffer = np.empty(n_bins, dtype=np.intp)
+        return buffer[: even(sums, start, n_bins, buffer)].tolist()
     running: Sequence[int] = sums  # type: ignore[assignment]
     if n_bins * _LISTED > len(running):
         running = sums.tolist()
@@ -345,8 +345,8 @@ class Categories:
         occurs = np.bincount(column.codes, minlength=column.missing_code + 1) > 0
         has_missing = bool(occurs[-1])
         # A chunk may have categories of rows that are held out or have no weight.
-        present = tuple(c for c, there in zip(column.categories, occurs, strict=False) if there)
+        present = tuple(c for c, used in zip(column.categories, occurs, strict=False) if used)
         if partition is None:
             return Categories(name, present, has_missing)
-        every = {category for local in partition.collective.gather(present) for category in local}
-        return Categories(name, tuple(sorted(every)), partition.any(has_missing))
+        merged = {category for local in partition.collective.gather(present) for category in local}
+        return Categories(name, tuple(sorted(merged)), partition.any(has_missing))

@@ -49,12 +49,12 @@ class SparseColumn:
         dense[self.rows] = self.values
         return dense
 
-    def part(self, part: slice) -> Reals:
+    def values_of(self, rows: slice) -> Reals:
         """Return the values of a range of rows; the stored rows must ascend."""
-        start, stop, _ = part.indices(self.n_rows)
-        here = slice(*np.searchsorted(self.rows, (start, stop)))
+        start, stop, _ = rows.indices(self.n_rows)
+        stored = slice(*np.searchsorted(self.rows, (start, stop)))
         dense = np.zeros(stop - start)
-        dense[self.rows[here] - start] = self.values[here]
+        dense[self.rows[stored] - start] = self.values[stored]
         return dense
 
 
@@ -131,19 +131,19 @@ def take_rows(column: Column, rows: NDArray[np.intp]) -> NumericColumn | Categor
     return NumericColumn(np.where(absent, np.nan, column.reals()[rows]))
 
 
-def concatenate_columns(parts: Sequence[Column], name: str) -> Column:
+def concatenate_columns(runs: Sequence[Column], name: str) -> Column:
     """Return runs of rows as one column; a run without values adopts the kind of the others."""
-    if len(parts) == 1:
-        return parts[0]
-    if any(isinstance(run, CategoricalColumn) for run in parts):
-        categorical = [run for run in map(as_categorical, parts) if run is not None]
-        if len(categorical) == len(parts):
-            every = {value for run in categorical for value in run.categories}
-            categories = tuple(sorted(every))  # type: ignore[type-var]
+    if len(runs) == 1:
+        return runs[0]
+    if any(isinstance(run, CategoricalColumn) for run in runs):
+        categorical = [run for run in map(as_categorical, runs) if run is not None]
+        if len(categorical) == len(runs):
+            values = {value for run in categorical for value in run.categories}
+            categories = tuple(sorted(values))  # type: ignore[type-var]
             codes = [run.recode(categories).codes for run in categorical]
             return CategoricalColumn(np.concatenate(codes), categories)
-    numbers = [run for run in map(as_numbers, parts) if run is not None]
-    if len(numbers) < len(parts):
+    numbers = [run for run in map(as_numbers, runs) if run is not None]
+    if len(numbers) < len(runs):
         raise ValueError(f"pieces have numbers in some, categories in others of column {name!r}")
     return _concatenate_numbers(numbers)
 
@@ -158,15 +158,15 @@ def copy_column(column: Column) -> Column:
 
 
 def _concatenate_numbers(
-    parts: Sequence[NumericColumn | SparseColumn],
+    runs: Sequence[NumericColumn | SparseColumn],
 ) -> NumericColumn | SparseColumn:
-    kept = [run for run in parts if isinstance(run, SparseColumn)]
-    if len(kept) < len(parts):
-        values = [run.reals() if isinstance(run, SparseColumn) else run.values for run in parts]
+    sparse_runs = [run for run in runs if isinstance(run, SparseColumn)]
+    if len(sparse_runs) < len(runs):
+        values = [run.reals() if isinstance(run, SparseColumn) else run.values for run in runs]
         return NumericColumn(np.concatenate(values))
-    ends = np.cumsum([len(run) for run in kept])
-    rows = [run.rows + ROW(end - len(run)) for run, end in zip(kept, ends, strict=True)]
-    values = [run.values for run in kept]
+    ends = np.cumsum([len(run) for run in sparse_runs])
+    rows = [run.rows + ROW(end - len(run)) for run, end in zip(sparse_runs, ends, strict=True)]
+    values = [run.values for run in sparse_runs]
     return SparseColumn(np.concatenate(rows), np.concatenate(values), int(ends[-1]))
 
 
@@ -189,7 +189,7 @@ def column_from_series(series: Any, name: str) -> Column:
         missing = series.is_null().to_list()
         strings = series.cast(nw.String).to_list()
         return categorical_column(
-            [None if gone else string for string, gone in zip(strings, missing, strict=True)]
+            [None if is_null else string for string, is_null in zip(strings, missing, strict=True)]
         )
     if dtype == nw.Unknown and series.is_null().all():
         return NumericColumn(np.full(len(series), np.nan))
@@ -240,10 +240,10 @@ def _category_name(value: Any) -> str:
     return str(int(value)) if is_whole else str(value)
 
 
-def _is_number(word: str) -> bool:
+def _is_number(name: str) -> bool:
     """Return whether a category is the name of a number."""
     try:
-        return _category_name(float(word)) == word
+        return _category_name(float(name)) == name
     except ValueError:
         return False
 

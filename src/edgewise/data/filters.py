@@ -207,8 +207,8 @@ def _field_ranges(length: int, n_fields: int, smallest: int) -> Columns:
     return np.column_stack((np.repeat(sizes, counts), starts))
 
 
-def _span(word: str, first: int, count: int) -> str:
-    return f"{word} {first}" if count == 1 else f"{word}s {first}-{first + count - 1}"
+def _span(noun: str, first: int, count: int) -> str:
+    return f"{noun} {first}" if count == 1 else f"{noun}s {first}-{first + count - 1}"
 
 
 class Images:
@@ -236,10 +236,10 @@ class Images:
                     "need pixels of one type"
                 )
 
-    def responses(self, j: int, part: slice = slice(None)) -> Reals:
+    def responses(self, j: int, rows: slice = slice(None)) -> Reals:
         """Return the response of filter `j` to every image, or to some of them."""
-        sums = self._vector()[part]
-        return self._sums(j, sums, part).astype(np.float64, copy=False)
+        sums = self._vector()[rows]
+        return self._sums(j, sums, rows).astype(np.float64, copy=False)
 
     def encode(self, numbers: Sequence[int] | Columns, max_bins: int) -> tuple[list[Bins], Codes]:
         """Return the bins of the responses of some filters, and the codes of all images.
@@ -262,7 +262,7 @@ class Images:
     def _vector(self) -> NDArray[Any]:
         return np.empty(self.n_rows, dtype=self.integral.dtype)
 
-    def _sums(self, j: int, out: NDArray[Any], part: slice = slice(None)) -> NDArray[Any]:
+    def _sums(self, j: int, out: NDArray[Any], images: slice = slice(None)) -> NDArray[Any]:
         """Write the responses of filter `j` into `out`, in the type of the integral images."""
         kind, top, left, height, width = self.filters[j]
         factor, inner, outer = _PLANS[kind]
@@ -272,7 +272,7 @@ class Images:
             corner_rows = [
                 (add, (top + y * height) * step + left + x * width) for add, y, x in steps
             ]
-            return [(add, self.integral[corner_row][part]) for add, corner_row in corner_rows]
+            return [(add, self.integral[corner_row][images]) for add, corner_row in corner_rows]
 
         (_, first), (join, two), *more = corners(inner)
         last = corners(outer)

@@ -26,11 +26,11 @@ def pick_rows(rows: Rows, codes: Codes, number: Rows, out_rows: Rows, out_codes:
     return len(kept)
 
 
-def select_rows(whole: BinnedTable, rows: Rows) -> BinnedTable:
+def select_rows(table: BinnedTable, rows: Rows) -> BinnedTable:
     """Return some rows of a table, by their numbers among all, ascending, in the same bins."""
-    selected = RowSubset(whole).take(whole.partition.local_rows(rows))
-    selected.ready(np.arange(whole.n_columns))
-    return replace(selected, fill=None, partition=whole.partition.take(rows))
+    selected = RowSubset(table).take(table.partition.local_rows(rows))
+    selected.ready(np.arange(table.n_columns))
+    return replace(selected, fill=None, partition=table.partition.take(rows))
 
 
 class RowSubset:
@@ -39,19 +39,19 @@ class RowSubset:
     `pick` copies sparse columns.
     """
 
-    def __init__(self, whole: BinnedTable, pick: Pick = pick_rows) -> None:
-        self.whole = whole
+    def __init__(self, table: BinnedTable, pick: Pick = pick_rows) -> None:
+        self.table = table
         self._pick = pick
-        self._columns = whole.dense.columns
+        self._columns = table.dense.columns
         # Pages of these arrays that no column is copied to are never touched.
-        self._dense = np.empty(len(self._columns) * whole.n_rows, whole.dense.codes.dtype)
-        n_stored = len(whole.sparse.rows)
+        self._dense = np.empty(len(self._columns) * table.n_rows, table.dense.codes.dtype)
+        n_stored = len(table.sparse.rows)
         self._rows = np.empty(n_stored, dtype=ROW)
-        self._codes = np.empty(n_stored, dtype=whole.sparse.codes.dtype)
+        self._codes = np.empty(n_stored, dtype=table.sparse.codes.dtype)
 
     def take(self, rows: Rows) -> BinnedTable:
         """Return the table of some rows, ascending."""
-        source, n_rows, stored = self.whole, len(rows), self.whole.sparse
+        source, n_rows, stored = self.table, len(rows), self.table.sparse
         self._taken = rows.astype(np.intp)
         self._number = np.full(source.n_rows, -1, dtype=ROW)
         self._number[rows] = np.arange(n_rows, dtype=ROW)
@@ -76,13 +76,13 @@ class RowSubset:
     def _fill(self, columns: Columns) -> None:
         """Copy the codes of columns that are about to be read."""
         # A part of a part may need columns that the larger part has not copied yet.
-        self.whole.ready(columns)
+        self.table.ready(columns)
         for j in columns[~self._copied[columns]].tolist():
             self._copy(j)
             self._copied[j] = True
 
     def _copy(self, j: int) -> None:
-        source, target = self.whole, self._part
+        source, target = self.table, self._part
         if isinstance(source.bins[j], Categories):
             p = source.categorical.positions(np.array([j]))[0]
             source.categorical.codes[p].take(

@@ -84,24 +84,24 @@ class RawRows:
             column = self._stored[j] = column.reals()
         return column
 
-    def block(self, columns: Columns, part: slice) -> Reals:
+    def block(self, columns: Columns, rows: slice) -> Reals:
         """Return some rows of some columns in float64, a column in each row; categories as codes.
 
         Rows of an array of numbers are taken out of it, other columns are read as a whole first;
         sparse ones stay sparse.
         """
         if self.is_array:
-            return self.table.block(columns, part)  # type: ignore[attr-defined]
+            return self.table.block(columns, rows)  # type: ignore[attr-defined]
         n_columns = self.table.n_columns
-        block = np.empty((len(columns), len(range(self.n_rows)[part])))
-        for row, j in enumerate(columns.tolist()):
+        block = np.empty((len(columns), len(range(self.n_rows)[rows])))
+        for i, j in enumerate(columns.tolist()):
             column = self._stored.get(j)
             if isinstance(column, SparseColumn):
-                block[row] = column.part(part)
+                block[i] = column.values_of(rows)
             elif j < n_columns:
-                block[row] = self.column_values(j)[part]
+                block[i] = self.column_values(j)[rows]
             else:
-                block[row] = self.images.responses(j - n_columns, part)
+                block[i] = self.images.responses(j - n_columns, rows)
         return block
 
     @cached_property

@@ -223,12 +223,12 @@ class ArrayTable(Table):
                 # It stays in the system's cache but is no longer ours.
                 file.madvise(mmap.MADV_DONTNEED)
 
-    def block(self, columns: NDArray[np.intp], part: slice) -> NDArray[np.float64]:
+    def block(self, columns: NDArray[np.intp], rows: slice) -> NDArray[np.float64]:
         """Return some rows in float64, infinities checked; given ascending columns, each a row."""
-        rows = self.values[part]
+        values = self.values[rows]
         if len(columns) < self.n_columns:
-            rows = rows.take(columns, axis=1)
-        block = rows.T.astype(np.float64, order="C")
+            values = values.take(columns, axis=1)
+        block = values.T.astype(np.float64, order="C")
         if self.infinite != "value" and self.values.dtype.kind == "f":
             infinite = np.isinf(block)
             if infinite.any():
@@ -314,18 +314,18 @@ class ColumnTable(Table):
 class SelectedRowsTable(Table):
     """Some rows of another table, taken out of its columns as they are read."""
 
-    def __init__(self, whole: Table, rows: NDArray[np.intp]) -> None:
-        super().__init__(whole.names, whole.infinite)
+    def __init__(self, table: Table, rows: NDArray[np.intp]) -> None:
+        super().__init__(table.names, table.infinite)
         # The columns come as they are: infinities in other rows do not matter here.
-        self._whole = whole._replace(infinite="value", categorical=frozenset())
+        self._table = table._replace(infinite="value", categorical=frozenset())
         self._rows = rows
-        self.n_rows, self.n_columns = len(rows), whole.n_columns
+        self.n_rows, self.n_columns = len(rows), table.n_columns
 
     def _raw(self, j: int) -> Column:
-        return take_rows(self._whole.column(j), self._rows)
+        return take_rows(self._table.column(j), self._rows)
 
     def _raws(self) -> Iterator[Column]:
-        for column in self._whole.columns():
+        for column in self._table.columns():
             yield take_rows(column, self._rows)
 
 

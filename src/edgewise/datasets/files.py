@@ -44,11 +44,11 @@ class DatasetMismatchError(ValueError):
     """A copy of a file differs from the publisher's."""
 
 
-def check_counts(where: str, counts: Iterable[tuple[str, int, int]]) -> None:
+def check_counts(source: str, counts: Iterable[tuple[str, int, int]]) -> None:
     """Raise unless counts (noun, count, expected count) are those of the catalog."""
     for noun, count, expected in counts:
         if count != expected:
-            raise DatasetMismatchError(f"{where}: expected {expected} {noun}, found {count}")
+            raise DatasetMismatchError(f"{source}: expected {expected} {noun}, found {count}")
 
 
 class DataFolders:
@@ -149,11 +149,11 @@ class DataFolders:
 
     def _advice(self, file: DataFile, reason: str) -> str:
         looked_in = ", ".join(str(folder) for folder in self.folders()) or "no folder"
-        how = file.by_hand or f"get it from {' or '.join(map(_describe_address, file.addresses))}"
+        addresses = " or ".join(map(_describe_address, file.addresses))
         return (
-            f"{file.path} is missing (looked in {looked_in}), and {reason}. By hand: {how}, put it "
-            f"at {file.path} (plain, .gz or .Z) below a folder, and set {ENVIRONMENT} to that "
-            "folder or pass it as data_home."
+            f"{file.path} is missing (looked in {looked_in}), and {reason}. By hand: "
+            f"{file.by_hand or f'get it from {addresses}'}, put it at {file.path} (plain, .gz or "
+            f".Z) below a folder, and set {ENVIRONMENT} to that folder or pass it as data_home."
         )
 
 
@@ -201,7 +201,7 @@ def _read_limited(stream: Any) -> bytes:
     return content
 
 
-def _verify(content: bytes, file: DataFile, where: str, remedy: str) -> bytes:
+def _verify(content: bytes, file: DataFile, source: str, remedy: str) -> bytes:
     """Return the decompressed content if it has the expected hash."""
     try:
         data = decompress(content)
@@ -212,7 +212,7 @@ def _verify(content: bytes, file: DataFile, where: str, remedy: str) -> bytes:
         data, digest = b"", f"content that cannot be read ({error})"
     if digest != file.sha256:
         raise DatasetMismatchError(
-            f"{_describe_address(where)}: expected {file.path} with sha256 {file.sha256}, found "
+            f"{_describe_address(source)}: expected {file.path} with sha256 {file.sha256}, found "
             f"{digest}. {remedy}"
         )
     return data

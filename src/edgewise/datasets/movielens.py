@@ -99,10 +99,10 @@ def read_ratings(entry: Entry, contents: Mapping[str, list[bytes]]) -> RatingsDa
     read_triples, read_users, read_items = _READERS[entry.format]
     readers = {"ratings": read_triples, "users": read_users, "items": read_items}
     tables: dict[str, list[Any]] = {}
-    for role, some in contents.items():
+    for role, files in contents.items():
         read = readers.get(role, read_triples)
         try:
-            tables[role] = [read(content) for content in some]
+            tables[role] = [read(content) for content in files]
         except ValueError as error:
             paths = " or ".join(file.path for file in entry.files[role])
             raise DatasetMismatchError(f"{paths}: {error}") from error
@@ -182,7 +182,7 @@ def _held_out(
     return held_out
 
 
-def _find_ratings(where: str, ratings: Ratings, test: RatingColumns) -> NDArray[np.intp]:
+def _find_ratings(source: str, ratings: Ratings, test: RatingColumns) -> NDArray[np.intp]:
     """Return the indices of test ratings, which must have the same values and times."""
     pairs = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
     users = ratings.user_ids.find("users", test.users)
@@ -196,5 +196,5 @@ def _find_ratings(where: str, ratings: Ratings, test: RatingColumns) -> NDArray[
         & (ratings.times[indices] == test.times)
     )
     if not same.all() or len(np.unique(indices)) < len(indices):
-        raise DatasetMismatchError(f"{where}: expected test ratings that are among all ratings")
+        raise DatasetMismatchError(f"{source}: expected test ratings that are among all ratings")
     return np.sort(indices)

@@ -281,11 +281,11 @@ def format_comments(sign: str, heading: str, texts: Sequence[str]) -> list[str]:
     return [f"{sign} {line}".rstrip() for line in clean] + ([""] if heading else [])
 
 
-def within_limit(text: str, max_size: int, what: str, formula: Formula) -> str:
+def within_limit(text: str, max_size: int, name: str, formula: Formula) -> str:
     """Return the text, or raise if it is longer than `max_size` characters."""
     if len(text) > max_size:
         raise ValueError(
-            f"{what} would have {len(text):,} characters, more than max_size={max_size:,}: export "
+            f"{name} would have {len(text):,} characters, more than max_size={max_size:,}: export "
             f"{formula.title} to .onnx instead, train fewer rounds, or raise max_size"
         )
     return text

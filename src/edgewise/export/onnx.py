@@ -164,8 +164,8 @@ class _Graph:
         distinct_columns = self._side_by_side([self._double_of[j] for j in distinct.tolist()])
         return self.add("Gather", distinct_columns, self.constant(index, np.int64), axis=1)
 
-    def _side_by_side(self, parts: list[str]) -> str:
-        return self.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+    def _side_by_side(self, blocks: list[str]) -> str:
+        return self.add("Concat", *blocks, axis=1) if len(blocks) > 1 else blocks[0]
 
     # Tests
 
@@ -183,7 +183,7 @@ class _Graph:
         for j, group in subsets.items():
             table = np.stack([subset.values for subset in group], axis=1)
             blocks.append(self._look_up(j, table, np.float32))
-        each = self._side_by_side(blocks)
+        factor_signs = self._side_by_side(blocks)
         ordered: list[Cut | Subset] = [
             *cuts,
             *(subset for group in subsets.values() for subset in group),
@@ -192,9 +192,9 @@ class _Graph:
         max_factors = max(len(test.factors) for test in tests)
         numbers = [[positions[factor.factor_key] for factor in test.factors] for test in tests]
         if numbers == [[index] for index in range(len(positions))]:
-            return each
+            return factor_signs
         # A column of ones fills up the shorter products.
-        padded = self.add("Concat", each, self._fill_column(np.float32(1.0)), axis=1)
+        padded = self.add("Concat", factor_signs, self._fill_column(np.float32(1.0)), axis=1)
         filled = [indices + [len(positions)] * (max_factors - len(indices)) for indices in numbers]
         product = ""
         for column_indices in zip(*filled, strict=True):
@@ -211,8 +211,8 @@ class _Graph:
         # No comparison with NaN is true, so that the sign of a missing value is -1 already.
         if all(sign < 0 for sign in missing):
             return signs
-        gone = self.add("IsNaN", values)
-        return self.add("Where", gone, self.constant(missing, np.float32), signs)
+        is_missing = self.add("IsNaN", values)
+        return self.add("Where", is_missing, self.constant(missing, np.float32), signs)
 
     def _look_up(self, j: int, table: NDArray[Any], dtype: Any = np.float64) -> str:
         """Return a row of a table for each category, the last for missing values."""
@@ -229,11 +229,11 @@ class _Graph:
         terms += [self._look_up(levels.column, levels.values) for levels in formula.levels]
         if formula.lines:
             values = self._gather_columns([line.column for line in formula.lines])
-            gone = self.add("IsNaN", values)
-            present = self.add("Where", gone, self.constant(0.0), values)
+            is_missing = self.add("IsNaN", values)
+            present = self.add("Where", is_missing, self.constant(0.0), values)
             slopes = np.stack([line.slope for line in formula.lines])
             fills = np.stack([line.missing for line in formula.lines])
-            absent = self.add("Cast", gone, to=TensorProto.DOUBLE)
+            absent = self.add("Cast", is_missing, to=TensorProto.DOUBLE)
             terms.append(self.add("MatMul", present, self.constant(slopes)))
             terms.append(self.add("MatMul", absent, self.constant(fills)))
         if formula.products:
@@ -279,8 +279,8 @@ class _Graph:
             **trees.attributes(),
         )
         double = self.add("Cast", sums, to=TensorProto.DOUBLE)
-        both = self.add("Reshape", double, self.constant([0, 2, formula.n_scores], np.int64))
-        return self.add("ReduceSum", both, self.constant([1], np.int64), keepdims=0)
+        halves = self.add("Reshape", double, self.constant([0, 2, formula.n_scores], np.int64))
+        return self.add("ReduceSum", halves, self.constant([1], np.int64), keepdims=0)
 
     # Outputs
 

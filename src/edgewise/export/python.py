@@ -155,10 +155,10 @@ def _tests(formula: Formula, test: Test) -> tuple[Any, ...]:
     return tuple(factors)
 
 
-def _write_entry(comment: str, parts: Sequence[Any]) -> Iterator[str]:
+def _write_entry(comment: str, values: Sequence[Any]) -> Iterator[str]:
     for line in format_comments("#", "", [comment]):
         yield f"    {line}"
-    yield f"    ({', '.join(map(_literal, parts))}),"
+    yield f"    ({', '.join(map(_literal, values))}),"
 
 
 def _literal(value: Any, indent: str = "        ", end: str = "    ") -> str:

@@ -109,19 +109,19 @@ def _combine_ranks(lists: RankedLists, unranked: Unranked, rule: Callable[[Reals
 
 
 def _median(ranks: Reals) -> Reals:
-    known = (~np.isnan(ranks)).sum(axis=1)
+    counts = (~np.isnan(ranks)).sum(axis=1)
     ascending = np.sort(ranks, axis=1)  # NaN last
     rows = np.arange(len(ranks))
-    low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, ranks.shape[1] - 1)
+    low, high = np.maximum(counts - 1, 0) // 2, np.minimum(counts // 2, ranks.shape[1] - 1)
     return (ascending[rows, low] + ascending[rows, high]) / 2.0
 
 
 def _mean_sum(ranks: Reals) -> Reals:
-    known = (~np.isnan(ranks)).sum(axis=1)
+    counts = (~np.isnan(ranks)).sum(axis=1)
     total = np.nansum(ranks, axis=1)
     # Divided first: equal means are then equal floats, however many lists they are over.
     with np.errstate(invalid="ignore"):
-        return np.where(known == ranks.shape[1], total, total / known * ranks.shape[1])
+        return np.where(counts == ranks.shape[1], total, total / counts * ranks.shape[1])
 
 
 def _weights(lists: RankedLists, weights: Weights) -> Reals:
@@ -154,9 +154,9 @@ def borda(lists: RankedLists, weights: Weights = None) -> Reals:
     """
     queries = lists.queries
     candidates = queries.sizes()[:, None]
-    left = (candidates - lists.n_returned() + 1) / 2.0
+    others = (candidates - lists.n_returned() + 1) / 2.0
     ranks = queries.positions(-lists.positions)
-    points = np.where(lists.returned, candidates[queries.codes] + 1 - ranks, left[queries.codes])
+    points = np.where(lists.returned, candidates[queries.codes] + 1 - ranks, others[queries.codes])
     return (points * _weights(lists, weights)).sum(axis=1)
 
 

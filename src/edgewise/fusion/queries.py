@@ -36,9 +36,9 @@ class Queries:
         """Return the number of rows of each query."""
         return np.diff(self.starts, append=len(self.codes))
 
-    def reduce(self, how: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+    def reduce(self, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
         """Return a row for each query: its `values` reduced by a ufunc such as np.maximum."""
-        return np.asarray(how.reduceat(values[self.order], self.starts, axis=0))
+        return np.asarray(ufunc.reduceat(values[self.order], self.starts, axis=0))
 
     def extremes(self, values: Reals) -> tuple[Reals, Reals]:
         """Return the smallest and the largest value of each row's query, without NaN."""
@@ -49,8 +49,8 @@ class Queries:
         """Return the sums of each query without NaN, added in ascending order."""
         totals = np.zeros((len(self.ids), values.shape[1]), dtype=REAL)
         for j, column in enumerate(values.T):
-            known = np.where(np.isnan(column), 0.0, column)
-            ascending = known[np.lexsort((known, self.codes))]
+            numbers = np.where(np.isnan(column), 0.0, column)
+            ascending = numbers[np.lexsort((numbers, self.codes))]
             totals[:, j] = np.add.reduceat(ascending, self.starts)
         return totals
 

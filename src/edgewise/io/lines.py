@@ -17,36 +17,36 @@ class LineError(ValueError):
         super().__init__(f"line {number}: {fault}")
 
 
-def as_text(number: int, what: str, word: bytes) -> str:
-    """Return a word of line `number` as text; errors call it `what`."""
+def as_text(number: int, label: str, token: bytes) -> str:
+    """Return a word of line `number` as text; errors call it `label`."""
     try:
-        text = word.decode("utf-8")
+        text = token.decode("utf-8")
     except UnicodeDecodeError:
         text = ""
     # Other Unicode white space would split the word when it is written again.
     if text.split() != [text] or "\0" in text:
-        raise LineError(number, f"{what} {quote_word(word)} is not a word of UTF-8 text")
+        raise LineError(number, f"{label} {quote_word(token)} is not a word of UTF-8 text")
     return text
 
 
-def as_number(number: int, what: str, word: bytes) -> float:
+def as_number(number: int, label: str, token: bytes) -> float:
     """Return a word of line `number` as a float, NaN and infinity included."""
-    if not _NUMBER.fullmatch(word):
-        raise LineError(number, f"{what} {quote_word(word)} is not a number")
-    return float(word)
+    if not _NUMBER.fullmatch(token):
+        raise LineError(number, f"{label} {quote_word(token)} is not a number")
+    return float(token)
 
 
-def as_integer(number: int, what: str, word: bytes) -> int:
+def as_integer(number: int, label: str, token: bytes) -> int:
     """Return a word of line `number` as an int."""
-    if not _INTEGER.fullmatch(word):
-        raise LineError(number, f"{what} {quote_word(word)} is not an integer")
-    return int(word)
+    if not _INTEGER.fullmatch(token):
+        raise LineError(number, f"{label} {quote_word(token)} is not an integer")
+    return int(token)
 
 
-def quote_word(word: bytes) -> str:
+def quote_word(token: bytes) -> str:
     r"""Return a word for an error message, whatever its bytes."""
     try:
-        text = word.decode("utf-8")
+        text = token.decode("utf-8")
     except UnicodeDecodeError:
-        return repr(word[:_SHOWN]).removeprefix("b")
+        return repr(token[:_SHOWN]).removeprefix("b")
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

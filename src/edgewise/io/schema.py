@@ -232,18 +232,18 @@ class Schema:
 
     def extra(self, X: Any) -> list[str]:
         """Return the names of a table's columns that training did not have."""
-        known = {column.name for column in self.columns}
-        known |= {*self.target, *(name for name in (self.query, self.doc, self.weight) if name)}
-        return [name for name in raw_table(X).columns if name not in known]
+        trained = {column.name for column in self.columns}
+        trained |= {*self.target, *(name for name in (self.query, self.doc, self.weight) if name)}
+        return [name for name in raw_table(X).columns if name not in trained]
 
     def new_categories(self, X: Any) -> dict[str, list[str]]:
         """Return the categories of a table that training did not have, by column."""
         table, unseen = raw_table(X), {}
         for column in self.columns:
             if column.kind == "category" and column.name in table.columns:
-                known = set(column.categories)
+                trained = set(column.categories)
                 raw = _as_categorical(table.columns[column.name], column.name)
-                unseen[column.name] = [str(name) for name in raw.categories if name not in known]
+                unseen[column.name] = [str(name) for name in raw.categories if name not in trained]
         return {name: categories for name, categories in unseen.items() if categories}
 
     def labels(self, X: Any) -> NDArray[Any]:
@@ -445,14 +445,14 @@ def _infer_dates(
     return replace(schema, kind="date", parts=parts, date_format=date_format, note=note)
 
 
-def _find_date_format(words: Sequence[str], counts: NDArray[Any]) -> str:
+def _find_date_format(strings: Sequence[str], counts: NDArray[Any]) -> str:
     """Return the format in which most cells are dates, or an empty string."""
     best, n_best = "", MOSTLY * counts.sum()
     for date_format in (_ISO, *_FORMATS):
-        is_date = ~np.isnat(_parse_dates(words[:50], date_format))
+        is_date = ~np.isnat(_parse_dates(strings[:50], date_format))
         if is_date.mean() < MOSTLY / 2:
             continue
-        n_dates = counts[~np.isnat(_parse_dates(words, date_format))].sum()
+        n_dates = counts[~np.isnat(_parse_dates(strings, date_format))].sum()
         # Day and month of 3/4 may be swapped: a later format must read more cells.
         if n_dates >= n_best and (not best or n_dates > n_best):
             best, n_best = date_format, n_dates
@@ -466,7 +466,7 @@ def _describe_format(date_format: str) -> str:
     return re.sub("%(.)", lambda match: units[match[1]], day)
 
 
-def _parse_dates(words: Iterable[str], date_format: str) -> NDArray[np.datetime64]:
+def _parse_dates(strings: Iterable[str], date_format: str) -> NDArray[np.datetime64]:
     """Return strings as dates, NaT for those that are not."""
 
     def parse(string: str) -> Any:
@@ -477,7 +477,7 @@ def _parse_dates(words: Iterable[str], date_format: str) -> NDArray[np.datetime6
         return datetime.fromisoformat(f"{string}-01" if len(string) == 7 else string)
 
     times: list[Any] = []
-    for string in words:
+    for string in strings:
         try:
             times.append(to_utc(parse(string)))
         except (ValueError, OverflowError):

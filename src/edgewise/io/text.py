@@ -40,21 +40,21 @@ _COMMA_AMOUNT: Final = re.compile(
 )
 
 
-def parse_number(word: str) -> float | None:
-    """Return the number that a word stands for, such as 12, 1.5e3, $1,200.50 or 45%, or None."""
-    if NUMBER.fullmatch(word):
-        return float(word)
-    money = _AMOUNT.fullmatch(word)
+def parse_number(cell: str) -> float | None:
+    """Return the number that a cell stands for, such as 12, 1.5e3, $1,200.50 or 45%, or None."""
+    if NUMBER.fullmatch(cell):
+        return float(cell)
+    money = _AMOUNT.fullmatch(cell)
     if money is None or (money[1] and money[2][0] in "+-"):
         return None
     return float((money[1] + money[2]).replace(",", ""))
 
 
-def with_decimal_point(word: str) -> str:
-    """Return a number with a decimal comma as one with a point; other words stay as they are."""
-    if "," not in word or not _COMMA_AMOUNT.fullmatch(word):
-        return word
-    return word.replace(".", "").replace(",", ".")
+def with_decimal_point(cell: str) -> str:
+    """Return a number with a decimal comma as one with a point; other cells stay as they are."""
+    if "," not in cell or not _COMMA_AMOUNT.fullmatch(cell):
+        return cell
+    return cell.replace(".", "").replace(",", ".")
 
 
 def rank_separators(line: str, separators: Sequence[str] = SEPARATORS) -> list[str]:

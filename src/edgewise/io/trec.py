@@ -212,8 +212,8 @@ def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLi
             stream.write(f"{query} 0 {doc} {int(grade)}\n".encode())
 
 
-def _as_score(number: int, what: str, word: bytes) -> float:
-    score = as_number(number, what, word)
+def _as_score(number: int, label: str, token: bytes) -> float:
+    score = as_number(number, label, token)
     if score != score:
         raise LineError(number, "the score is NaN")
     return score
@@ -237,9 +237,9 @@ _QRELS: Final[_Columns] = {
 }
 
 
-def _read_rows(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any]]:
+def _read_rows(path: PathLike, columns: _Columns, noun: str) -> list[NDArray[Any]]:
     """Return the parsed columns, or raise if a query has a document twice."""
-    parsers = [(j, name, how[0]) for j, (name, how) in enumerate(columns.items()) if how]
+    parsers = [(j, name, parser[0]) for j, (name, parser) in enumerate(columns.items()) if parser]
     cells: list[list[Any]] = [[] for _ in parsers]
     seen: set[tuple[bytes, bytes]] = set()
     try:
@@ -261,8 +261,8 @@ def _read_rows(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any
     except LineError as error:
         raise ValueError(f"{path}, {error}") from None
     if not seen:
-        raise ValueError(f"{path} is empty: it holds no {what}")
-    dtypes = [how[1] for how in columns.values() if how]
+        raise ValueError(f"{path} is empty: it holds no {noun}")
+    dtypes = [parser[1] for parser in columns.values() if parser]
     return [np.array(values, dtype) for values, dtype in zip(cells, dtypes, strict=True)]
 
 

@@ -263,8 +263,8 @@ def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]]
                 return over_queries(*function(ranked, **options), fill, per_query)
             if len(cuts) == 0:
                 raise ValueError("k must have at least one cutoff, got none")
-            each = [function(ranked, **{**options, "k": k}) for k in cuts]
-            return np.stack([over_queries(*result, fill, per_query) for result in each], axis=-1)
+            results = [function(ranked, **{**options, "k": k}) for k in cuts]
+            return np.stack([over_queries(*result, fill, per_query) for result in results], axis=-1)
 
         shared = signature(metric, follow_wrapped=False)
         *common, own_empty, own_per_query, _ = shared.parameters.values()

@@ -28,11 +28,11 @@ def mean_interval(
 
     `low` and `high` are the range of the values, within which the interval stays.
     """
-    known = values[~np.isnan(values)]
-    if len(known) == 0:
+    present = values[~np.isnan(values)]
+    if len(present) == 0:
         return (np.nan,) * 3
-    mean = float(known.mean())
-    half = Z95 * float(known.std(ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else np.nan
+    mean = float(present.mean())
+    half = Z95 * float(present.std(ddof=1)) / np.sqrt(len(present)) if len(present) > 1 else np.nan
     return mean, max(mean - half, low), min(mean + half, high)
 
 

@@ -145,14 +145,14 @@ def cases(items: Iterable[Block], **settings: Any) -> Block:
 
 
 def contribution_bars(
-    parts: Sequence[tuple[str, str, float]], max_count: int, max_length: int = 60
+    contributions: Sequence[tuple[str, str, float]], max_count: int, max_length: int = 60
 ) -> list[Block]:
     """Return contributions by name, detail and amount, and the sum of those after `max_count`."""
     shown = [
         (shorten(name, max_length), detail and shorten(detail, max_length), float(amount))
-        for name, detail, amount in parts[:max_count]
+        for name, detail, amount in contributions[:max_count]
     ]
-    if others := parts[max_count:]:
+    if others := contributions[max_count:]:
         total = float(sum(amount for *_, amount in others))
         shown.append((pluralize(len(others), "others"), "", total))
     return [{"name": name, "detail": detail, "amount": amount} for name, detail, amount in shown]

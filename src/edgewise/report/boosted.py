@@ -255,10 +255,10 @@ class BoostedSections:
         rules = {"kind": "rules", "items": items, "search": "Find in the rules"}
         return f"{which} rules, by decreasing strength.", [rules]
 
-    def contributions(self, parts: Sequence[tuple[str, str, float]]) -> list[Block]:
+    def contributions(self, rows: Sequence[tuple[str, str, float]]) -> list[Block]:
         """Return contributions by column, value and amount; values that count days are dates."""
         return blocks.contribution_bars(
-            [(name, self._format_value(name, value), amount) for name, value, amount in parts],
+            [(name, self._format_value(name, value), amount) for name, value, amount in rows],
             _MAX_CONTRIBUTIONS,
         )
 

@@ -87,8 +87,8 @@ def recommender_summary(model: Any) -> str:
     )
 
 
-def _summary(*parts: str) -> str:
-    return f'<div class="edgewise-model"><style>{_STYLE}</style>{"".join(parts)}</div>'
+def _summary(*html: str) -> str:
+    return f'<div class="edgewise-model"><style>{_STYLE}</style>{"".join(html)}</div>'
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:
