@@ -225,8 +225,8 @@ class TestPairsAtOnce:
             pairs = (f"{name}:{value}" for name, value in zip(names, row, strict=True))
             bodies.append(data.draw(st.sampled_from([" ", "  ", "\t"])).join(pairs).encode())
         lines = letor.cut_lines(1, [b"0 qid:1 " + body for body in bodies])
-        fast = letor.pairs_at_once([line.body for line in lines])
-        slow = letor.pairs_one_by_one(lines)
+        fast = letor.parse_pairs([line.body for line in lines])
+        slow = letor.parse_pairs_by_line(lines)
         assert fast is not None
         for ours, theirs in zip(fast, slow, strict=True):
             assert ours.dtype == theirs.dtype
@@ -238,9 +238,9 @@ class TestPairsAtOnce:
     def test_what_is_refused_one_by_one_is_refused_at_once(self, bodies):
         lines = letor.cut_lines(1, [b"0 qid:1 " + body for body in bodies])
         try:
-            letor.pairs_one_by_one(lines)
+            letor.parse_pairs_by_line(lines)
         except letor.LineError:
-            assert letor.pairs_at_once([line.body for line in lines]) is None
+            assert letor.parse_pairs([line.body for line in lines]) is None
 
 
 class TestWrite:

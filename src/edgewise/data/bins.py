@@ -93,13 +93,13 @@ class Bins:
         if not compiled or column.values.dtype.kind != "f":
             codes = self.encode(column)
             return codes.astype(dtype), np.bincount(codes, minlength=self.missing_code + 1)
-        from edgewise.data.kernels import code
+        from edgewise.data.kernels import encode_values
 
         padded = np.full(255 if len(self.thresholds) <= 255 else 65_535, np.inf)
         padded[: len(self.thresholds)] = self.thresholds
         quickly = np.empty(len(column.values), dtype=dtype)
         counts = np.zeros(self.missing_code + 1, dtype=np.intp)
-        code(column.values, padded, len(self.thresholds), quickly, counts)
+        encode_values(column.values, padded, len(self.thresholds), quickly, counts)
         return quickly, counts
 
 
@@ -136,8 +136,11 @@ def find_bins(
     """
 
     def distinct(part: NumericColumn | SparseColumn, mass: Exacts | None) -> tuple[Reals, Exacts]:
-        merged = _distinct(part, mass)
-        return merged if partition is None else _merge_distinct(partition.collective.gather(merged))
+        merged = _find_distinct(part, mass)
+        if partition is None:
+            return merged
+        gathered = partition.collective.gather(merged)
+        return _sum_by_value(*map(np.concatenate, zip(*gathered, strict=True)))
 
     has_missing = column.values.dtype.kind == "f" and bool(np.isnan(column.values).any())
     if partition is not None:
@@ -182,13 +185,9 @@ def _take_sample(
     return SparseColumn(positions[inside].astype(ROW), column.values[inside], len(rows))
 
 
-def _merge_distinct(gathered: list[tuple[Reals, Exacts]]) -> tuple[Reals, Exacts]:
-    """Return the distinct values of several parts of the rows, and the mass of each."""
-    values, counts = (np.concatenate(arrays) for arrays in zip(*gathered, strict=True))
-    return _group(values, counts)
-
-
-def _distinct(column: NumericColumn | SparseColumn, mass: Exacts | None) -> tuple[Reals, Exacts]:
+def _find_distinct(
+    column: NumericColumn | SparseColumn, mass: Exacts | None
+) -> tuple[Reals, Exacts]:
     """Return the sorted distinct values, and the mass of each."""
     values = column.values
     stored_mass = mass
@@ -203,13 +202,13 @@ def _distinct(column: NumericColumn | SparseColumn, mass: Exacts | None) -> tupl
         if missing.any():
             values = values[~missing]
             stored_mass = stored_mass[~missing] if stored_mass is not None else None
-    distinct, counts = _group(values, stored_mass)
+    distinct, counts = _sum_by_value(values, stored_mass)
     if isinstance(column, SparseColumn) and len(column.values) < column.n_rows:
         distinct, counts = _with_zeros(column, mass, distinct, counts)
     return distinct, counts
 
 
-def _group(values: NDArray[np.number], mass: Exacts | None) -> tuple[Reals, Exacts]:
+def _sum_by_value(values: NDArray[np.number], mass: Exacts | None) -> tuple[Reals, Exacts]:
     """Return the distinct values, ascending, and the mass of each; `values` may be sorted."""
     if len(values) == 0:
         return np.empty(0), np.empty(0, np.int64)
@@ -250,24 +249,24 @@ def _last_of_bins(counts: Exacts, n_bins: int, compiled: bool) -> NDArray[np.int
     A value that outweighs an average bin has a bin of its own; the others share what is left.
     All in whole numbers, so that it is the same for weights in any unit.
     """
-    heavy = _heavy(counts, n_bins)
+    heavy = _find_heavy(counts, n_bins)
     edges = np.flatnonzero(np.diff(heavy.astype(np.int8), prepend=1, append=1))
     segments = [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
     spare = n_bins - int(heavy.sum()) - len(segments)
     if not heavy.any() or spare < 0:
-        return np.array(_even(counts, 0, len(counts), n_bins, compiled), dtype=np.intp)
+        return np.array(_cut_evenly(counts, 0, len(counts), n_bins, compiled), dtype=np.intp)
     light = int(counts[~heavy].sum())
     lasts = set(np.flatnonzero(heavy).tolist())
     for start, stop in segments:
         mass = int(counts[start:stop].sum())
         # Beside huge weights, small ones count 0 in fixed point.
-        lasts.update(_even(counts, start, stop, 1 + spare * mass // max(light, 1), compiled))
+        lasts.update(_cut_evenly(counts, start, stop, 1 + spare * mass // max(light, 1), compiled))
         lasts.add(stop - 1)
     lasts.discard(len(counts) - 1)
     return np.array(sorted(lasts), dtype=np.intp)
 
 
-def _heavy(counts: Exacts, n_bins: int) -> NDArray[np.bool_]:
+def _find_heavy(counts: Exacts, n_bins: int) -> NDArray[np.bool_]:
     """Return which values outweigh an average bin of the values that do not."""
     heavy = np.zeros(len(counts), dtype=bool)
     while True:
@@ -278,17 +277,17 @@ def _heavy(counts: Exacts, n_bins: int) -> NDArray[np.bool_]:
         heavy |= more
 
 
-def _even(counts: Exacts, start: int, stop: int, n_bins: int, compiled: bool) -> list[int]:
+def _cut_evenly(counts: Exacts, start: int, stop: int, n_bins: int, compiled: bool) -> list[int]:
     """Return the last value of every bin but the last, for the values from start to stop.
 
     Each bin in turn takes its share of what is left.
     """
     sums = np.cumsum(counts[start:stop])
     if compiled and int(sums[-1]) * n_bins < _FITS:
-        from edgewise.data.kernels import even
+        from edgewise.data.kernels import cut_evenly
 
         buffer = np.empty(n_bins, dtype=np.intp)
-        return buffer[: even(sums, start, n_bins, buffer)].tolist()
+        return buffer[: cut_evenly(sums, start, n_bins, buffer)].tolist()
     running: Sequence[int] = sums  # type: ignore[assignment]
     if n_bins * _LISTED > len(running):
         running = sums.tolist()

@@ -12,7 +12,7 @@ _compiled = compile_cached(nogil=True, error_model="numpy")
 
 
 @njit(error_model="numpy", no_cpython_wrapper=True)
-def _code(values, padded, n_thresholds, n_steps, codes):  # type: ignore[no-untyped-def]
+def _encode_values(values, padded, n_thresholds, n_steps, codes):  # type: ignore[no-untyped-def]
     for i in range(len(values)):
         value, bin_, step = values[i], 0, 1 << (n_steps - 1)
         for _ in range(n_steps):
@@ -22,7 +22,7 @@ def _code(values, padded, n_thresholds, n_steps, codes):  # type: ignore[no-unty
 
 
 @_compiled
-def code(values, padded, n_thresholds, codes, counts):  # type: ignore[no-untyped-def]
+def encode_values(values, padded, n_thresholds, codes, counts):  # type: ignore[no-untyped-def]
     """Find the bin of every value, the number of thresholds at or below it, without branches.
 
     IN values; padded, the thresholds followed by infinities up to 255, or to 65,535. OUT codes,
@@ -30,16 +30,16 @@ def code(values, padded, n_thresholds, codes, counts):  # type: ignore[no-untype
     """
     # With constant steps, and nothing else in the loop, the compiler takes many values at once.
     if len(padded) == 255:
-        _code(values, padded, n_thresholds, 8, codes)
+        _encode_values(values, padded, n_thresholds, 8, codes)
     else:
-        _code(values, padded, n_thresholds, 16, codes)
+        _encode_values(values, padded, n_thresholds, 16, codes)
     for i in range(len(codes)):
         counts[codes[i]] += 1
 
 
 @_compiled
-def even(running, start, n_bins, lasts):  # type: ignore[no-untyped-def]
-    """Cut values into bins of about equal mass, as `bins._even` does; return their count.
+def cut_evenly(running, start, n_bins, lasts):  # type: ignore[no-untyped-def]
+    """Cut values into bins of about equal mass, as `bins._cut_evenly` does; return their count.
 
     IN running, the running sums of the masses. OUT lasts, the last value of every bin but the last.
     """

@@ -141,7 +141,7 @@ class Formula:
         """Return whether a column holds categories that are strings."""
         return any(isinstance(value, str) for value in self.categories.get(j, ()))
 
-    def words(self, term: SignedTest | VotingTree) -> str:
+    def describe(self, term: SignedTest | VotingTree) -> str:
         """Return a product or a tree in words, a tree on several lines."""
         rule = term.test if isinstance(term, SignedTest) else term.tree
         return rule.sentence(self.wording, term.moves)[1]
@@ -176,11 +176,11 @@ def formula_of(model: Any) -> Formula:
         wording=wording,
         rules=list(dict.fromkeys(rule.text for rule in model.rules(_N_RULES))),
         derivation=_derivation(model),
-        **_parts(terms, n_categories, model._score_offset),
+        **_collect_terms(terms, n_categories, model._score_offset),
     )
 
 
-def _parts(terms: Terms, n_categories: dict[int, int], offset: float) -> dict[str, Any]:
+def _collect_terms(terms: Terms, n_categories: dict[int, int], offset: float) -> dict[str, Any]:
     nothing = np.zeros(terms.n_scores)
     cuts: list[tuple[Cut, Reals]] = []
     levels: dict[int, Reals] = {}

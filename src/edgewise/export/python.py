@@ -130,7 +130,7 @@ def _lines(formula: Formula) -> _Entries:
 
 def _products(formula: Formula) -> _Entries:
     for product in formula.products:
-        yield formula.words(product), (_tests(formula, product.test), _tuple(product.moves))
+        yield formula.describe(product), (_tests(formula, product.test), _tuple(product.moves))
 
 
 def _trees(formula: Formula) -> _Entries:
@@ -139,7 +139,7 @@ def _trees(formula: Formula) -> _Entries:
             (_tests(formula, node.test), node.high, node.low, node.rest)
             for node in voting.tree.nodes
         ]
-        yield formula.words(voting), (nodes, [*map(_tuple, voting.leaves)])
+        yield formula.describe(voting), (nodes, [*map(_tuple, voting.leaves)])
 
 
 def _tests(formula: Formula, test: Test) -> tuple[Any, ...]:

@@ -95,7 +95,7 @@ def parse_letor(
             grades.append(line_grades(rows))
             queries += line_queries(rows, has_queries)
             docs += line_docs(rows)
-            pairs = pairs_at_once([line.body for line in rows]) or pairs_one_by_one(rows)
+            pairs = parse_pairs([line.body for line in rows]) or parse_pairs_by_line(rows)
             _check_width(rows, pairs, n_features)
             blocks.append(_block(pairs, sparse=sparse))
     except LineError as error:
@@ -310,7 +310,7 @@ def line_docs(lines: Sequence[LetorLine]) -> list[str]:
     return docs
 
 
-def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
+def parse_pairs(bodies: Sequence[bytes]) -> Pairs | None:
     """Return the features and values of all lines, or None if a line is wrong."""
     counts = np.array([body.count(b":") for body in bodies], dtype=np.int64)
     n_pairs = int(counts.sum())
@@ -342,7 +342,7 @@ def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
     return counts, features.astype(np.int32), np.ascontiguousarray(values)
 
 
-def pairs_one_by_one(lines: Sequence[LetorLine]) -> Pairs:
+def parse_pairs_by_line(lines: Sequence[LetorLine]) -> Pairs:
     """Return the features and values line by line, or raise for the first wrong line."""
     counts: list[int] = []
     features: list[int] = []

@@ -61,7 +61,7 @@ def ndcg(
     gain_name, rule_name = one_of("gain", gain, GAINS), one_of("rule", rule, _DISCOUNTS)
     lists = ranked.lists
     gains, weights, best, defined = lists.compute_once(
-        ("ndcg", k, gain_name, rule_name), lambda: _parts(lists, k, gain_name, rule_name)
+        ("ndcg", k, gain_name, rule_name), lambda: _weights(lists, k, gain_name, rule_name)
     )
     return ranked.weighted_sums(gains, weights) / best, defined
 
@@ -76,7 +76,7 @@ _DISCOUNTS: dict[str, Callable[[Exacts], Reals]] = {
 }
 
 
-def _parts(
+def _weights(
     lists: Lists, k: int | None, gain: str, rule: str
 ) -> tuple[Reals, Reals, Reals, np.ndarray]:
     """Return gains by row, weights by slot, divisors, and which lists have any gain."""

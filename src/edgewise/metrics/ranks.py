@@ -219,7 +219,7 @@ def success_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = No
     array([0., 1.])
     """
     k = integer("k", k, 1)
-    return _of_first(
+    return _value_at_first(
         ranked, relevance(ranked.lists, relevant), lambda rank: (rank <= k).astype(np.float64)
     )
 
@@ -243,8 +243,8 @@ def mean_reciprocal_rank(
     k = cutoff(k)
     good = relevance(ranked.lists, relevant)
     if k is None:
-        return _of_first(ranked, good, np.reciprocal)
-    return _of_first(ranked, good, lambda rank: (rank <= k) / rank)
+        return _value_at_first(ranked, good, np.reciprocal)
+    return _value_at_first(ranked, good, lambda rank: (rank <= k) / rank)
 
 
 @query_metric()
@@ -260,15 +260,15 @@ def prot(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
     >>> prot([3, 5, 1], [3.0, 2.0, 1.0])
     0.5
     """
-    return _of_first(ranked, relevance(ranked.lists, relevant), np.reciprocal)
+    return _value_at_first(ranked, relevance(ranked.lists, relevant), np.reciprocal)
 
 
-def _of_first(ranked: Ranked, good: Relevance, worth: Callable[[Reals], Reals]) -> PerQuery:
+def _value_at_first(ranked: Ranked, good: Relevance, value: Callable[[Reals], Reals]) -> PerQuery:
     """Return what the rank of each list's first relevant document is worth, in expectation."""
     values = np.zeros(ranked.lists.n_queries)
     if good.has_relevant.any():
         first = _first_relevant(ranked, good)
-        values[first.query] = first.mean_at_rank(worth)
+        values[first.query] = first.mean_at_rank(value)
     return values, good.has_relevant
 
 

@@ -169,9 +169,9 @@ class _RelevantItems:
         if base == "map":
             return self._sums(self._precisions(k)) / self.relevant
         if base == "mrr":
-            return self._of_first(lambda ranks: (ranks <= k) / ranks)
+            return self._value_at_first(lambda ranks: (ranks <= k) / ranks)
         if base in ("hit_rate", "success"):
-            return self._of_first(lambda ranks: (ranks <= k).astype(np.float64))
+            return self._value_at_first(lambda ranks: (ranks <= k).astype(np.float64))
         discounts = 1.0 / np.log2(np.arange(2, k + 2))
         gained = self._sums(self._gains(discounts if base == "ndcg" else np.ones(k)))
         if base == "ndcg":
@@ -203,13 +203,13 @@ class _RelevantItems:
         """Return the sum of values by group over each row."""
         return np.bincount(self.row, values, minlength=len(self.scores)).astype(np.float64)
 
-    def _of_first(self, worth: Callable[[Reals], Reals]) -> Reals:
+    def _value_at_first(self, value: Callable[[Reals], Reals]) -> Reals:
         """Return what the rank of each row's first relevant item is worth; 0 if it has none."""
         first = np.flatnonzero(self.before == 0)
         columns = (self.row, self.above, self.tied, self.inside)
         groups = FirstRelevant.of(*(column[first] for column in columns))
         values = np.zeros(len(self.scores))
-        values[groups.query] = groups.mean_at_rank(worth)
+        values[groups.query] = groups.mean_at_rank(value)
         return values
 
     def _gains(self, weights: Reals) -> Reals:
