@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from edgewise import AdaBoostMH, Callback, Lazy, RankBoost, Selector, Stump, load
-from edgewise.model.file import packed
+from edgewise.model.file import pack_model
 
 Client = pytest.importorskip("distributed").Client
 da = pytest.importorskip("dask.array")
@@ -55,8 +55,8 @@ def on(client, n_workers, *collections):
 def same(found, expected):
     """Assert that files of the two models hold the same."""
     ours, theirs = {}, {}
-    state = packed(found.to_local(), "", ours)["state"]
-    assert state == packed(expected, "", theirs)["state"]
+    state = pack_model(found.to_local(), "", ours)["state"]
+    assert state == pack_model(expected, "", theirs)["state"]
     assert ours.keys() == theirs.keys()
     for name, array in theirs.items():
         assert ours[name].dtype == array.dtype, name

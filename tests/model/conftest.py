@@ -128,7 +128,7 @@ def _same_rule(a, b):
         assert len(a.nodes) == len(b.nodes)
         for one, other in zip(a.nodes, b.nodes, strict=True):
             _same_rule(one.test, other.test)
-            assert (one.low, one.high, one.rest) == (other.low, other.high, other.rest)
+            assert (one.low, one.high, one.abstain) == (other.low, other.high, other.abstain)
         assert a.leaves.dtype == b.leaves.dtype
         assert np.array_equal(a.leaves, b.leaves)
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from edgewise.common.dtypes import Reals
-from edgewise.estimators.base import BoostedModel, recorded
+from edgewise.estimators.base import BoostedModel, from_record
 from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier, ModelSettings
-from edgewise.estimators.parameters import TableParameters, documented
+from edgewise.estimators.parameters import TableParameters, document_parameters
 
 if TYPE_CHECKING:
     from edgewise.data import Table
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from edgewise.report import Report
 
 
-@documented
+@document_parameters
 @dataclass(eq=False, repr=False, kw_only=True)
 class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier]):
     """AdaBoost.MH: a multi-class and multi-label classifier made of readable votes.
@@ -111,11 +111,11 @@ default None
     """
 
     stored: ClassVar = {"fitted_": CLASSIFIER}
-    classes_: ClassVar[NDArray] = recorded("classes", "The class labels, or names of labels.")
-    votes_: ClassVar[str] = recorded("votes", "The kind of votes.")
-    loss_: ClassVar[str] = recorded("loss", "The loss.")
-    learning_rate_: ClassVar[float] = recorded("learning_rate", "The factor on every step.")
-    settings_: ClassVar[ModelSettings] = recorded(
+    classes_: ClassVar[NDArray] = from_record("classes", "The class labels, or names of labels.")
+    votes_: ClassVar[str] = from_record("votes", "The kind of votes.")
+    loss_: ClassVar[str] = from_record("loss", "The loss.")
+    learning_rate_: ClassVar[float] = from_record("learning_rate", "The factor on every step.")
+    settings_: ClassVar[ModelSettings] = from_record(
         "settings", "All settings that were given or decided; `print` it to read them."
     )
 
@@ -173,10 +173,10 @@ default None
         eval_sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(eval_sets))
 
-        def read(table: "Table") -> "TrainingProblem":
+        def read_problem(table: "Table") -> "TrainingProblem":
             return classification_problem(self, learner, table, y, sample_weight)
 
-        self.fitted_ = fit(self, X, read, eval_sets)
+        self.fitted_ = fit(self, X, read_problem, eval_sets)
         if self.verbose:
             sys.stderr.write(f"{self.settings_}\n")
         return self

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Fitted)
 
 
-def recorded(name: str, description: str) -> Any:
+def from_record(name: str, description: str) -> Any:
     """Return a property that reads a field of the record `fitted_`."""
     return property(attrgetter(f"fitted_.{name}"), doc=description)
 
@@ -46,20 +46,22 @@ class BoostedModel(Storable, Generic[F]):
     _wording: ClassVar[type[Wording]] = Wording  # puts rules into words
     fitted_: F
 
-    terms_: Terms = recorded("terms", "The terms, in arrays; rules of a ranker are -1 or +1 here.")
-    history_: History = recorded(
+    terms_: Terms = from_record(
+        "terms", "The terms, in arrays; rules of a ranker are -1 or +1 here."
+    )
+    history_: History = from_record(
         "history", "The record of every round, including those after the best."
     )
-    learner_: "Learner | None" = recorded("learner", "The learner that made the terms.")
-    best_iteration_: int = recorded(
+    learner_: "Learner | None" = from_record("learner", "The learner that made the terms.")
+    best_iteration_: int = from_record(
         "best_iteration", "The round with the best validation metric; without one, the last."
     )
-    eval_metric_: str = recorded("eval_metric", "The name of the validation metric.")
-    evals_result_: dict[str, dict[str, Reals]] = recorded(
+    eval_metric_: str = from_record("eval_metric", "The name of the validation metric.")
+    evals_result_: dict[str, dict[str, Reals]] = from_record(
         "evaluations", "The metrics of validation rows after each round: a dict by set, by metric."
     )
-    stop_reason_: str = recorded("stop_reason", "Why training ended.")
-    n_features_in_: int = recorded("n_features", "The number of columns of X in training.")
+    stop_reason_: str = from_record("stop_reason", "Why training ended.")
+    n_features_in_: int = from_record("n_features", "The number of columns of X in training.")
 
     @property
     def n_rounds_(self) -> int:
@@ -67,7 +69,7 @@ class BoostedModel(Storable, Generic[F]):
         return len(self.fitted_.terms)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of a learner or search object too: ``learner__max_leaf_nodes``."""
+        """Set parameters, also of a learner or search object: ``learner__max_leaf_nodes=16``."""
         for name in params:
             outer, nested, _ = name.partition("__")
             value = params.get(outer, getattr(self, outer, None))
@@ -130,7 +132,7 @@ class BoostedModel(Storable, Generic[F]):
 
     @property
     def _score_offset(self) -> float:
-        """What predictions add to the scores of the terms."""
+        """The number that predictions add to the scores of the terms."""
         return 0.0
 
     def rules(self, n: int | None = 10) -> list[ReadableRule]:

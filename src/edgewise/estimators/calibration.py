@@ -13,7 +13,7 @@ from edgewise.common.dtypes import Reals
 # The logarithms of temperatures to choose from, and their precision.
 _TEMPERATURES, _PRECISION = math.log(20.0), 1e-3
 
-# The most that the logarithm of a temperature moves in a round.
+# The maximum change of the logarithm of a temperature per round.
 _LARGEST_STEP = 1.0
 
 
@@ -29,21 +29,21 @@ def best_temperature(loss: Callable[[float], float], n_rows: int) -> float:
     2.0
     """
 
-    def penalized(logarithm: float) -> float:
+    def penalized_loss(logarithm: float) -> float:
         return n_rows * loss(math.exp(logarithm)) + 2.0 * logarithm**2
 
     low, high, ratio = -_TEMPERATURES, _TEMPERATURES, (math.sqrt(5) - 1) / 2
     points = [high - ratio * (high - low), low + ratio * (high - low)]
-    values = [penalized(point) for point in points]
+    values = [penalized_loss(point) for point in points]
     while high - low > _PRECISION:
         if values[0] <= values[1]:
             high, points[1], values[1] = points[1], points[0], values[0]
             points[0] = high - ratio * (high - low)
-            values[0] = penalized(points[0])
+            values[0] = penalized_loss(points[0])
         else:
             low, points[0], values[0] = points[0], points[1], values[1]
             points[1] = low + ratio * (high - low)
-            values[1] = penalized(points[1])
+            values[1] = penalized_loss(points[1])
     return math.exp((low + high) / 2)
 
 
@@ -63,7 +63,7 @@ class CalibratedLogLoss:
 
     def __init__(self, codes: NDArray[Any], weights: Reals | None, multilabel: bool) -> None:
         self._signs = np.where(codes > 0, 1.0, -1.0).reshape(len(codes), -1)
-        self._own = None if multilabel else (np.arange(len(codes)), codes)
+        self._true_class = None if multilabel else (np.arange(len(codes)), codes)
         self._shares = np.full(len(codes), 1.0 / len(codes))
         if weights is not None:
             self._shares = weights / weights.sum()
@@ -82,18 +82,18 @@ class CalibratedLogLoss:
 
     def _at(self, beta: float, z: Reals) -> tuple[float, float, float]:
         """Return the loss of log-odds times beta, and its first two derivatives by beta."""
-        if z.shape[1] == 1 or self._own is None:
+        if z.shape[1] == 1 or self._true_class is None:
             margins = self._signs * z
             wrong = expit(-beta * margins)
             loss = np.logaddexp(0.0, -beta * margins).sum(axis=1)
             slope = -(margins * wrong).sum(axis=1)
             curve = (margins**2 * wrong * (1.0 - wrong)).sum(axis=1)
         else:
-            largest, own = z.max(axis=1, keepdims=True), z[self._own]
+            largest, true_class = z.max(axis=1, keepdims=True), z[self._true_class]
             shares = np.exp(beta * (z - largest))
             total = shares.sum(axis=1)
             mean, square = (shares * z).sum(axis=1) / total, (shares * z**2).sum(axis=1) / total
-            loss = np.log(total) + beta * (largest[:, 0] - own)
-            slope, curve = mean - own, square - mean**2
-        found = self._shares @ np.stack([loss, slope, np.maximum(curve, 0.0)], axis=1)
-        return float(found[0]), float(found[1]), float(found[2])
+            loss = np.log(total) + beta * (largest[:, 0] - true_class)
+            slope, curve = mean - true_class, square - mean**2
+        loss, slope, curve = self._shares @ np.stack([loss, slope, np.maximum(curve, 0.0)], axis=1)
+        return float(loss), float(slope), float(curve)

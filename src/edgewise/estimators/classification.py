@@ -104,7 +104,7 @@ def _check_learner(model: "AdaBoostMH") -> Learner | str:
         one_of("learner", learner, LEARNER_NAMES)
     else:
         learner = resolve_learner(learner, names=LEARNER_NAMES)
-        if any(part.takes_values for part in learner.simple_learners()):
+        if learner.uses_values:
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
     if flag("factorized", model.factorized):
         return learner
@@ -158,8 +158,8 @@ def resolve_classifier(
         values["max_bins"] = min(DEFAULT_BINS, max(DEFAULT_BINS // 8, goal.n_rows // 32))
     if model.trim is not None:
         values["subsample"] = 1.0
-    given = {name: getattr(model, name) for name in _DEFAULTS}
-    values |= {name: value for name, value in given.items() if value is not None}
+    parameters = {name: getattr(model, name) for name in _DEFAULTS}
+    values |= {name: value for name, value in parameters.items() if value is not None}
     _check_votes(model, preset.learner, values["votes"])
     rate, damping = float(values["learning_rate"]), values["damping"]
     objective = HammingSettings(
@@ -191,7 +191,7 @@ def resolve_classifier(
 
 
 def _check_votes(model: "AdaBoostMH", learner: Learner, votes: str) -> None:
-    real = [part for part in learner.simple_learners() if not part.makes_tests]
+    real = [simple for simple in learner.simple_learners() if not simple.makes_tests]
     if real and model.votes != "real":
         raise ValueError(f"votes must be 'real' for learner {real[0]!r}, got {model.votes!r}")
     if model.damping is not None and votes != "real":
@@ -245,7 +245,7 @@ class ClassifierJob(Job[FittedClassifier]):
         needs_mass = settings.learner.needs_mass
         return Hamming(backend, self.rows.targets, settings.objective, needs_mass)
 
-    def fitted(self, **common: Any) -> FittedClassifier:
+    def make_record(self, **common: Any) -> FittedClassifier:
         settings, labels = self.settings, self.rows.labels
         objective = settings.objective
         return FittedClassifier(

@@ -117,14 +117,15 @@ class _Settings:
     stop_reason: str
 
     def _explain_rounds(self) -> str:
-        """Return what chose the number of rounds, and what stopped them early."""
+        """Return the reason for the number of rounds."""
         if self.rounds_from == "too few rows":
             return "no row can be held out"
-        given = self.rounds_from == "n_rounds"
-        reason = getattr(self, "reasons", {}).get("n_rounds", "n_rounds")
-        text = reason if given else f"chosen on {self.rounds_from}"
-        expected = ("n_rounds",) if given else ("n_rounds", "early stopping")
-        return text if self.stop_reason in expected else f"{text}, ended by {self.stop_reason}"
+        if self.rounds_from == "n_rounds":
+            reason = getattr(self, "reasons", {}).get("n_rounds", "n_rounds")
+            expected = {"n_rounds"}
+        else:
+            reason, expected = f"chosen on {self.rounds_from}", {"n_rounds", "early stopping"}
+        return reason if self.stop_reason in expected else f"{reason}, ended by {self.stop_reason}"
 
 
 @dataclass(frozen=True)
@@ -316,11 +317,8 @@ def _history_field(quantities: tuple[str, ...]) -> Field:
             raise ValueError("the history does not match the names of its quantities")
         return History.from_array(rounds, fields)
 
-    parts = {
-        "rounds": Array("* *", np.float64, finite=False),
-        "evaluations": ListOf(Value(str)),
-    }
-    return Record(parts, make, take)
+    rounds = Array("* *", np.float64, finite=False)
+    return Record({"rounds": rounds, "evaluations": ListOf(Value(str))}, make, take)
 
 
 def _as_numbers(state: dict[str, Any]) -> dict[str, NDArray]:

@@ -138,7 +138,7 @@ class Job(ABC, Generic[F]):
         return record
 
     @abstractmethod
-    def fitted(self, **common: Any) -> F:
+    def make_record(self, **common: Any) -> F:
         """Return the record of a model, given the fields that all models share."""
 
 

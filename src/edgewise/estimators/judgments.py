@@ -198,7 +198,7 @@ class JudgedRows(RankingRows):
                 f"train on and {size} to validate on"
             )
         drawn = np.random.default_rng(seed).permutation(n_units)[:size]
-        kept, held_out = self._split(np.isin(units, drawn))
+        kept, held_out = self._split_rows(np.isin(units, drawn))
         training = self.take(kept)
         lowest, highest = training.grade_range
         if lowest == highest:
@@ -210,9 +210,9 @@ class JudgedRows(RankingRows):
         drawn = np.random.default_rng(seed).permutation(self.queries.n_rows)
         n_used = _FOLDS // 2 if self.partition.n_rows >= MANY_DOCUMENTS else _FOLDS
         folds = np.array_split(drawn, _FOLDS)[:n_used]
-        return [self._split(np.isin(queries, fold)) for fold in folds]
+        return [self._split_rows(np.isin(queries, fold)) for fold in folds]
 
-    def _split(self, is_inside: NDArray[np.bool_]) -> Fold:
+    def _split_rows(self, is_inside: NDArray[np.bool_]) -> Fold:
         every = self.partition.allgather_rows(is_inside)
         return np.flatnonzero(~every), np.flatnonzero(every)
 

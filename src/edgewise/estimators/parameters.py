@@ -162,7 +162,7 @@ class RankingParameters(TrainingParameters):
     eval_metric: Any = "map"
 
 
-def documented(cls: C) -> C:
+def document_parameters(cls: C) -> C:
     """Add to a class's docstring the parameters of its bases, and its fitted attributes."""
     if cls.__doc__ is None:  # python -OO
         return cls

@@ -14,7 +14,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.data import Table
 from edgewise.data.columns import take_rows
 from edgewise.data.table import ColumnTable
-from edgewise.estimators.base import BoostedModel, recorded
+from edgewise.estimators.base import BoostedModel, from_record
 from edgewise.estimators.fitted import RANKER, FittedRanker, RankBoostSettings
 from edgewise.estimators.job import TrainingProblem
 from edgewise.estimators.judgments import (
@@ -24,7 +24,7 @@ from edgewise.estimators.judgments import (
     read_pairs,
     warn_of_one_list,
 )
-from edgewise.estimators.parameters import RankingParameters, TableParameters, documented
+from edgewise.estimators.parameters import RankingParameters, TableParameters, document_parameters
 from edgewise.estimators.ranking import LOST_METRIC, check_parameters, measure, ranking_problem
 from edgewise.estimators.rows import EvalSet, name_eval_sets
 from edgewise.estimators.train import fit
@@ -53,7 +53,7 @@ class Ranker(BoostedModel[FittedRanker]):
         ranks[order] = lists.position
         return ranks
 
-    def _measured(self, scores: Reals, y: Any, qid: Any = None, metric: Any = None) -> float:
+    def _measure_scores(self, scores: Reals, y: Any, qid: Any = None, metric: Any = None) -> float:
         """Return `eval_metric`, the first of several, or another; larger values are better."""
         metric = first_metric(self.eval_metric if metric is None else metric)
         if metric is None:
@@ -121,7 +121,7 @@ class Ranker(BoostedModel[FittedRanker]):
         return float(self.fitted_.score_offsets[-1])
 
 
-@documented
+@document_parameters
 @dataclass(eq=False, repr=False, kw_only=True)
 class RankBoost(RankingParameters, TableParameters, Ranker):
     """RankBoost: learns to rank from grades or pairs; a model is a sum of readable rules.
@@ -165,7 +165,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     +1.09 where (x1 >= 2.5)
     """
 
-    settings_: ClassVar[RankBoostSettings] = recorded(
+    settings_: ClassVar[RankBoostSettings] = from_record(
         "settings", "All settings that were given or decided; `print` it to read them."
     )
 
@@ -246,14 +246,14 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         if y is None:
             raise ValueError("RankBoost requires y to be passed, but the target y is None")
 
-        def read(table: Table) -> TrainingProblem:
+        def read_problem(table: Table) -> TrainingProblem:
             queries = query_ids(qid, group, table.n_rows)
             if queries is None:
                 warn_of_one_list(table)
             weighting = sample_weight, propensity, self.pair_weight
             return ranking_problem(self, learner, read_judged(table, y, queries, *weighting))
 
-        return fit(self, X, read, eval_sets, owner)
+        return fit(self, X, read_problem, eval_sets, owner)
 
     def fit_pairs(
         self,
@@ -289,16 +289,16 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(sets))
 
-        def read(table: Table) -> TrainingProblem:
+        def read_problem(table: Table) -> TrainingProblem:
             return ranking_problem(self, learner, read_pairs(table, pairs, weights))
 
-        self.fitted_ = fit(self, X, read, sets)
+        self.fitted_ = fit(self, X, read_problem, sets)
         return self
 
     def predict(self, X: Any, n_rounds: int | None = None) -> Reals:
         """Return the scores of documents: larger is ranked higher within a query.
 
-        With `n_rounds`, those of the model's first rounds.
+        With `n_rounds`, only the first rounds of the model count.
         """
         if n_rounds is not None:
             return self._first(n_rounds).predict(X)
@@ -327,7 +327,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         """
         self._check_queries(qid, group)
         scores = self.predict(X)
-        return self._measured(scores, y, query_ids(qid, group, len(scores)))
+        return self._measure_scores(scores, y, query_ids(qid, group, len(scores)))
 
     def _check_queries(self, qid: Any, group: Any = None) -> None:
         check_is_fitted(self)
@@ -380,7 +380,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         integer("n_repeats", n_repeats, 1)
         columns, lists = list(table.columns()), Lists(y, query_ids(qid, group, table.n_rows))
         rng = np.random.default_rng(seed(random_state))
-        unshuffled = self._measured(self.predict(table), lists, metric=metric)
+        unshuffled = self._measure_scores(self.predict(table), lists, metric=metric)
         losses = np.zeros((table.n_columns, n_repeats))
         used = np.flatnonzero(self.feature_importances_).tolist()
         for repeat in range(n_repeats):
@@ -388,7 +388,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             for j in used:
                 mixed = [*columns[:j], take_rows(columns[j], order), *columns[j + 1 :]]
                 scores = self.predict(ColumnTable(mixed, table.names, table.infinite))
-                losses[j, repeat] = unshuffled - self._measured(scores, lists, metric=metric)
+                losses[j, repeat] = unshuffled - self._measure_scores(scores, lists, metric=metric)
         return Bunch(
             importances_mean=losses.mean(axis=1),
             importances_std=losses.std(axis=1),

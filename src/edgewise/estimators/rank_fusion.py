@@ -16,7 +16,7 @@ from edgewise.data import ArrayTable, Table
 from edgewise.data.table import is_frame
 from edgewise.estimators.candidates import MIN_QUERIES
 from edgewise.estimators.fitted import FittedRanker
-from edgewise.estimators.parameters import RankingParameters, documented
+from edgewise.estimators.parameters import RankingParameters, document_parameters
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.estimators.rows import EvalSet, name_eval_sets
 from edgewise.estimators.train import best_candidate, compare_candidates
@@ -43,10 +43,10 @@ class Values(NamedTuple):
     is_zero: bool  # for documents that the list does not return
 
 
-@documented
+@document_parameters
 @dataclass(eq=False, repr=False, kw_only=True)
 class RankFusion(RankingParameters, Ranker):
-    """Fuses ranked lists into one, learning from judged documents which lists to believe.
+    """Fuses ranked lists into one by learning from judged documents which lists to believe.
 
     Each list is a ranking feature of a `RankBoost`, and a document that it does not return is
     unranked (Iyer 1999 section 5.1). With thresholds on positions, a document earns a weight for
@@ -139,7 +139,8 @@ class RankFusion(RankingParameters, Ranker):
         def train(learner: Any, owner: "RankFusion | None" = None, **settings: Any) -> FittedRanker:
             values = self._values(learner)
             validation = [
-                one._replace(value=_documents(one, training.names, values)) for one in eval_sets
+                eval_set._replace(value=_documents(eval_set, training.names, values))
+                for eval_set in eval_sets
             ]
             ranker = self._ranker(learner).set_params(**settings)
             X, qid = _features(training, values), training.qid
@@ -233,13 +234,13 @@ class RankFusion(RankingParameters, Ranker):
 
     def rank(self, lists: Any) -> NDArray[np.int64]:
         """Return the ranks of the documents of lists, 1 for the best of each query."""
-        read = self._read(lists)
+        read = self._read_lists(lists)
         return self._ranks(self.predict(read), read.qid)
 
     def score(self, lists: Any, judgments: Any) -> float:
         """Return `eval_metric` of the fused lists."""
-        read = self._read(lists)
-        return self._measured(self.predict(read), grades_of(read, judgments), read.qid)
+        lists = self._read_lists(lists)
+        return self._measure_scores(self.predict(lists), grades_of(lists, judgments), lists.qid)
 
     def fuse(self, lists: Any, tag: str = "edgewise") -> Run:
         """Return the fused lists as a TREC run, the best document of each query first.
@@ -247,15 +248,15 @@ class RankFusion(RankingParameters, Ranker):
         Documents with equal scores are in the order of trec_eval, by descending name. The lists
         must name their documents.
         """
-        read = self._read(lists)
-        if read.docs is None:
+        lists = self._read_lists(lists)
+        if lists.docs is None:
             raise ValueError("lists must have docs to be fused into a run")
-        scores = self.predict(read)
-        queries, docs = read.qid.astype(str), read.docs.astype(str)
+        scores = self.predict(lists)
+        queries, docs = lists.qid.astype(str), lists.docs.astype(str)
         tags = np.full(len(docs), tag)
         run = Run(queries, docs, np.zeros(len(docs), dtype=np.int64), scores, tags)
         ranks = run.positions()
-        order = np.lexsort((ranks, read.queries.codes))
+        order = np.lexsort((ranks, lists.queries.codes))
         return Run(queries[order], docs[order], ranks[order], scores[order], tags)
 
     def report(
@@ -276,11 +277,11 @@ class RankFusion(RankingParameters, Ranker):
         """
         from edgewise.report import build_report, ranker_report
 
-        read = self._read(lists)
-        grades = None if judgments is None else grades_of(read, judgments)
-        features = _features(read, self._fitted_values)
-        rest = grades, read.qid, title or "Rank fusion report", self, read.docs
-        return build_report(path, lambda: ranker_report(self.ranker_, features, *rest))
+        lists = self._read_lists(lists)
+        grades = None if judgments is None else grades_of(lists, judgments)
+        features = _features(lists, self._fitted_values)
+        details = lists.qid, title or "Rank fusion report", self, lists.docs
+        return build_report(path, lambda: ranker_report(self.ranker_, features, grades, *details))
 
     @property
     def ranker_(self) -> RankBoost:
@@ -311,12 +312,12 @@ class RankFusion(RankingParameters, Ranker):
         if self.values_ == ("rank",) and (self.fitted_.terms.thresholds >= 0).any():
             raise ValueError("positions count from 1")
 
-    def _read(self, lists: Any) -> RankedLists:
+    def _read_lists(self, lists: Any) -> RankedLists:
         check_is_fitted(self)
         return _with_names(ranked_lists(lists), self.list_names_, "lists")
 
     def _read_features(self, lists: Any) -> ArrayTable:
-        return _features(self._read(lists), self._fitted_values)
+        return _features(self._read_lists(lists), self._fitted_values)
 
     def _table(self, X: Any) -> Table:
         return self.ranker_._table(self._read_features(X) if isinstance(X, RankedLists) else X)
@@ -324,8 +325,7 @@ class RankFusion(RankingParameters, Ranker):
 
 def _takes_values(learner: Any) -> bool:
     """Return whether rules of a learner use the values themselves."""
-    parts = resolve_learner(learner, names=choices.RANK_LEARNERS).simple_learners()
-    return any(part.takes_values for part in parts)
+    return resolve_learner(learner, names=choices.RANK_LEARNERS).uses_values
 
 
 def _normal_scores(lists: RankedLists) -> Reals:

@@ -92,7 +92,7 @@ def _check_learner(model: "RankBoost") -> Learner | str:
         takes_values = learner == "feature"
     else:
         learner = resolve_learner(learner, names=choices.RANK_LEARNERS)
-        takes_values = any(part.takes_values for part in learner.simple_learners())
+        takes_values = learner.uses_values
         if model.missing != "learn":
             raise ValueError(
                 f"missing={model.missing!r} needs a learner given by name; set it in the learner, "
@@ -232,7 +232,7 @@ class RankerJob(Job[FittedRanker]):
         directions, learn = _directions(monotonic, table)
         if not learn.any() and not directions.any():
             return None
-        if all(part.allows_monotonic_cst for part in learner.alternatives(table)):
+        if all(x.allows_monotonic_cst for x in learner.alternatives(table)):
             limit = partial(edge_limit, learning_rate=self.settings.objective.learning_rate)
             return Cumulative(table, directions, learn, limit)
         if isinstance(monotonic, str) and monotonic == "learn":
@@ -242,7 +242,7 @@ class RankerJob(Job[FittedRanker]):
             f"learner={learner!r}"
         )
 
-    def fitted(self, **common: Any) -> FittedRanker:
+    def make_record(self, **common: Any) -> FittedRanker:
         return FittedRanker(
             has_queries=self.has_queries,
             objective=self.candidate.objective,

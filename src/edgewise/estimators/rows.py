@@ -139,7 +139,7 @@ class Columns(NamedTuple):
 
 
 def read_columns(model: Any, X: Any, before: Fitted | None) -> tuple[Table, Columns]:
-    """Return X as a table with its columns; those of the fit `before`, where there was one."""
+    """Return X as a table with its columns, which stay as in the fit `before`, if there was one."""
     declared = model.categorical_features
     if isinstance(X, BinnedTable):
         assert X.raw_rows is not None
@@ -186,7 +186,7 @@ def _categorical_columns(declared: Any, table: Table) -> list[int]:
 
 
 def read_validation_table(X: Any, like: Table, argument: str) -> Table:
-    """Return validation rows as a table, whose columns must be those of the training rows."""
+    """Return validation rows as a table, after checking that it has the columns of training."""
     try:
         table = as_table(X, like.infinite).with_categorical(like.categorical)
     except (TypeError, ValueError) as error:
@@ -204,7 +204,7 @@ def image_filters(learner: Learner | str) -> HaarFilters | None:
     """Return the image filters that a learner uses, if any."""
     if isinstance(learner, str):
         return None
-    filters = {part.filters for part in learner.simple_learners()} - {None}
+    filters = {simple.filters for simple in learner.simple_learners()} - {None}
     if len(filters) > 1:
         raise ValueError("learner: all Haar parts must have the same shape and smallest")
     return next(iter(filters), None)

@@ -103,9 +103,8 @@ class Setup(Generic[F]):
     def select(self, rows: Rows) -> BinnedTable:
         """Return some of the binned rows; values and responses of image filters are read again."""
         raw_rows = self.binned.raw_rows
-        learners = self.job.settings.learner.simple_learners()
-        takes_values = any(learner.takes_values for learner in learners)
-        if raw_rows is None or (raw_rows.filters is None and not takes_values):
+        uses_values = self.job.settings.learner.uses_values
+        if raw_rows is None or (raw_rows.filters is None and not uses_values):
             return select_rows(self.binned, rows)
         table = raw_rows.table.take(rows.astype(np.intp))
         return encode(table, self.binned.bins, filters=raw_rows.filters)
@@ -124,7 +123,7 @@ def empty_model(job: Job[F], common: dict[str, Any], history_fields: tuple[str, 
     settings = job.settings
     shared = getattr(settings.objective, "factorized", True)
     n_cuts = int(settings.learner.makes_cuts) if shared else job.n_scores
-    return job.fitted(
+    return job.make_record(
         terms=Terms.empty(job.n_scores, n_cuts),
         learner=settings.learner,
         learning_rate=settings.objective.learning_rate,
@@ -170,14 +169,14 @@ def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
 
 def _restore_searches(learner: Learner, start: Fitted) -> Learner:
     """Return a learner with its searches as the last fit left them."""
-    learners = list(learner.column_learners())
-    if any(part.search_.learns for part in learners) and any(start.search_states):
-        if len(learners) != len(start.search_states):
+    searches = [x.search_ for x in learner.column_learners()]
+    if any(search.learns for search in searches) and any(start.search_states):
+        if len(searches) != len(start.search_states):
             raise ValueError("warm_start: learner must be as in the last fit")
         try:
-            for part, state in zip(learners, start.search_states, strict=True):
+            for search, state in zip(searches, start.search_states, strict=True):
                 if state:
-                    part.search_.restore(state)
+                    search.restore(state)
         except ValueError as error:
             raise ValueError(f"warm_start: search must be as in the last fit: {error}") from error
     return learner
@@ -187,8 +186,8 @@ class _SearchStates(Callback):
     """Keeps the states of searches after the best round so far, where training may resume."""
 
     def __init__(self, learner: Learner, n_rounds: int) -> None:
-        self._learners = list(learner.column_learners())
-        self._learns = any(part.search_.learns for part in self._learners)
+        self._searches = [x.search_ for x in learner.column_learners()]
+        self._learns = any(search.learns for search in self._searches)
         self._states = {n_rounds: self._current(n_rounds)}
 
     def on_round(self, run: TrainingRun) -> None:
@@ -205,10 +204,10 @@ class _SearchStates(Callback):
         # An interrupt may have come before the last round was recorded.
         if n_rounds == max(self._states) + 1:
             return self._current(n_rounds)
-        return tuple({} for _ in self._learners)
+        return tuple({} for _ in self._searches)
 
     def _current(self, n_rounds: int) -> tuple[dict[str, NDArray], ...]:
-        return tuple(part.search_.state(n_rounds) for part in self._learners)
+        return tuple(search.state(n_rounds) for search in self._searches)
 
 
 class BestScores(Callback):

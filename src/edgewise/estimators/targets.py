@@ -82,7 +82,7 @@ class LabeledRows(TrainingRows):
 
     @cached_property
     def all_labels(self) -> Labels:
-        """The labels of all rows, including those of other processes."""
+        """The labels of all rows, also of other processes."""
         if self.partition.is_whole:
             return self.labels
         narrow = self.labels.codes.astype(np.int8 if len(self.labels.classes) < 128 else np.int32)
@@ -114,7 +114,7 @@ class LabeledRows(TrainingRows):
 
     @cached_property
     def offsets(self) -> Reals:
-        """ln(w+ / w-) of each score column: what the initial weights add to twice the score.
+        """ln(w+ / w-) of each score column, which the initial weights add to twice the score.
 
         Under the initial weights an entry's label is +1 with odds w+ p / (w- (1 - p)), and the
         score estimates half the logarithm of that.
@@ -233,7 +233,7 @@ def read_rows(
     uses_softmax: bool,
     class_weight: Any = None,
 ) -> LabeledRows:
-    """Return the training rows without those of weight 0, once targets and weights are checked."""
+    """Return the training rows of positive weight, after checking targets and weights."""
     _check_length(y, X.n_rows)
     partition = X.partition
     weights = read_row_weights(sample_weight, X.n_rows, partition)
@@ -441,7 +441,7 @@ def balance_classes(labels: Labels, rows: Reals, partition: Partition) -> Reals:
 def read_init_weights(
     init_weights: Any, labels: Labels, n_rows: int, uses_softmax: bool
 ) -> tuple[Reals, Reals | None]:
-    """Return initial weights by label (-1, +1) and score column, and those of entries if given."""
+    """Return initial weights by label (-1, +1) and score column, and by entry if given."""
     k = labels.n_scores
     is_named = isinstance(init_weights, str)
     if init_weights is None or (is_named and init_weights not in INIT_WEIGHTS):

@@ -13,7 +13,7 @@ from edgewise.estimators.targets import LabeledRows
 # The usual choice of rounds and the fit after it begin if they have time for this many rounds.
 _MIN_ROUNDS_FOR_FOLDS = 400
 
-# Steps grow, up to this rate, so that fewer rounds go as far as this many usual ones.
+# Steps grow, up to this rate, so that fewer rounds replace this many usual ones.
 _WANTED_ROUNDS, _MAX_RATE = 200, 0.4
 
 # With fewer rounds than this rows are left out instead, but not below this many rows.
@@ -26,7 +26,7 @@ _PROBE_ROUNDS = 4
 
 
 class Pace(NamedTuple):
-    """What a fit has time for: folds, or larger steps on a fraction of the rows."""
+    """The plan for a time limit: folds, or larger steps on a fraction of the rows."""
 
     folds: bool = True
     factor: float = 1.0  # on the learning rate
@@ -110,7 +110,7 @@ def fit_into_time(setup: Setup[F]) -> Setup[F]:
 
 
 def _seconds_per_round(setup: Setup[F]) -> float:
-    """Return the time of a round, from a few that take at most about a tenth of the time left."""
+    """Return the time per round, measured in at most about a tenth of the time left."""
     probe = TrainingRun(_PROBE_ROUNDS, History(setup.job.history_fields), lambda path: None)
     clock = _RoundTimes(setup.started + setup.limit)
     with setup.task({}, setup.start, TYPICAL_ROUNDS) as task:

@@ -62,16 +62,16 @@ _ROUNDS_WITHOUT_CHOICE = 50
 def fit(
     model: "AdaBoostMH | RankBoost",
     X: Any,
-    read: Callable[[Table], TrainingProblem],
+    read_problem: Callable[[Table], TrainingProblem],
     eval_sets: Sequence[EvalSet] = (),
     owner: "BoostedModel[Any] | None" = None,
 ) -> Any:
     """Train a model and return its record.
 
-    `read` returns the problem of the table. The last of `eval_sets` decides. Checkpoints save
-    `owner`, or the model itself.
+    `read_problem` returns the problem of the table. The last of `eval_sets` decides. Checkpoints
+    save `owner`, or the model itself.
     """
-    setups = prepare_setups(model, X, read, eval_sets, owner or model)
+    setups = prepare_setups(model, X, read_problem, eval_sets, owner or model)
     if setups[0].validation:
         return train_watched(setups)
     if setups[0].job.settings.n_rounds is not None:
@@ -82,7 +82,7 @@ def fit(
 def prepare_setups(
     model: "AdaBoostMH | RankBoost",
     X: Any,
-    read: Callable[[Table], TrainingProblem],
+    read_problem: Callable[[Table], TrainingProblem],
     eval_sets: Sequence[EvalSet],
     owner: "BoostedModel[Any]",
 ) -> list[Setup[Any]]:
@@ -90,7 +90,7 @@ def prepare_setups(
     started, limit = time.perf_counter(), user_time_limit(model)
     before = model.fitted_ if model.warm_start and model.__sklearn_is_fitted__() else None
     table, columns = read_columns(model, X, before)
-    problem = read(table)
+    problem = read_problem(table)
     # A warm start holds out the same rows and draws the same columns as the first fit.
     seed = checks.seed(model.random_state) if before is None else before.seed
     seed = table.partition.collective.broadcast(seed)

@@ -437,7 +437,7 @@ class _Trees:
         node = voting.tree.nodes[end]
         column, threshold, missing = self._describe_test(node.test)
         if missing == 0 and not is_present:
-            return _Branch(column, -math.inf, False, (end, True), (node.rest, False))
+            return _Branch(column, -math.inf, False, (end, True), (node.abstain, False))
         return _Branch(column, threshold, missing > 0, (node.high, False), (node.low, False))
 
     def _describe_test(self, test: Test) -> tuple[int, float, int]:

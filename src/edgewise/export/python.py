@@ -136,7 +136,7 @@ def _products(formula: Formula) -> _Entries:
 def _trees(formula: Formula) -> _Entries:
     for voting in formula.trees:
         nodes = [
-            (_tests(formula, node.test), node.high, node.low, node.rest)
+            (_tests(formula, node.test), node.high, node.low, node.abstain)
             for node in voting.tree.nodes
         ]
         yield formula.describe(voting), (nodes, [*map(_tuple, voting.leaves)])

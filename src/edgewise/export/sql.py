@@ -178,7 +178,7 @@ class _Writer:
             node = nodes[node_index]
             # The last to be pushed is the first to be written.
             open_ends.append((node.low, conditions))
-            ends = {1: node.high, 0: node.rest}
+            ends = {1: node.high, 0: node.abstain}
             for sign, condition in reversed(self._when(node.test)):
                 open_ends.append((ends[sign], (*conditions, condition)))
         last = next(i for i, (conditions, _) in enumerate(cases) if not conditions)

@@ -213,6 +213,11 @@ class Learner(BaseEstimator):
         return [self]
 
     @property
+    def uses_values(self) -> bool:
+        """Whether some rules are the values of columns."""
+        return any(learner.takes_values for learner in self.simple_learners())
+
+    @property
     def filters(self) -> HaarFilters | None:
         """The image filters that the learner computes, if any."""
         return None

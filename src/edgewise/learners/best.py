@@ -71,10 +71,9 @@ class Best(Learner):
         if not candidates:
             return None
         losses = [rule.loss for _, rule in candidates]
-        takes_values = any(learner.takes_values for learner in self.column_learners())
-        if round.pairs is not None and len(candidates) > 1 and takes_values:
+        if round.pairs is not None and len(candidates) > 1 and self.uses_values:
             # A column's value and a test have edges of different scales.
-            losses = [-x for x in round.pairs.decreases([found.rule for _, found in candidates])]
+            losses = [-x for x in round.pairs.decreases([best.rule for _, best in candidates])]
         self._winner, best = candidates[int(np.argmin(losses))]
         return best
 

@@ -65,9 +65,9 @@ class Explanation(ABC):
 
     def __str__(self) -> str:
         shown, others = self.contributions[: self.shown], self.contributions[self.shown :]
-        amounts = [format(c.amount, self.amount_format) for c in shown]
-        width = max(map(len, amounts), default=0)
-        lines = [f"  {amount:>{width}}  {c}" for amount, c in zip(amounts, shown, strict=True)]
+        sizes = [format(c.amount, self.amount_format) for c in shown]
+        width = max(map(len, sizes), default=0)
+        lines = [f"  {size:>{width}}  {c}" for size, c in zip(sizes, shown, strict=True)]
         if others:
             total = format(math.fsum(c.amount for c in others), self.amount_format)
             lines.append(f"  {total:>{width}}  {pluralize(len(others), 'others')}")
@@ -149,8 +149,8 @@ class RowExplanation(Explanation):
     def contributions(self) -> list[Contribution]:  # type: ignore[override]
         """The contributions to the score other than 0, and the bias; the largest first."""
         k, sign = self._score_column
-        amounts = (sign * self.amounts[:, k] + 0.0).tolist()
-        bias, *others = map(Contribution, self.names, amounts, self.details)
+        values = (sign * self.amounts[:, k] + 0.0).tolist()
+        bias, *others = map(Contribution, self.names, values, self.details)
         return _sort_by_size([*(c for c in others if c.amount), bias])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -241,7 +241,7 @@ class Group:
 
 
 class ModelExplanation(Explanation, Sequence[Curve]):
-    """A model as a sum of curves, the most important first, and of groups of columns.
+    """A model as a sum of curves and of groups of columns, the most important first.
 
     With stumps the score of a row is `bias` plus, for each curve, its value at the row's column.
     Rules that test several columns, or a categorical one, are summarized as `groups`; trees by
@@ -425,15 +425,15 @@ def explain_row(
     for i, j in shares.pairs.tolist():
         names.append(f"{names[i]} * {names[j]}")
         details.append(f"{details[i]}, {details[j]}")
-    amounts = np.vstack([shares.base + offset, shares.alone, shares.interactions])
-    for amount, score in zip(amounts.T, scores.tolist(), strict=True):
-        _add_rounding_error(amount, score)
+    by_name = np.vstack([shares.base + offset, shares.alone, shares.interactions])
+    for column, score in zip(by_name.T, scores.tolist(), strict=True):
+        _add_rounding_error(column, score)
     # Image filters are numbered after the columns.
     shapley_values = np.zeros((max(scorer.n_features, columns.max(initial=0) + 1), len(scores)))
     shapley_values[columns] = shares.values
     best = scores.argmax() if len(scores) == len(classes) else scores[0] > 0
     labels = (("bias", *names), ("", *details))
-    return RowExplanation(*labels, amounts, scores, shapley_values, classes, classes[int(best)])
+    return RowExplanation(*labels, by_name, scores, shapley_values, classes, classes[int(best)])
 
 
 def explain_order(above: RowExplanation, below: float, others: Sequence[str]) -> OrderExplanation:
@@ -442,10 +442,10 @@ def explain_order(above: RowExplanation, below: float, others: Sequence[str]) ->
     The second row, with the score `below` and the values `others`, is the background of `above`.
     """
     scores = float(above.scores[0]), below
-    amounts = above.amounts[1:, 0].copy()
-    _add_rounding_error(amounts, scores[0] - scores[1])
+    changes = above.amounts[1:, 0].copy()
+    _add_rounding_error(changes, scores[0] - scores[1])
     compared = [f"{a} against {b}" for a, b in zip(above.details[1:], others, strict=True)]
-    contributions = map(Contribution, above.names[1:], amounts.tolist(), compared)
+    contributions = map(Contribution, above.names[1:], changes.tolist(), compared)
     return OrderExplanation(scores, tuple(_sort_by_size([c for c in contributions if c.amount])))
 
 

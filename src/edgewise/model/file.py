@@ -76,7 +76,7 @@ class Storable(BaseEstimator):
         check_is_fitted(self, msg="This %(name)s is not fitted yet: call fit first.")
         self._check_parameters()
         arrays: Arrays = {}
-        header = packed(self, "", arrays)
+        header = pack_model(self, "", arrays)
         if self.schema_ is not None:
             header["schema"] = self.schema_.to_json()
         write(path, header, arrays)
@@ -124,7 +124,7 @@ def load(path: PathLike) -> Any:
     """
     header, arrays = read(path)
     try:
-        model = unpacked(header, "", arrays, {})
+        model = unpack_model(header, "", arrays, {})
         model._check_restored()
         if header.get("schema") is not None:
             from edgewise.io.schema import Schema
@@ -139,7 +139,9 @@ def load(path: PathLike) -> Any:
 # Models
 
 
-def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[str] = ()) -> Header:
+def pack_model(
+    model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[str] = ()
+) -> Header:
     """Return the header of a model, and add its arrays to `arrays`, with a prefix to their names.
 
     Fitted attributes in `leave_out` are left out.
@@ -166,12 +168,12 @@ def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[s
     return {"estimator": name, "parameters": parameters, "unsaved": unsaved, "state": state}
 
 
-def unpacked(
+def unpack_model(
     header: Header, prefix: str, arrays: Arrays, sizes: Sizes, leave_out: Collection[str] = ()
 ) -> Any:
     """Return the model of a header and arrays, before :meth:`Storable._check_restored` is called.
 
-    `prefix` and `leave_out` are as in :func:`packed`; `sizes` holds the lengths that are known.
+    `prefix` and `leave_out` are as in :func:`pack_model`; `sizes` holds the lengths that are known.
     """
     kind = _class_named(header["estimator"])
     if kind is None or not issubclass(kind, Storable):

@@ -1,4 +1,4 @@
-"""Base functions: what one round of boosting adds, before its coefficient and votes.
+"""Base functions phi: each round of boosting adds one, with its coefficient and votes.
 
 A rule has the same outputs on raw rows and on their codes. It packs itself into the arrays of
 `Terms`, unpacks itself, and puts itself into words. A new kind of rule is one class here and one
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Categories = dict[int, tuple[object, ...]]
 """The values of each categorical column, by its number."""
 
-Packed = tuple[int, float, int, NDArray[Any]]
+PackedFactor = tuple[int, float, int, NDArray[Any]]
 """A factor in `Terms`: column, threshold, output for missing values, outputs of categories."""
 
 _NO_VALUES = np.empty(0, dtype=np.int8)
@@ -50,7 +50,7 @@ class Rule(ABC):
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """The same for equal rules; None if the rule cannot tell."""
+        """The same for equal rules; None for rules that are never compared."""
         return None
 
     @property
@@ -102,7 +102,7 @@ class Test(Rule):
         return tuple(factor.factor_key for factor in self.factors)
 
     def pack(self, packer: "Packer") -> None:
-        packer.node([factor.packed for factor in self.factors])
+        packer.node([factor.numbers for factor in self.factors])
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "Test":
@@ -113,7 +113,7 @@ class Test(Rule):
         _check_nodes(terms, which, 1, real=False)
 
     def words(self, wording: "Wording") -> str:
-        """Return what the rule tests, in brackets."""
+        """Return the test as text, in brackets."""
         return " * ".join(factor.factor_words(wording) for factor in self.factors) or "(always)"
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
@@ -141,11 +141,11 @@ class Cut(Test):
 
     @property
     def factor_key(self) -> tuple[object, ...]:
-        """What tells the factor from others."""
+        """The same for equal factors."""
         return (self.column, self.threshold, self.missing)
 
     @property
-    def packed(self) -> Packed:
+    def numbers(self) -> PackedFactor:
         """The factor as numbers of the arrays of `Terms`."""
         return (self.column, self.threshold, self.missing, _NO_VALUES)
 
@@ -178,11 +178,11 @@ class Subset(Test):
 
     @property
     def factor_key(self) -> tuple[object, ...]:
-        """What tells the factor from others."""
+        """The same for equal factors."""
         return (self.column, bytes(self.values))
 
     @property
-    def packed(self) -> Packed:
+    def numbers(self) -> PackedFactor:
         """The factor as numbers of the arrays of `Terms`."""
         return (self.column, np.nan, 0, self.values)
 
@@ -210,7 +210,7 @@ class ProductRule(Test):
 
 @dataclass(frozen=True)
 class Node:
-    """An inner node of a tree: a test, and its children for -1, +1 and 0.
+    """An inner node of a tree: a test, and its children for -1, +1 and 0 (abstain).
 
     A child is the index of a node, or -1 - the index of a leaf.
     """
@@ -218,7 +218,7 @@ class Node:
     test: Test
     low: int
     high: int
-    rest: int
+    abstain: int
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,8 @@ class TreeRule(Rule):
         for index, node in enumerate(self.nodes):
             rows = np.flatnonzero(target == index)
             signs = node.test.signs(source)[rows]
-            target[rows] = np.where(signs > 0, node.high, np.where(signs < 0, node.low, node.rest))
+            low = np.where(signs < 0, node.low, node.abstain)
+            target[rows] = np.where(signs > 0, node.high, low)
         return -1 - target
 
     def skip_constant_nodes(self, child: int) -> int:
@@ -259,10 +260,10 @@ class TreeRule(Rule):
         node_base, leaf_base = packer.n_nodes, packer.n_leaves
         for node in self.nodes:
             packer.node(
-                [factor.packed for factor in node.test.factors],
+                [factor.numbers for factor in node.test.factors],
                 tuple(
                     child + node_base if child >= 0 else child - leaf_base
-                    for child in (node.low, node.high, node.rest)
+                    for child in (node.low, node.high, node.abstain)
                 ),
             )
         packer.add_leaves(self.leaves)
@@ -292,10 +293,10 @@ class TreeRule(Rule):
         branches = [(node.test.words(wording), node.high), ("else", node.low)]
         for test, child in branches if node.test.factors else branches[:1]:
             if child >= 0:
-                words = f"\n{self._branches(wording, moves, child, depth + 1)}"
+                branch = f"\n{self._branches(wording, moves, child, depth + 1)}"
             else:
-                words = " " + wording.leaf(moves * self.leaves[-1 - child], self.is_real)
-            lines.append(f"{'  ' * depth}{test}:{words}")
+                branch = " " + wording.leaf(moves * self.leaves[-1 - child], self.is_real)
+            lines.append(f"{'  ' * depth}{test}:{branch}")
         return "\n".join(lines)
 
 

@@ -119,7 +119,7 @@ class Scorer:
         return slopes
 
     def importances(self, decreases: Reals) -> Reals:
-        """Return each column's share in the decrease of the loss, given that of each term.
+        """Return each column's share in the decrease of the loss, given the decrease by each term.
 
         A filter's share goes to its pixels.
         """

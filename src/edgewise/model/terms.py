@@ -15,7 +15,7 @@ from edgewise.model.rules import (
     KINDS,
     Categories,
     Cut,
-    Packed,
+    PackedFactor,
     PerScore,
     ProductRule,
     Rule,
@@ -229,7 +229,7 @@ class Terms:
 
     @property
     def total_vote(self) -> float:
-        """The largest score that any row could reach: what margins are normalized by."""
+        """The largest score that any row could reach, by which margins are normalized."""
         if len(self) == 0:
             return 0.0
         # A child that is a node counts as the leaf 0.
@@ -292,7 +292,7 @@ class Terms:
             levels.append(children[inner].astype(np.intp))
             reach[children[inner]] = np.broadcast_to(sides, inner.shape)[inner]
         variations = np.zeros(self.n_nodes)
-        # The mean output below each node, and then that of each leaf.
+        # The mean outputs below the nodes, and then of the leaves.
         means = np.concatenate([np.zeros((self.n_nodes, self.leaves.shape[1])), self.leaves])
         indices = np.where(self.children < 0, self.n_nodes - 1 - self.children, self.children)
         for level in reversed(levels):
@@ -459,7 +459,7 @@ class Packer:
         self._kinds.append(KINDS.index(rule.kind))
         self._real.append(rule.is_real)
 
-    def node(self, factors: Sequence[Packed], children: tuple[int, ...] = _TO_SIDES) -> None:
+    def node(self, factors: Sequence[PackedFactor], children: tuple[int, ...] = _TO_SIDES) -> None:
         """Append a node: its factors, and its children for -1, +1 and 0."""
         for column, threshold, missing, values in factors:
             self._factors.append((column, threshold, missing))

@@ -24,7 +24,7 @@ class ReadableRule:
     alpha: float
     """Its coefficient; with real votes the largest of them."""
     text: str
-    """What it tests, and which classes it votes for."""
+    """Its test, and the classes it votes for."""
 
     def __str__(self) -> str:
         return self.text
@@ -56,7 +56,7 @@ class Wording:
     # Whole terms
 
     def term(self, test: str, moves: Reals, is_real: bool) -> tuple[float, str]:
-        """Return the size of a term, and the term in words, given what its rule tests."""
+        """Return the size of a term, and the term in words, given its test."""
         size = float(np.abs(moves).max(initial=0.0))
         return size, f"{size:+.2f} * {test} -> {self.votes(moves)}"
 
@@ -83,7 +83,7 @@ class Wording:
         likes = [named[k] for k in order if moves[k] > 0]
         dislikes = [named[k] for k in order if moves[k] < 0]
         sides = [
-            f"{direction} {_listed(names[:_MAX_NAMES], len(names))}"
+            f"{direction} {_join_names(names[:_MAX_NAMES], len(names))}"
             for direction, names in (("for", likes), ("against", dislikes))
             if names
         ]
@@ -115,13 +115,13 @@ class Wording:
         total = len(codes) + bool(chosen[-1])
         if total == 1:
             return f"({self.name(column)} is {negation}{names[0]})"
-        return f"({self.name(column)} {negation}in {{{_listed(names, total)}}})"
+        return f"({self.name(column)} {negation}in {{{_join_names(names, total)}}})"
 
     def scores(self, column: int, values: Reals) -> str:
         """Return the largest numbers for values of a categorical column."""
         order = np.argsort(-np.abs(values[:-1]), kind="stable")[:_MAX_NAMES].tolist()
         named = [f"{self._value(column, c)}: {values[c]:+.2f}" for c in order]
-        listed = _listed(named, len(values) - 1)
+        listed = _join_names(named, len(values) - 1)
         if values[-1] != 0:
             listed += f", missing: {values[-1]:+.2f}"
         return f"({self.name(column)} by value {{{listed}}})"
@@ -139,7 +139,7 @@ class RankWording(Wording):
     """A ranker's rules as sentences: they add to one score."""
 
     def term(self, test: str, moves: Reals, is_real: bool) -> tuple[float, str]:
-        """Return the size of a term, and what it adds to the score of which documents."""
+        """Return the size of a term, and the term in words: the change of the score, and where."""
         move = float(moves[0])
         if is_real:
             return abs(move), f"{move:+.4g} * {test}"
@@ -152,7 +152,7 @@ class RankWording(Wording):
         return span, f"{span:.2f} * tree"
 
     def leaf(self, moves: Reals, is_real: bool) -> str:
-        """Return what a leaf adds."""
+        """Return the change of the score in a leaf."""
         return f"{float(moves[0]):+.2f}"
 
 
@@ -170,6 +170,6 @@ class FusionWording(RankWording):
         return f"({name}: top {math.floor(-threshold)}{also})"
 
 
-def _listed(names: list[str], total: int) -> str:
+def _join_names(names: list[str], total: int) -> str:
     more = total - len(names)
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")

@@ -14,7 +14,7 @@ from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.fields import Array, Arrays, Count, Field, Json, ListOf, OrNone, Sizes, Value
 from edgewise.common.progress import mute_logging
 from edgewise.metrics import nearest_level
-from edgewise.model.file import packed, unpacked
+from edgewise.model.file import pack_model, unpack_model
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import mask_held_out, mask_n_per_user
@@ -42,11 +42,11 @@ class _ModelField(Field):
     """A fitted model without the ratings that all models of a blend share."""
 
     def pack(self, value: Recommender, name: str, arrays: Arrays) -> Json:
-        return packed(value, f"{name}.", arrays, leave_out=("ratings_",))
+        return pack_model(value, f"{name}.", arrays, leave_out=("ratings_",))
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         known = {axis: sizes[axis] for axis in ("users", "items", "ratings")}
-        model = unpacked(saved, f"{name}.", arrays, known, leave_out=("ratings_",))
+        model = unpack_model(saved, f"{name}.", arrays, known, leave_out=("ratings_",))
         if not isinstance(model, Recommender):
             raise TypeError(f"{name} must be a recommender")
         return model
