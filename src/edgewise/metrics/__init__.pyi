@@ -1,12 +1,12 @@
 # ruff: isort: skip_file
 
-from edgewise.metrics.cascade import expected_reciprocal_rank as expected_reciprocal_rank
 from edgewise.metrics.classification import (
     balanced_accuracy as balanced_accuracy,
     error as error,
     hamming_loss as hamming_loss,
     log_loss as log_loss,
 )
+from edgewise.metrics.gain import expected_reciprocal_rank as expected_reciprocal_rank
 from edgewise.metrics.gain import ndcg as ndcg
 from edgewise.metrics.lists import (
     Lists as Lists,

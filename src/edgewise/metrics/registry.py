@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.checks import one_of
 from edgewise.common.choices import GAINS
-from edgewise.metrics.cascade import expected_reciprocal_rank
 from edgewise.metrics.classification import balanced_accuracy, error, hamming_loss, log_loss
-from edgewise.metrics.gain import ndcg
+from edgewise.metrics.gain import expected_reciprocal_rank, ndcg
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.pairs import disagreement, grouped_auc
 from edgewise.metrics.ranks import (
