@@ -16,9 +16,8 @@ def mistake_bound(
 
         M <= (ln(N / k) + m ln(1 / beta)) / ln(2 / (1 + beta))
 
-    with m / k in place of m if m is the sum over the k experts: every mistake multiplies the sum of
-    all weights by at most (1 + beta) / 2, while k experts with at most m mistakes each hold at
-    least k beta^m of it (the three theorems of Shi 2025: k = 1, each of k, and k in total).
+    with m / k in place of m if m is the sum over the k experts (the three theorems of Shi 2025:
+    k = 1, each of k, and k in total).
 
     Parameters
     ----------

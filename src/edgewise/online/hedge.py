@@ -188,11 +188,11 @@ class Hedge(Pool):
         return best + math.sqrt(2.0 * self._horizon * spread) + spread
 
     def _resolve_rate(self, spread: float) -> float:
-        """Return eta = ln(1 / beta) from the given parameter."""
+        """Return eta = ln(1 / beta) from the parameter that is set."""
         defaults = {"beta": "auto", "learning_rate": None, "horizon": None}
-        given = [name for name, default in defaults.items() if getattr(self, name) != default]
-        if len(given) > 1:
-            raise ValueError(f"give one of beta, learning_rate and horizon, got {given}")
+        names = [name for name, default in defaults.items() if getattr(self, name) != default]
+        if len(names) > 1:
+            raise ValueError(f"give one of beta, learning_rate and horizon, got {names}")
         if self.beta != "auto":
             return -math.log(positive("beta", self.beta, below=1.0))
         if self.learning_rate is not None:

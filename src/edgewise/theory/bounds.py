@@ -66,18 +66,14 @@ def _check_edge(edge: float | Values, total: float | Values) -> tuple[Reals, Rea
 def training_loss_bound(energies: ArrayLike) -> Reals:
     """Upper bound on the training loss after each round: the running product of the energies.
 
-    With initial weights that sum to one, the product equals the exponential loss (Kégl 2014b below
-    eq. 3). It bounds two losses; the bound is not clipped at 1:
-
-    - the weighted Hamming loss, where a score of zero counts as wrong (Kégl 2014b eqs. 1 and 3);
-    - the ranking loss: the share under the initial distribution of the crucial pairs (x0, x1) with
-      H(x1) <= H(x0) (Iyer 1999 theorem 1).
+    With initial weights that sum to one, the product equals the exponential loss. It bounds the
+    weighted Hamming loss, where a score of zero counts as wrong (Kégl 2014b eqs. 1 and 3), and the
+    ranking loss, the share of the crucial pairs (x0, x1) with H(x1) <= H(x0) (Iyer 1999 theorem 1).
 
     Parameters
     ----------
     energies : array-like of shape (n_rounds,)
-        The energy Z of each round, not negative: the factor by which it multiplies the exponential
-        loss, of entries or of pairs.
+        The energy Z of each round, not negative.
 
     Examples
     --------
@@ -105,9 +101,8 @@ def one_error_bound(
 ) -> Reals:
     """Upper bound on the share of misclassified examples after each round, not clipped at 1.
 
-    If another class l has f_l >= f_c, c being the true class, the example's share of the
-    exponential loss is at least w_c exp(-f_c) + w_l exp(f_c) >= 2 sqrt(w_c w_l). Balanced weights
-    give sqrt(K - 1) prod Z, uniform weights K/2 prod Z; Kégl and Busa-Fekete 2009a state K.
+    The product of the energies times sqrt(K - 1) for balanced weights, and times K (Kégl and
+    Busa-Fekete 2009a) or K/2 for uniform weights.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
 """Generalization bounds: from the training sample to new examples, with every constant explicit.
 
 Each bound holds with probability at least 1 - delta over the draw of n independent examples, for
-two classes (or one column of a label matrix at a time). Bounds are not clipped: a value of 1 or
-more is no information. Those for ranking assume bipartite feedback (Iyer 1999 section 4.4): each of
-the n instances of Y should rank above each of the m instances of X. A tied pair counts as
-misordered.
+two classes (or one column of a label matrix at a time), and is not clipped at 1. Ranking bounds
+assume bipartite feedback (Iyer 1999 section 4.4): each of the n instances of Y should rank above
+each of the m instances of X. A tied pair counts as misordered.
 """
 
 import math
@@ -24,9 +23,8 @@ _GRID = 64
 def stump_vc_dimension(n_features: int) -> int:
     """VC dimension of decision stumps of either sign on real features.
 
-    The largest m with C(m, m // 2) <= 2d (Leboeuf, LeBlanc and Marchand 2020): one feature, read
-    from either end, cuts off one set of m // 2 points, and shattering needs all of them. Stumps
-    that abstain are not covered.
+    The largest m with C(m, m // 2) <= 2d (Leboeuf, LeBlanc and Marchand 2020). Stumps that abstain
+    are not covered.
 
     Parameters
     ----------
@@ -306,8 +304,8 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
     """Upper bound on the VC dimension of weak rankers that threshold one ranking feature.
 
     A weak ranker is 1 where f(x) > theta, 0 where f(x) <= theta, and q where f leaves x unranked
-    (Iyer 1999 eq. 4.9). With q given, the sets on which rankers of one feature are 1 are nested, so
-    p instances can be shattered only if C(p, p // 2) <= N; with q learned, if C(p, p // 2) <= 2N.
+    (Iyer 1999 eq. 4.9). The bound is the largest p with C(p, p // 2) <= N if q is given, and with
+    C(p, p // 2) <= 2N if q is learned.
 
     Parameters
     ----------

@@ -116,10 +116,9 @@ def margin_cdf(margins: ArrayLike, theta: float | Values) -> Any:
 def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> Reals:
     """Upper bound on the share of margins at or below theta, after each round.
 
-    A margin of at most theta means exp(-y f + theta sum alpha) >= 1, so the share is at most
-    prod Z exp(theta sum alpha) for any steps. With the best steps this decreases to zero for every
+    prod Z exp(theta sum alpha) for any steps. With the best steps it decreases to zero for every
     theta below about half the smallest edge (Schapire, Freund, Bartlett and Lee 1998, theorem 5).
-    In AdaBoost.MH these are the margins of entries, each counted with its initial weight.
+    In AdaBoost.MH it bounds the margins of entries, each counted with its initial weight.
 
     Parameters
     ----------
