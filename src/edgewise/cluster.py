@@ -104,7 +104,7 @@ class XGBoostCollective(Collective):
         return total.reshape(values.shape)
 
     def broadcast(self, value: Any, root: int = 0) -> Any:
-        """Return what the process `root` gave."""
+        """Return the value of the process `root`."""
         with _report_lost_workers():
             # XGBoost cannot broadcast None.
             return self._library.broadcast((value,) if self.rank == root else None, root)[0]
@@ -172,9 +172,9 @@ class MPICollective(Collective):
         return total
 
     def gather(self, value: Any) -> list[Any]:
-        """Return what every process gave, in the order of their ranks."""
+        """Return the values of all processes, in the order of their ranks."""
         return self._communicator.allgather(value)
 
     def broadcast(self, value: Any, root: int = 0) -> Any:
-        """Return what the process `root` gave."""
+        """Return the value of the process `root`."""
         return self._communicator.bcast(value, root)

@@ -20,8 +20,8 @@ def export(model: str, output: str) -> None:
       edgewise export people.edgewise -o people.sql
           a query that scores the rows of a table
 
-    The numbers of a date are columns of their own, such as joined.year: what
-    takes the exported model has to make them.
+    The parts of a date are columns of their own, such as joined.year: compute
+    them before you run the exported model.
     """
     loaded = common.load_model(model, common.TABLE_MODELS, "score rows of a table")
     with common.one_line_errors(model):

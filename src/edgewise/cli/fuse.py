@@ -78,7 +78,7 @@ def fuse(**options: Any) -> None:
       edgewise fuse bm25.run lm.run --method rrf -o fused.run
           fuses without training
       edgewise fuse bm25.run lm.run --qrels qrels.txt --model fusion.edgewise
-          learns from judgments which runs to trust, and how far down
+          learns from judgments how much to trust each run at each rank
       edgewise fuse fusion.edgewise new/bm25.run new/lm.run -o fused.run
           fuses runs of other queries with the saved model
 

@@ -35,7 +35,7 @@ class Collective(ABC):
         """
 
     def gather(self, value: Any) -> list[Any]:
-        """Return what every process gave, in the order of their ranks."""
+        """Return the values of all processes, in the order of their ranks."""
         data = np.frombuffer(pickle.dumps(value), dtype=np.uint8)
         sizes = np.zeros(self.size, dtype=np.int64)
         sizes[self.rank] = len(data)
@@ -46,7 +46,7 @@ class Collective(ABC):
         return [pickle.loads(every[start:end].tobytes()) for start, end in pairwise(ends)]
 
     def broadcast(self, value: Any, root: int = 0) -> Any:
-        """Return what the process `root` gave."""
+        """Return the value of the process `root`."""
         return self.gather(value if self.rank == root else None)[root]
 
 

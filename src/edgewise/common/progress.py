@@ -1,4 +1,4 @@
-"""Progress bars, and muting of warnings."""
+"""Progress bars, and threads that do not log."""
 
 import io
 import logging

@@ -18,7 +18,7 @@ _REDUCTIONS = dict(zip(OPERATIONS, (np.add, np.maximum, np.minimum), strict=True
 
 
 class DaskCollective(Collective):
-    """The workers of a run, of which this task is number `rank`.
+    """The workers of a run; this task has the number `rank`.
 
     Parameters
     ----------

@@ -59,12 +59,12 @@ class BinnedTable:
 
     @cached_property
     def splittable(self) -> Columns:
-        """The numeric columns that tell any two rows apart."""
+        """The numeric columns that separate any two rows."""
         return self._splittable(Bins)
 
     @cached_property
     def splittable_categorical(self) -> Columns:
-        """The categorical columns that tell any two rows apart."""
+        """The categorical columns that separate any two rows."""
         return self._splittable(Categories)
 
     def _splittable(self, kind: type) -> Columns:

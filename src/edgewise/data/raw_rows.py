@@ -1,4 +1,4 @@
-"""Raw rows, read as training read its own: same kinds of columns, same categories."""
+"""Raw rows, with the kinds of columns and the categories of the training rows."""
 
 from collections.abc import Iterable
 from functools import cached_property

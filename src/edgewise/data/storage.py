@@ -123,13 +123,13 @@ class GrowingArray:
         """Add to the end."""
         size = self._size + len(more)
         if size > len(self._array):
-            # Parts joined at the end would be in memory twice, once apart and once together.
+            # Joining parts at the end would take twice the memory.
             self._array.resize(size + int(_GROWTH * size), refcheck=False)
         self._array[self._size : size] = more
         self._size = size
 
     def finish(self) -> NDArray[Any]:
-        """Return the array, without what was kept for growing."""
+        """Return the array, without its spare capacity."""
         self._array.resize(self._size, refcheck=False)
         return self._array
 

@@ -37,7 +37,7 @@ _BLOCK, _FILE_BLOCK = 1 << 24, 1 << 27
 # Bytes of an array that are checked or copied at a time, and of a file.
 _RUN, _FILE_RUN = 1 << 20, 1 << 25
 
-# Rows of this many bytes and more are not copied to set others aside.
+# Selections of this many bytes and more are not copied.
 _LARGE = 1 << 25
 
 # scikit-learn's error for arrays that hold strings.
@@ -108,7 +108,7 @@ class Table(ABC):
         return self.names[j] if self.names is not None else f"x{j}"
 
     def column(self, j: int) -> Column:
-        """Return column `j`, its infinite values dealt with."""
+        """Return column `j`, with its infinite values handled."""
         return self._without_infinities(j, self._raw(j))
 
     def with_numbers(self, j: int, column: Column) -> NumericColumn | SparseColumn:
@@ -126,7 +126,7 @@ class Table(ABC):
         return self.n_rows, self.n_columns
 
     def columns(self) -> Iterator[Column]:
-        """Yield every column in turn, its infinite values dealt with."""
+        """Yield every column in turn, with its infinite values handled."""
         for j, column in enumerate(self._raws()):
             yield self._without_infinities(j, column)
 
@@ -145,7 +145,7 @@ class Table(ABC):
             yield j, self.column(j)
 
     def _without_infinities(self, j: int, column: Column) -> Column:
-        """Return column `j`, its infinite values dealt with, categorical if it is declared so."""
+        """Return column `j`, with its infinite values handled, categorical if declared so."""
         if isinstance(column, CategoricalColumn):
             return column
         if self.infinite != "value" and column.values.dtype.kind == "f":
@@ -211,7 +211,7 @@ class ArrayTable(Table):
             yield numbers, block
 
     def _runs(self, file: mmap.mmap | None) -> Iterator[slice]:
-        """Yield runs of rows that fit into a cache; of a file larger ones, let go after each."""
+        """Yield runs of rows that fit into a cache; of a file larger ones, freed after use."""
         size = (_RUN if file is None else _FILE_RUN) // max(
             1, self.n_columns * self.values.itemsize
         )
@@ -220,7 +220,7 @@ class ArrayTable(Table):
         for start in range(0, self.n_rows, size):
             yield slice(start, start + size)
             if file is not None:
-                # It stays in the system's cache but is no longer ours.
+                # It stays in the system's cache, but not in the memory of this process.
                 file.madvise(mmap.MADV_DONTNEED)
 
     def block(self, columns: NDArray[np.intp], rows: slice) -> NDArray[np.float64]:
@@ -239,7 +239,7 @@ class ArrayTable(Table):
         return block
 
     def has_no_infinities(self) -> bool:
-        """Return whether the values can be used as they are: no infinite ones to deal with."""
+        """Return whether the values can be used as they are, without infinite ones to handle."""
         if self.infinite == "value" or self.values.dtype.kind != "f":
             return True
         if mapped_file(self.values) is not None:
@@ -444,7 +444,7 @@ def mapped_file(values: Any) -> mmap.mmap | None:
                 return None
             is_file = True
         if isinstance(values, mmap.mmap):
-            # What is let go of memory that no file stands behind would be lost.
+            # Memory without a file behind it would be lost.
             return values if is_file else None
         values = getattr(values, "base", None)
     return None

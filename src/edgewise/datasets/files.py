@@ -45,7 +45,7 @@ class DatasetMismatchError(ValueError):
 
 
 def check_counts(source: str, counts: Iterable[tuple[str, int, int]]) -> None:
-    """Raise unless counts (noun, count, expected count) are those of the catalog."""
+    """Raise unless counts (noun, count, expected count) agree with the catalog."""
     for noun, count, expected in counts:
         if count != expected:
             raise DatasetMismatchError(f"{source}: expected {expected} {noun}, found {count}")

@@ -94,9 +94,9 @@ def _constants(formula: Formula) -> Iterator[str]:
             yield f"{name} = ()"
 
 
-_ABOUT_STEPS = ["What a column adds to the scores where it is missing, and from each value on."]
-_ABOUT_LEVELS = ["What a column adds where it is missing or unknown, and for each category."]
-_ABOUT_LINES = ["What a column adds where it is missing, and for each unit of its value."]
+_ABOUT_STEPS = ["The contribution of a column where missing, and from each value on."]
+_ABOUT_LEVELS = ["The contribution of a column where missing or unknown, and of each category."]
+_ABOUT_LINES = ["The contribution of a column where missing, and per unit of its value."]
 _ABOUT_PRODUCTS = [
     "Tests that are -1, 0 or +1, and what their product multiplies. A test has a column, a",
     "threshold (+1 from there on, -1 below) or categories, and its sign where it is missing.",

@@ -138,7 +138,7 @@ def expected_reciprocal_rank(
     scores, qid, k, per_query
         As for :func:`mean_average_precision`.
     max_grade : float, default 4
-        The highest grade of the scale; 4 is that of TREC's gdeval, and so of ir_measures.
+        The highest grade of the scale; 4 as in TREC's gdeval and ir_measures.
     empty : float or "skip", default 0.0
         The value of a query with grades of 0 only; "skip" leaves it out of the mean.
 

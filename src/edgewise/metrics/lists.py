@@ -47,8 +47,8 @@ class Lists:
         False for a document that the ranker did not return. It has no rank and adds nothing to a
         metric, but still counts as a document that should have been returned. None: all True.
     judged : bool array of shape (n_rows,) or None, default None
-        False for a document that nobody judged, whose grade counts as 0; only :func:`bpref` tells
-        it from a document that was judged not relevant. None: all True.
+        False for a document that nobody judged, whose grade counts as 0; only :func:`bpref` treats
+        it unlike a document that was judged not relevant. None: all True.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ def grouped_auc(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
     # Documents that were not returned are tied below all others.
     inside = ranked.slot_sums(good.flags[ranked.order])
     others = ranked.group_sizes - inside
-    # Twice the pairs that are the wrong way round: a whole number, a tie being one.
+    # Twice the misordered pairs, a whole number: a tie counts one.
     wrong = ranked.list_sums(inside * (2.0 * ranked.sums_above(others) + others))
     pairs = good.counts * (sizes - good.counts)
     values = 1.0 - wrong / np.maximum(2.0 * pairs, 1.0)

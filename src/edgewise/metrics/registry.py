@@ -62,7 +62,7 @@ class Metric:
     options : tuple of str, default ()
         What the name may set in brackets, as in "map(rel=2)".
     aliases : tuple of str, default ()
-        Other names, of ir_measures and trec_eval; capitals do not count.
+        Other names, of ir_measures and trec_eval; case does not matter.
     for_runs : bool, default False
         Whether it is defined where judged documents were not returned, as in TREC runs.
     takes : {"scores", "probabilities", "either"}, default "scores"
@@ -208,7 +208,7 @@ _NAME = re.compile(r"([A-Za-z_]+?)(?:\(([^()]*)\))?(?:@([^()@]*)|[_.]([0-9]+))?"
 def ranking_metric(name: str) -> Metric:
     """Return the ranking metric called `name`.
 
-    Capitals do not count, and names of ir_measures and trec_eval are known: "AP", "RR@10", "P@5",
+    Case does not matter, and names of ir_measures and trec_eval work too: "AP", "RR@10", "P@5",
     "Rprec", "recip_rank" or "map_cut_10". Only "nDCG", written so, and "ndcg_cut" differ from
     "ndcg": the gain of a grade g is g, as in ir_measures and trec_eval, and not 2^g - 1.
 
@@ -341,7 +341,7 @@ def get_metrics(
 
 
 def metric_title(name: str) -> str:
-    """Return a metric or a loss of a training history as people call it, such as "NDCG@10"."""
+    """Return the title of a metric or of a loss of a training history, such as "NDCG@10"."""
     if name in _LOSS_TITLES:
         return _LOSS_TITLES[name]
     try:

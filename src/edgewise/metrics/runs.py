@@ -98,7 +98,7 @@ def evaluate_run(
         The gain of grade g in NDCG: 2^g - 1, or g. None goes by the name: linear for "nDCG" and
         "ndcg_cut", as in ir_measures and trec_eval, else exponential.
     ties : {"expected", "trec_eval"}, default "expected"
-        The order of documents with equal scores: the expectation over all orders, or that of
+        The order of documents with equal scores: the expectation over all orders, or the order of
         trec_eval, which takes scores in single precision and sorts equal ones by descending name.
 
     Examples
@@ -189,7 +189,7 @@ class Evaluation(MetricTable):
         }
 
     def columns(self, intervals: bool = False) -> dict[str, list[Any]]:
-        """Return the columns of :meth:`to_frame`; with `intervals`, those of the tests too."""
+        """Return the columns of :meth:`to_frame`; with `intervals`, also of the tests."""
         columns = super().columns(intervals)
         for metric in self.metrics if intervals and self.tests else ():
             tests = [self.tests.get(name, {}).get(metric) for name in self.runs]

@@ -75,8 +75,8 @@ class MetricTable:
     def interval(self, system: str, metric: str) -> tuple[float, float, float]:
         """Return the value of a metric and its 95% interval; NaN where it has none.
 
-        The interval is where other queries or users of the same kind would put the value, by its
-        spread over queries or users (of errors over ratings, by the delta method).
+        The interval is for other queries or users of the same kind: it comes from the spread over
+        queries or users (of errors over ratings, by the delta method).
         """
         value, half = self.value(system, metric), Z95 * self._standard_error(metric, system)
         low, high = value - half, value + half
@@ -85,7 +85,7 @@ class MetricTable:
         return value, low, high
 
     def difference(self, system: str, other: str, metric: str) -> Difference:
-        """Return how far two systems are apart, with a 95% interval and a p-value.
+        """Return the difference of two systems, with a 95% interval and a p-value.
 
         The test is paired: both systems have values for the same queries or users, and those that
         are difficult for both do not count. The p-value is two-sided, from the normal distribution.
