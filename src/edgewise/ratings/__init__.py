@@ -7,6 +7,6 @@
 
 from edgewise.common.ids import Ids
 from edgewise.ratings.ratings import Ratings, Split
-from edgewise.ratings.rows import Grouped
+from edgewise.ratings.rows import Grouped, RowRatings
 
-__all__ = ["Grouped", "Ids", "Ratings", "Split"]
+__all__ = ["Grouped", "Ids", "Ratings", "RowRatings", "Split"]

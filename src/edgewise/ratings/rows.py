@@ -10,6 +10,14 @@ from scipy import sparse
 from edgewise.common.dtypes import ROW, Reals, Rows
 
 
+class RowRatings(NamedTuple):
+    """The ratings of one user or item: indices of the other side, values, and weights or None."""
+
+    others: NDArray[np.intp]
+    values: Reals
+    weights: Reals | None
+
+
 @dataclass(frozen=True, eq=False)
 class Grouped:
     """Ratings in compressed rows: row u holds the entries ``starts[u]:starts[u + 1]``.
@@ -65,18 +73,25 @@ class Grouped:
         """Return where the entries of a row are."""
         return slice(int(self.starts[row]), int(self.starts[row + 1]))
 
+    def row(self, row: int) -> RowRatings:
+        """Return the ratings of a row."""
+        span = self.span(row)
+        weights = None if self.weights is None else self.weights[span]
+        return RowRatings(self.others[span].astype(np.intp), self.values[span], weights)
+
     def entries(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the positions of the entries of some rows, row after row."""
         return entry_positions(self.starts, rows)
 
+    def take(self, rows: NDArray[np.intp]) -> "Grouped":
+        """Return some rows."""
+        at, starts = self.entries(rows), np.concatenate([[0], np.cumsum(self.sizes[rows])])
+        weights = None if self.weights is None else self.weights[at]
+        return Grouped(starts, self.others[at], self.values[at], weights, self.rows[at])
+
     def last(self, n: int) -> "Grouped":
         """Return the last `n` rows."""
-        first = self.n_rows - n
-        at = int(self.starts[first])
-        weights = None if self.weights is None else self.weights[at:]
-        return Grouped(
-            self.starts[first:] - at, self.others[at:], self.values[at:], weights, self.rows[at:]
-        )
+        return self.take(np.arange(self.n_rows - n, self.n_rows))
 
 
 class PairOrder(NamedTuple):

@@ -14,20 +14,15 @@ from edgewise.ratings import Grouped, Ratings
 _BLOCK = 1 << 20
 
 
-def iter_blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield slices of rows of `width` numbers each, as many per slice as fit into a block."""
-    size = max(1, _BLOCK // max(1, width))
-    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+def iter_blocks(n_rows: int, width: int, size: int | None = None) -> Iterator[slice]:
+    """Yield slices of rows of `width` numbers each, with at most `size` numbers or one row."""
+    step = max(1, (size or _BLOCK) // max(1, width))
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
 def weights_of(ratings: Any) -> Reals:
     """Return the weights of ratings; 1 for each if they have none."""
     return np.ones(len(ratings.values)) if ratings.weights is None else ratings.weights
-
-
-def span_weights(view: Grouped, span: slice) -> Reals:
-    """Return the weights of the entries of a row; 1 for each if there are none."""
-    return np.ones(span.stop - span.start) if view.weights is None else view.weights[span]
 
 
 def optional_weights(ratings: Any) -> Reals:

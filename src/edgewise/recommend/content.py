@@ -13,7 +13,7 @@ from edgewise.common.fields import Array, ListOf, OrNone, Value
 from edgewise.data import Table
 from edgewise.model.explain import Contribution
 from edgewise.ratings import Ratings
-from edgewise.recommend.arrays import damped_means, span_weights, weights_of
+from edgewise.recommend.arrays import damped_means, weights_of
 from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.features import encode_features, has_features
 from edgewise.recommend.model import parameter
@@ -111,12 +111,10 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
 
     def _fit_user(self, user: int) -> Reals:
         """Return a user's level and weights, relative to the model of all users."""
-        view = self.ratings_.by_user
-        span = view.span(user)
+        items, values, _ = ratings = self.ratings_.by_user.row(user)
         features, shared = self._linear_model()
-        rated = features[view.others[span]]
-        residuals = view.values[span] - self.mean_ - rated @ shared
-        masses = span_weights(view, span)
+        rated, masses = features[items], weights_of(ratings)
+        residuals = values - self.mean_ - rated @ shared
         design = np.hstack([np.full((len(residuals), 1), _CONSTANT), rated])
         weights = solve_ridge(design, masses, masses * residuals, self.regularization)
         weights[0] *= _CONSTANT

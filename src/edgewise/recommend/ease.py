@@ -16,7 +16,7 @@ from edgewise.ratings import Ratings
 from edgewise.recommend.arrays import iter_blocks, weights_of
 from edgewise.recommend.base import ExplainedRecommender, Recommender
 from edgewise.recommend.factorization.implicit import ImplicitFactorization
-from edgewise.recommend.kernels import kernel_threads, load_kernels
+from edgewise.recommend.kernels import load_kernels, map_spans
 from edgewise.recommend.kernels.factorization import pair_products
 from edgewise.recommend.model import NUMBER, Seeded, Threaded, Verbose, parameter
 
@@ -231,9 +231,11 @@ class SLIM(EASE, Threaded):
         n_items, weights = len(gram), np.zeros_like(gram)
         kernels = load_kernels("factorization", float(n_items) ** 2 * self.n_sweeps * 100)
         settings = self.penalty_, self.sparsity_, self.n_sweeps, _TOLERANCE
-        with kernel_threads(kernels, self._threads()) as pool:
-            spans = pool.shares(np.arange(n_items + 1))
-            pool.map(lambda span: kernels.sparse_rows(*span, gram, *settings, weights), spans)
+
+        def solve_span(span: slice) -> None:
+            kernels.sparse_rows(span.start, span.stop, gram, *settings, weights)
+
+        map_spans(kernels, self._threads(), solve_span, n_items)
         return weights.T
 
     def _similarities(self, side: str, indices: Indices) -> Reals:

@@ -1,5 +1,6 @@
 """Features of users and items as numbers: for regression, and as indicators."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -78,7 +79,8 @@ def build_indicators(
         ones = np.ones(len(view.others))
         blocks.append(sparse.csr_array((ones, view.others, view.starts), shape))
     if features is not None:
-        blocks += [_one_hot(*_encode(column, n_trained)[:2]) for column in features.columns()]
+        coded = _encode_columns(features, n_trained)
+        blocks += [_one_hot(codes, len(names)) for codes, names in coded]
     if not blocks:
         return None
     indicators = sparse.csr_array(sparse.hstack(blocks, format="csr"))
@@ -89,37 +91,32 @@ def build_indicators(
 
 def indicator_names(features: ColumnTable, n_trained: int) -> list[str]:
     """Return the names of the indicators of features."""
-    names = []
+    return [name for _, names in _encode_columns(features, n_trained) for name in names]
+
+
+def _encode_columns(
+    features: ColumnTable, n_trained: int
+) -> Iterator[tuple[NDArray[np.intp], list[str]]]:
+    """Yield the code of each row in each column, -1 if missing, and the names of the codes."""
     for j, column in enumerate(features.columns()):
         name = features.name(j)
         if isinstance(column, CategoricalColumn):
-            names += [f"{name} = {value}" for value in column.categories]
+            codes = column.codes.astype(np.intp)
+            codes = np.where(codes == column.missing_code, -1, codes)
+            yield codes, [f"{name} = {value}" for value in column.categories]
             continue
-        *_, cuts = _encode(column, n_trained)
-        ends = [None, *cuts.tolist(), None] if cuts is not None else [None, None]
-        names += [_format_interval(name, low, high) for low, high in pairwise(ends)]
-    return names
-
-
-def _format_interval(name: str, low: float | None, high: float | None) -> str:
-    if low is None:
-        return name if high is None else f"{name} < {high:g}"
-    return f"{name} >= {low:g}" if high is None else f"{low:g} <= {name} < {high:g}"
-
-
-def _encode(column: Any, n_trained: int) -> tuple[NDArray[np.intp], int, Reals | None]:
-    """Return the code of each row (-1 if missing), the number of codes, and the cut points."""
-    if isinstance(column, CategoricalColumn):
-        codes = column.codes.astype(np.intp)
-        return np.where(codes == column.missing_code, -1, codes), len(column.categories), None
-    numbers = column.reals()
-    trained = numbers[:n_trained][~np.isnan(numbers[:n_trained])]
-    if np.isin(trained, (0.0, 1.0)).all():
-        # Only 1 is an indicator: two people who are not poets have little in common.
-        return np.where(numbers == 1.0, 0, -1), 1, None
-    cuts = np.unique(np.quantile(trained, np.arange(1, _INTERVALS) / _INTERVALS))
-    codes = np.searchsorted(cuts, numbers, side="right")
-    return np.where(np.isnan(numbers), -1, codes), len(cuts) + 1, cuts
+        numbers = column.reals()
+        trained = numbers[:n_trained][~np.isnan(numbers[:n_trained])]
+        if np.isin(trained, (0.0, 1.0)).all():
+            # Only 1 is an indicator: two people who are not poets have little in common.
+            yield np.where(numbers == 1.0, 0, -1), [name]
+            continue
+        cuts = np.unique(np.quantile(trained, np.arange(1, _INTERVALS) / _INTERVALS))
+        codes = np.searchsorted(cuts, numbers, side="right")
+        low, high, inner = cuts[0], cuts[-1], pairwise(cuts.tolist())
+        names = [f"{a:g} <= {name} < {b:g}" for a, b in inner]
+        names = [f"{name} < {low:g}", *names, f"{name} >= {high:g}"]
+        yield np.where(np.isnan(numbers), -1, codes), names
 
 
 def _one_hot(codes: NDArray[np.intp], width: int) -> Any:

@@ -17,7 +17,7 @@ from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.arrays import view_means, weights_of
 from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.baselines import BiasedRecommender
-from edgewise.recommend.kernels import kernel_threads, load_kernels
+from edgewise.recommend.kernels import load_kernels, map_spans
 from edgewise.recommend.kernels.neighbors import Entries, Neighbors
 from edgewise.recommend.model import MAX_INTEGER, Approximation, Threaded, parameter
 
@@ -62,13 +62,11 @@ def nearest_rows(
     damping = float(search.shrinkage), search.min_support
     kernels = load_kernels("neighbors", _search_visits(rows, columns, len(targets)))
 
-    def search_span(span: tuple[int, int]) -> None:
-        block = slice(*span)
-        block_near = Neighbors(near.others[block], near.similarities[block])
-        kernels.nearest(by_row, by_column, norms, targets[block], damping, search.limit, block_near)
+    def search_span(span: slice) -> None:
+        span_near = Neighbors(near.others[span], near.similarities[span])
+        kernels.nearest(by_row, by_column, norms, targets[span], damping, search.limit, span_near)
 
-    with kernel_threads(kernels, search.n_threads) as pool:
-        pool.map(search_span, pool.shares(np.arange(len(targets) + 1)))
+    map_spans(kernels, search.n_threads, search_span, len(targets))
     return near
 
 
@@ -101,13 +99,11 @@ def neighbor_sums(
     visits += float(_VISITS_PER_PAIR) * len(order) * near.others.shape[1] + tables
     kernels = load_kernels("neighbors", visits)
 
-    def sum_span(span: tuple[int, int]) -> None:
-        block = slice(*span)
-        sums = totals[block], masses[block]
-        kernels.averages(near, entries, targets[block], numbers[block], k, *sums)
+    def sum_span(span: slice) -> None:
+        sums = totals[span], masses[span]
+        kernels.averages(near, entries, targets[span], numbers[span], k, *sums)
 
-    with kernel_threads(kernels, n_threads) as pool:
-        pool.map(sum_span, pool.shares(np.arange(len(order) + 1)))
+    map_spans(kernels, n_threads, sum_span, len(order))
     sums = np.empty((2, len(order)))
     sums[:, order] = totals, masses
     return sums[0], sums[1]

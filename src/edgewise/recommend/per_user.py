@@ -16,7 +16,7 @@ from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Array
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
-from edgewise.recommend.arrays import iter_blocks, span_weights
+from edgewise.recommend.arrays import iter_blocks, weights_of
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.model import Seeded, Threaded, parameter
 
@@ -153,14 +153,12 @@ class ReferenceRecommender(ReferenceUsers, PerUserRecommender):
 
     def _reference_ratings(self, items: Indices) -> tuple[Indices, Indices, Reals]:
         """Return the ratings of some items: reference user, position in `items`, and value."""
-        view = self.ratings_.by_item
+        view = self.ratings_.by_item.take(items)
         number = np.full(self.n_users_, -1, dtype=np.intp)
         number[self.reference_users_] = np.arange(len(self.reference_users_))
-        entries = view.entries(items)
-        references = number[view.others[entries]]
-        positions = np.repeat(np.arange(len(items)), view.sizes[items])
+        references = number[view.others]
         counts = references >= 0
-        return references[counts], positions[counts], view.values[entries[counts]]
+        return references[counts], view.row_numbers[counts], view.values[counts]
 
 
 # Counting the ratings of a reference user takes memory for each pair of levels.
@@ -232,16 +230,13 @@ class RankingNeighbor(ReferenceRecommender):
 
     def _distances(self, user: int) -> Distances:
         """Return the distances of all reference users from a user."""
-        view = self.ratings_.by_user
-        span = view.span(user)
-        grades = np.unique(view.values[span], return_inverse=True)[1].astype(np.intp)
-        references, positions, values = self._reference_ratings(view.others[span].astype(np.intp))
-        return ranking_distances(
-            grades,
-            (references, positions, np.searchsorted(self.levels_, values)),
-            (len(self.reference_users_), len(self.levels_)),
-            span_weights(view, span),
-        )
+        ratings = self.ratings_.by_user.row(user)
+        grades = np.unique(ratings.values, return_inverse=True)[1].astype(np.intp)
+        references, positions, values = self._reference_ratings(ratings.others)
+        levels = np.searchsorted(self.levels_, values)
+        shape = len(self.reference_users_), len(self.levels_)
+        masses = weights_of(ratings)
+        return ranking_distances(grades, (references, positions, levels), shape, masses)
 
     def _fit_user(self, user: int) -> NearestUsers:
         losses, levels, n_common = self._distances(user)
@@ -256,7 +251,8 @@ class RankingNeighbor(ReferenceRecommender):
         view, total = self.ratings_.by_user, np.zeros(self.n_items_)
         for user, default in zip(user_model.users.tolist(), user_model.default_scores, strict=True):
             scores = np.full(self.n_items_, default)
-            scores[view.others[view.span(user)]] = view.values[view.span(user)]
+            items, values, _ = view.row(user)
+            scores[items] = values
             total += scores
         return total / len(user_model.users)
 
@@ -387,7 +383,7 @@ class UserRegression(ReferenceRecommender):
         self.reference_scales_ = np.ones(len(self.reference_users_))
         if self.normalize:
             view, users = ratings.by_user, self.reference_users_.tolist()
-            scales = [_deviation(view.values[view.span(user)]) for user in users]
+            scales = [_deviation(view.row(user).values) for user in users]
             self.reference_scales_ = np.array(scales)
 
     def _check_restored(self) -> None:
@@ -399,14 +395,12 @@ class UserRegression(ReferenceRecommender):
         return len(self.reference_users_)
 
     def _fit_user(self, user: int) -> UserWeights:
-        view = self.ratings_.by_user
-        span = view.span(user)
-        values, items = view.values[span], view.others[span].astype(np.intp)
+        items, values, _ = ratings = self.ratings_.by_user.row(user)
         mean, scale = (float(values.mean()), _deviation(values)) if self.normalize else (0.0, 1.0)
         opinions = self._opinions(items)
         opinions[:, self.reference_users_ == user] = 0.0
         target = (values - mean) / scale
-        roots = np.sqrt(span_weights(view, span))
+        roots = np.sqrt(weights_of(ratings))
         # The shortest of the minimizers.
         weights = np.linalg.lstsq(opinions * roots[:, None], target * roots, rcond=None)[0]
         return UserWeights(np.asarray(weights), mean, scale)

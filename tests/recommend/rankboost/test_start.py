@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise import Ratings
-from edgewise.recommend.rankboost.training import ItemMeans, UserRatings
+from edgewise.recommend.rankboost.training import ItemMeans
 
 from .worlds import world
 
@@ -20,7 +20,7 @@ def test_ones_own_ratings_are_left_out(weighted):
     ratings = Ratings.from_arrays(ratings.users, ratings.items, ratings.values, weights=weights)
     own = ratings.users == 4
     counts = np.ones(len(ratings)) if weights is None else weights
-    means = ItemMeans.of(ratings).without(UserRatings.of(ratings, 4))
+    means = ItemMeans.of(ratings).without(ratings.by_user.row(4))
     overall = np.average(ratings.values[~own], weights=counts[~own])
     for item in range(ratings.n_items):
         others = ~own & (ratings.items == item)
@@ -29,9 +29,7 @@ def test_ones_own_ratings_are_left_out(weighted):
 
 def test_of_one_user_nothing_is_left():
     ratings = Ratings.from_arrays([1, 1], [7, 8], [5, 3])
-    np.testing.assert_array_equal(
-        ItemMeans.of(ratings).without(UserRatings.of(ratings, 0)), [0.0, 0.0]
-    )
+    np.testing.assert_array_equal(ItemMeans.of(ratings).without(ratings.by_user.row(0)), [0.0, 0.0])
     assert ItemMeans.of(ratings).start_weight(ratings, "equal") == 0.0
 
 
@@ -43,8 +41,8 @@ def test_the_weight_minimizes_the_loss_of_all_pairs(pair_weight):
     def loss(weight):
         total = 0.0
         for user in range(ratings.n_users):
-            rated = UserRatings.of(ratings, user)
-            scores = weight * means_of_items.without(rated)[rated.items]
+            rated = ratings.by_user.row(user)
+            scores = weight * means_of_items.without(rated)[rated.others]
             worse, better = np.nonzero(rated.values[:, None] < rated.values)
             gaps = np.ones(len(worse))
             if pair_weight == "difference":

@@ -7,6 +7,7 @@ import numpy as np
 
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals, Rows, Singles
+from edgewise.recommend.arrays import iter_blocks
 
 TARGETS = ("auto", "ordered", "one_hot", "binary", "value")
 
@@ -101,10 +102,9 @@ class RatingLevels:
             return np.full(scores.shape[:-1], self.low)
         rows = scores.reshape(-1, scores.shape[-1])
         ratings = np.empty(len(rows))
-        step = max(1, _BLOCK // rows.shape[1])
-        for start in range(0, len(rows), step):
-            chances = self._normalized_chances(rows[start : start + step])
-            ratings[start : start + step] = self.low + (chances * self.gaps()).sum(axis=-1)
+        for block in iter_blocks(len(rows), rows.shape[1], _BLOCK):
+            chances = self._normalized_chances(rows[block])
+            ratings[block] = self.low + (chances * self.gaps()).sum(axis=-1)
         return ratings.reshape(scores.shape[:-1])
 
     def approximate(self, columns: Iterator[tuple[Singles, Reals]]) -> tuple[Singles, Reals]:

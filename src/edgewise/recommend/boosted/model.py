@@ -15,7 +15,7 @@ from edgewise.data import Table
 from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
-from edgewise.recommend.arrays import relative_weights
+from edgewise.recommend.arrays import iter_blocks, relative_weights
 from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.boosted.joint import UserSystem, solve_jointly
 from edgewise.recommend.boosted.levels import TARGETS, RatingLevels, levels_of
@@ -445,9 +445,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
         scores = np.full((len(users), self.n_items_), self.levels_[0])
         if len(self.levels_) < 2:
             return scores
-        size = max(1, _ENTRIES // max(1, self.n_items_ * self._levels.n_columns))
-        for start in range(0, len(users), size):
-            block = slice(start, start + size)
+        width = self.n_items_ * self._levels.n_columns
+        for block in iter_blocks(len(users), width, _ENTRIES):
             scores[block] = self._levels.mean(self._factors.score_users(users[block]))
         return scores
 

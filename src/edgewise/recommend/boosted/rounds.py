@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Indices, Mask, Reals, Singles
 from edgewise.model import Contribution, Terms
-from edgewise.recommend.arrays import relative_weights, single_precision_error
+from edgewise.recommend.arrays import iter_blocks, relative_weights, single_precision_error
 from edgewise.recommend.features import indicator_names
 from edgewise.recommend.kernels.boosting import WIDTH
 
@@ -26,9 +26,6 @@ Floats = NDArray[np.floating]
 
 # Contributions below this fraction of all others are rounding errors.
 _ROUNDING = 1e-6
-
-# Products are computed in blocks of at most this many, which bounds the memory.
-_ENTRIES = 1 << 20
 
 
 class FactorStep(NamedTuple):
@@ -207,9 +204,7 @@ class RoundFactors:
         """Return the scores of pairs, shape (pairs, columns)."""
         votes, along = self._common
         sums = np.empty((len(users), votes.shape[1]))
-        size = max(1, _ENTRIES // max(1, len(votes)))
-        for start in range(0, len(users), size):
-            block = slice(start, start + size)
+        for block in iter_blocks(len(users), len(votes)):
             products = self.users[users[block]].astype(np.float64)
             products *= self.items[items[block]]
             # Pair by pair: a score does not depend on the other pairs.
@@ -221,9 +216,7 @@ class RoundFactors:
         """Return the scores of all items for some users, shape (users, items, columns)."""
         votes, along = self._common
         sums = np.zeros((len(users), len(self.items), votes.shape[1]))
-        size = max(1, _ENTRIES // max(1, len(self.items)))
-        for start in range(0, len(votes), size):
-            block = slice(start, start + size)
+        for block in iter_blocks(len(votes), len(self.items)):
             factors, others = self.users[users, block], self.items[:, block].T.astype(np.float64)
             for column, vote in enumerate(votes[block].T):
                 sums[:, :, column] += (factors * vote) @ others
@@ -381,9 +374,9 @@ def _by_rating(
 ) -> tuple[Reals, list[tuple[str, str]]]:
     """Return what each rating of a user adds to the score, and its name and detail."""
     view = model.ratings_.by_user
-    span = view.span(user)
-    items, weights = view.others[span], relative_weights(view, model.ratings_, model.n_trained_)
-    added = model._user_system.contributions(items, view.values[span], weights[span], item)
+    items, values, _ = view.row(user)
+    weights = relative_weights(view, model.ratings_, model.n_trained_)[view.span(user)]
+    added = model._user_system.contributions(items, values, weights, item)
     ids = model.ratings_.item_ids.values[items]
     return added[:, None], [("rated", str(item_id)) for item_id in ids.tolist()]
 

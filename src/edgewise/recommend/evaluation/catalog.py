@@ -25,6 +25,7 @@ from edgewise.metrics import (
 )
 from edgewise.metrics.ranks import FirstRelevant
 from edgewise.metrics.significance import Z95, UnitSums
+from edgewise.recommend.arrays import iter_blocks
 from edgewise.recommend.lists import find_best
 
 if TYPE_CHECKING:
@@ -94,10 +95,8 @@ class _TestUsers:
         users = self.users
         if not everybody:
             users = users[np.isin(users, self.evaluator.test.users[self.wanted])]
-        size = max(1, _ENTRIES // max(1, self.n_items))
-        for start in range(0, len(users), size):
-            block = users[start : start + size]
-            yield block, self._scores(block)
+        for block in iter_blocks(len(users), self.n_items, _ENTRIES):
+            yield users[block], self._scores(users[block])
 
     def _scores(self, block: Indices) -> Reals:
         model = self.evaluator.model
@@ -111,7 +110,7 @@ class _TestUsers:
         scores[:, ~model.known_items_] = -np.inf
         scores[np.isnan(scores)] = -np.inf
         for row in np.flatnonzero(user_index >= 0).tolist():
-            scores[row, self.seen.others[self.seen.span(int(user_index[row]))]] = -np.inf
+            scores[row, self.seen.row(int(user_index[row])).others] = -np.inf
         return scores
 
     def relevant_items(self, block: Indices, scores: Reals) -> "_RelevantItems":

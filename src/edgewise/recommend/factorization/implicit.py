@@ -317,11 +317,8 @@ class PairwiseFactorization(FactorModel, Seeded, Threaded, Verbose):
         factors[:, -1] = 1.0
         for i in range(len(users)):
             # One by one: the steps of a user do not depend on who else is new.
-            row, at = factors[i : i + 1], view.span(i)
-            only = Grouped(
-                np.array([0, at.stop - at.start]), view.others[at], view.values[at], None,
-                view.rows[at],
-            )  # fmt: skip
-            for _ in islice(self._losses(only, row, self.item_factors_, False), self.n_epochs + 1):
+            row, ratings_of_user = factors[i : i + 1], view.take(np.array([i]))
+            losses = self._losses(ratings_of_user, row, self.item_factors_, False)
+            for _ in islice(losses, self.n_epochs + 1):
                 pass
         self._add_users(factors)

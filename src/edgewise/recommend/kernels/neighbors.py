@@ -8,6 +8,7 @@ from scipy import sparse
 
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.ratings.rows import entry_positions
+from edgewise.recommend.arrays import iter_blocks
 
 # Blocks of similarities, or of looked-up ratings, hold at most this many numbers.
 _BLOCK = 1 << 18
@@ -50,9 +51,7 @@ def nearest(
     by_row = _csr(rows, (n_rows, n_columns))[targets]
     by_column = _csr(columns, (n_columns, n_rows))
     row_ones, column_ones = _ones(by_row), _ones(by_column)
-    step = max(1, _BLOCK // max(1, n_rows))
-    for start in range(0, len(targets), step):
-        block = slice(start, start + step)
+    for block in iter_blocks(len(targets), n_rows, _BLOCK):
         targets_of_block = targets[block]
         dots = (by_row[block] @ by_column).toarray()
         common = (row_ones[block] @ column_ones).toarray()
@@ -108,9 +107,7 @@ def averages(
     """
     starts, others, values, weights = entries
     n_rows = int(max(len(near.others), others.max(initial=0) + 1))
-    step = max(1, _BLOCK // max(n_rows, near.others.shape[1]))
-    for start in range(0, len(targets), step):
-        block = slice(start, start + step)
+    for block in iter_blocks(len(targets), max(n_rows, near.others.shape[1]), _BLOCK):
         present, column_number = np.unique(columns[block], return_inverse=True)
         sizes = np.diff(starts)[present]
         positions = entry_positions(starts, present)

@@ -302,9 +302,7 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         else:
             return None
         is_reference = self._matrix.column_of(user) >= 0
-        own_ratings = (
-            training.UserRatings.of(self.ratings_, user) if is_reference else training.NOBODY
-        )
+        own_ratings = self.ratings_.by_user.row(user) if is_reference else training.NOBODY
         return scale * training.ItemMeans(self.item_sums_, self.item_counts_).without(own_ratings)
 
     def _score_items(self, user: int, terms: StumpTerms) -> Reals:
@@ -331,8 +329,8 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         return [self._rankers[user] for user in users]
 
     def _train(self, user: int, train: training.Trainer) -> StumpTerms:
-        rated = training.UserRatings.of(self.ratings_, user)
-        if not rated.has_pairs:
+        rated = self.ratings_.by_user.row(user)
+        if len(np.unique(rated.values)) < 2:
             return NO_TERMS
         matrix = self._matrix
         settings = training.RankerSettings(

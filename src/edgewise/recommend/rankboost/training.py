@@ -26,7 +26,7 @@ from edgewise.model import StumpTerms, Terms
 from edgewise.objective import Cumulative, Ranking, RankSettings, edge_limit
 from edgewise.objective.feedback import GradedLists, Layout, best_step
 from edgewise.objective.ranking import MAX_SPAN, MIN_ENERGY, SMOOTHING
-from edgewise.ratings import Ratings
+from edgewise.ratings import Ratings, RowRatings
 from edgewise.recommend.arrays import weights_of
 from edgewise.recommend.kernels import load_compiled
 from edgewise.recommend.rankboost.matrix import MAX_CODES, ItemMatrix, UserMatrix, user_matrix
@@ -83,28 +83,7 @@ class Cuts(NamedTuple):
         return Cuts(columns, firsts, np.empty(n, dtype=np.int8), np.empty(n))
 
 
-class UserRatings(NamedTuple):
-    """The ratings of one user: items, values, and weights or None."""
-
-    items: Columns
-    values: Reals
-    weights: Reals | None
-
-    @staticmethod
-    def of(ratings: Ratings, user: int) -> "UserRatings":
-        """Return the ratings of a user."""
-        view = ratings.by_user
-        span = view.span(user)
-        weights = None if view.weights is None else view.weights[span]
-        return UserRatings(view.others[span].astype(np.intp), view.values[span], weights)
-
-    @property
-    def has_pairs(self) -> bool:
-        """Whether any two of the ratings differ."""
-        return len(self.values) > 0 and bool(self.values.min() < self.values.max())
-
-
-NOBODY = UserRatings(np.empty(0, dtype=np.intp), np.empty(0), None)
+NOBODY = RowRatings(np.empty(0, dtype=np.intp), np.empty(0), None)
 """The ratings of a user without any."""
 
 
@@ -132,13 +111,13 @@ class UserProblem(NamedTuple):
 
 
 def user_problem(
-    matrix: ItemMatrix, rated: UserRatings, start: Reals | None, without: int, pair_weight: str
+    matrix: ItemMatrix, rated: RowRatings, start: Reals | None, without: int, pair_weight: str
 ) -> UserProblem:
     """Return the problem of a user; `start` has scores of all items, `without` is its column."""
-    query: Exacts = np.zeros(len(rated.items), dtype=np.int64)
-    rows = np.arange(len(rated.items))
+    query: Exacts = np.zeros(len(rated.others), dtype=np.int64)
+    rows = np.arange(len(rated.others))
     layout = graded_layout(rows, rated.values, query, pair_weight, rated.weights)
-    items = rated.items[layout.rows]
+    items = rated.others[layout.rows]
     scores = np.zeros(len(items)) if start is None else start[items]
     in_order = replace(layout, rows=rows.astype(np.int32))
     return UserProblem(user_matrix(matrix, items, without), matrix.n_references, in_order, scores)
@@ -166,7 +145,7 @@ Trainer = Callable[[UserProblem, RankerSettings], Cuts]
 def trainer_for(users: list[int], ratings: Ratings, matrix: ItemMatrix, n_rounds: int) -> Trainer:
     """Return what trains the rankers of users: the compiled loop if there is enough to do."""
     view, sizes = ratings.by_user, np.diff(matrix.by_item.indptr)
-    entries = sum(int(sizes[view.others[view.span(user)]].sum()) for user in users)
+    entries = sum(int(sizes[view.row(user).others].sum()) for user in users)
     work = float(_VISITS_AN_ENTRY) * entries + _VISITS_A_ROUND * len(users)
     return by_kernel if use_compiled(work * (n_rounds + _ROUNDS_OF_SETUP)) else by_engine
 
@@ -289,12 +268,12 @@ class ItemMeans(NamedTuple):
             _totals(ratings.items, weights, ratings.n_items),
         )
 
-    def without(self, own: UserRatings) -> Reals:
+    def without(self, own: RowRatings) -> Reals:
         """Return each item's mean without a user's ratings, damped toward the overall mean."""
         taken = weights_of(own)
         sums, counts = self.sums.copy(), self.counts.copy()
-        sums[own.items] -= taken * own.values
-        counts[own.items] -= taken
+        sums[own.others] -= taken * own.values
+        counts[own.others] -= taken
         total, count = sums.sum(), counts.sum()
         # What rounding leaves of one's own weights is no rating of others.
         return _damp_means(sums, counts, total / count if count > 1e-9 else 0.0)
