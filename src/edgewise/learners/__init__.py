@@ -4,7 +4,15 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import SMOOTHING, ColumnLearner, Comparison, FoundRule, Learner, Round
+from edgewise.learners.base import (
+    SMOOTHING,
+    ColumnLearner,
+    Comparison,
+    FoundRule,
+    Learner,
+    Round,
+    RoundStream,
+)
 from edgewise.learners.best import Best
 from edgewise.learners.feature import Feature
 from edgewise.learners.haar import Haar
@@ -29,6 +37,7 @@ __all__ = [
     "Preset",
     "Product",
     "Round",
+    "RoundStream",
     "Selector",
     "Stump",
     "Tree",

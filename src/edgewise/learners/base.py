@@ -71,6 +71,19 @@ class PairSearch(Protocol):
         """
 
 
+class RoundStream:
+    """The random stream of round `t`, made when first called: most rounds draw nothing."""
+
+    def __init__(self, seed: int, t: int) -> None:
+        self._seed = (seed, t, 2)
+        self._rng: np.random.Generator | None = None
+
+    def __call__(self) -> np.random.Generator:
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._seed)
+        return self._rng
+
+
 class FoundRule(NamedTuple):
     """A learner's best rule."""
 

@@ -4,8 +4,6 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from edgewise.backend.base import Backend, Targets
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
@@ -92,19 +90,6 @@ class Objective(Protocol):
     def training_scores(self) -> tuple[Reals, Targets] | None:
         """Return the scores of the training rows and their labels; None without classes."""
         return None
-
-
-class Stream:
-    """The random stream of round `t`, made when first called: most rounds draw nothing."""
-
-    def __init__(self, seed: int, t: int) -> None:
-        self._seed = (seed, t, 2)
-        self._rng: np.random.Generator | None = None
-
-    def __call__(self) -> np.random.Generator:
-        if self._rng is None:
-            self._rng = np.random.default_rng(self._seed)
-        return self._rng
 
 
 def are_same(rules: Sequence[Rule], others: Sequence[Rule]) -> bool:

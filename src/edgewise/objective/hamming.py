@@ -31,10 +31,19 @@ from edgewise.backend.base import (
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
-from edgewise.learners import SMOOTHING, Comparison, FoundRule, Learner, Round, Stump, Tree
+from edgewise.learners import (
+    SMOOTHING,
+    Comparison,
+    FoundRule,
+    Learner,
+    Round,
+    RoundStream,
+    Stump,
+    Tree,
+)
 from edgewise.learners.product import multiply_tests
 from edgewise.model import EVERYWHERE, Rule, TreeRule
-from edgewise.objective.base import AheadRound, Objective, Stream, TrainedRound
+from edgewise.objective.base import AheadRound, Objective, TrainedRound
 from edgewise.objective.trimming import HeaviestWeights, SampledRows
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
@@ -213,7 +222,7 @@ class Hamming(Objective):
         round = Round(
             backend,
             problem,
-            Stream(self.settings.seed, t),
+            RoundStream(self.settings.seed, t),
             Comparison(energies=self._energies if self.rule.compares_energies else None),
             self.settings.votes == "real",
             min_sums=self._leaf_minima(problem),

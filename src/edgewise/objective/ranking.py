@@ -17,9 +17,9 @@ from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
 from edgewise.backend.base import MISSING_AUTO, Backend, Bounds, Candidates, Problem, ScanQuery
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable, Bins
-from edgewise.learners import FoundRule, Learner, Round
+from edgewise.learners import FoundRule, Learner, Round, RoundStream
 from edgewise.model import Cut, Rule
-from edgewise.objective.base import Objective, Stream, are_same
+from edgewise.objective.base import Objective, are_same
 from edgewise.objective.feedback import (
     SIDE_SCALE,
     Feedback,
@@ -223,7 +223,7 @@ class Ranking(Objective):
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> FoundRule | None:
         learner.begin(t)
-        problem, rng = self._problem(t, everything), Stream(self.settings.seed, t)
+        problem, rng = self._problem(t, everything), RoundStream(self.settings.seed, t)
         return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
 
     @property

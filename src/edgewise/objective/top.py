@@ -34,10 +34,10 @@ from edgewise.backend.base import Backend
 from edgewise.backend.reference.ranking import LEAST_CURVATURE, PLACE_SCALE, TopSums
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.data.partition import Partition
-from edgewise.learners import FoundRule, Learner, Round
+from edgewise.learners import FoundRule, Learner, Round, RoundStream
 from edgewise.learners.base import PairSearch
 from edgewise.model import Linear, Rule, TreeRule
-from edgewise.objective.base import Objective, Stream, are_same
+from edgewise.objective.base import Objective, are_same
 from edgewise.objective.feedback import Layout
 from edgewise.objective.votes import Vote
 
@@ -164,7 +164,7 @@ class Top(Objective, PairSearch):
         round = Round(
             self.backend,
             problem,
-            Stream(self.settings.seed, t),
+            RoundStream(self.settings.seed, t),
             real_votes=True,
             pairs=self,
             damping=self.settings.damping * self._curvature / self._partition.n_rows,

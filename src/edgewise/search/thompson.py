@@ -1,7 +1,4 @@
-"""Thompson sampling: search the columns with the largest rewards in a draw from posteriors.
-
-It is also what ``search="auto"`` does where there are many columns.
-"""
+"""Thompson sampling: search the columns with the largest rewards in a draw from posteriors."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -11,7 +8,6 @@ import numpy as np
 from edgewise.common.checks import not_negative, up_to_one
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
-from edgewise.search.base import Exhaustive, Search
 
 # Below this a spread is rounding error; where all rewards are equal, draws must still differ.
 _MIN_VARIANCE = 1e-18
@@ -145,42 +141,3 @@ class ThompsonSampling(Bandit):
             self.memory_["noise"] += (squares, tried.sum())
         self.memory_["counts"][positions] = counts + weight
         self.memory_["sums"][positions] = sums + weight * rewards
-
-
-MANY_COLUMNS = 200
-"""The smallest number of columns from which `Auto` learns which to search."""
-
-# Above 1, columns are still chosen by their rewards, and trees of a run stay different.
-_EXPLORATION = 1.5
-
-
-@dataclass(eq=False, repr=False)
-class Auto(Search):
-    """Search every column of up to 199, and learn which to search of more: ``search="auto"``.
-
-    `start` returns `Exhaustive` or ``ThompsonSampling(k, exploration=1.5, per_round=True)``.
-
-    Parameters
-    ----------
-    k : int, default 50
-        The number of columns to search if there are 200 or more.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [len(Auto().start(np.arange(n), seed=0).pull()) for n in (100, 10_000)]
-    [100, 50]
-    """
-
-    learns = True
-
-    k: int = 50
-
-    def start(self, columns: Columns, seed: int) -> Search:
-        if self.searches_all(len(columns)):
-            return Exhaustive().start(columns, seed)
-        policy = ThompsonSampling(self.k, exploration=_EXPLORATION, per_round=True)
-        return policy.start(columns, seed)
-
-    def searches_all(self, n_columns: int) -> bool:
-        return n_columns < MANY_COLUMNS
