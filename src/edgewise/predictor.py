@@ -12,6 +12,7 @@ bit for bit::
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -289,18 +290,14 @@ def _check_lengths(columns: Iterable[Any]) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _SavedClasses(ClassScorer):
-    held_out: float | None
+    held_out: dict[str, float] | None
 
     @property
     def temperature(self) -> float:
-        return 1.0 if self.held_out is None else self.held_out
+        return 1.0 if self.held_out is None else self.held_out["temperature"]
 
 
-def _temperature(temperature: float) -> float:
-    return positive("temperature", temperature)
-
-
-_HELD_OUT = Record({"temperature": Value(float)}, _temperature)
+_HELD_OUT = Record({"temperature": Value(float, partial(positive, "temperature"))})
 
 _RECORDS: dict[str, tuple[Record, Any]] = {
     "AdaBoostMH": (

@@ -257,14 +257,14 @@ class Record(Field):
 
 @dataclass(frozen=True)
 class Converted(Field):
-    """A value that `field` holds in another form: `there` makes it, `back` undoes it or raises."""
+    """A value that `field` holds in another form; `decode` undoes `encode`, or raises."""
 
     field: Field
-    there: Callable[[Any], Any]
-    back: Callable[[Any], Any]
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        return self.field.pack(self.there(value), name, arrays)
+        return self.field.pack(self.encode(value), name, arrays)
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        return self.back(self.field.unpack(saved, name, arrays, sizes))
+        return self.decode(self.field.unpack(saved, name, arrays, sizes))

@@ -106,28 +106,11 @@ class Metric:
         return plain + ([] if self.cutoff == "none" else [f"{self.name}@k"])
 
 
-def _classification(name: str, function: Any, label: str, **settings: Any) -> Metric:
-    return Metric(name, function, label, "classification", **{"larger_is_better": False} | settings)
-
-
-def _ranking(name: str, function: Any, label: str, **settings: Any) -> Metric:
-    return Metric(name, function, label, "ranking", **settings)
-
-
-def _in_runs(name: str, function: Any, label: str, *aliases: str, **settings: Any) -> Metric:
-    """Return a ranking metric that is defined for TREC runs."""
-    defaults: dict[str, Any] = {"for_runs": True, "cutoff": "optional", "options": ("rel",)}
-    return Metric(name, function, label, "ranking", aliases=aliases, **defaults | settings)
-
-
-def _error(name: str, function: Any, label: str) -> Metric:
-    return Metric(name, function, label, "ratings", larger_is_better=False)
-
-
-def _catalog(name: str, function: Any, larger_is_better: bool = True) -> Metric:
-    label = name.replace("_", " ").replace("gini", "Gini index")
-    return Metric(name, function, label, "catalog", larger_is_better, "required")
-
+_classification = partial(Metric, kind="classification", larger_is_better=False)
+_ranking = partial(Metric, kind="ranking")
+_in_runs = partial(_ranking, for_runs=True, cutoff="optional", options=("rel",))
+_error = partial(Metric, kind="ratings", larger_is_better=False)
+_catalog = partial(Metric, kind="catalog", cutoff="required")
 
 METRICS: dict[str, Metric] = {
     metric.name: replace(metric, base=metric.name)
@@ -139,14 +122,14 @@ METRICS: dict[str, Metric] = {
         ),
         _classification("roc_auc", roc_auc, "ROC AUC", larger_is_better=True, takes="either"),
         _classification("log_loss", log_loss, "log loss", takes="probabilities"),
-        _in_runs("map", mean_average_precision, "MAP", "ap", "map_cut"),
-        _in_runs("mrr", mean_reciprocal_rank, "MRR", "rr", "recip_rank"),
-        _in_runs("ndcg", ndcg, "NDCG", "ndcg_cut", options=("dcg", "gain")),
-        _in_runs("precision", precision_at, "precision", "p", cutoff="required"),
-        _in_runs("recall", recall_at, "recall", "r", cutoff="required"),
+        _in_runs("map", mean_average_precision, "MAP", aliases=("ap", "map_cut")),
+        _in_runs("mrr", mean_reciprocal_rank, "MRR", aliases=("rr", "recip_rank")),
+        _in_runs("ndcg", ndcg, "NDCG", aliases=("ndcg_cut",), options=("dcg", "gain")),
+        _in_runs("precision", precision_at, "precision", aliases=("p",), cutoff="required"),
+        _in_runs("recall", recall_at, "recall", aliases=("r",), cutoff="required"),
         _in_runs("success", success_at, "success", cutoff="required"),
         _in_runs("hit_rate", success_at, "hit rate", cutoff="required"),
-        _in_runs("rprec", r_precision, "R-precision", "r_precision", cutoff="none"),
+        _in_runs("rprec", r_precision, "R-precision", aliases=("r_precision",), cutoff="none"),
         _in_runs("bpref", bpref, "bpref", cutoff="none"),
         _in_runs("rbp", rank_biased_precision, "RBP", options=("p", "rel")),
         _in_runs("err", expected_reciprocal_rank, "ERR", options=("max_rel",)),
@@ -170,11 +153,13 @@ METRICS: dict[str, Metric] = {
             )
             for output, about in (("", ""), ("_level", " of levels"), ("_best", ""))
         ),
-        _catalog("catalog_coverage", catalog_coverage),
-        _catalog("novelty", novelty),
-        _catalog("diversity", diversity),
-        _catalog("average_popularity", average_popularity, False),
-        _catalog("gini", gini, False),
+        _catalog("catalog_coverage", catalog_coverage, "catalog coverage"),
+        _catalog("novelty", novelty, "novelty"),
+        _catalog("diversity", diversity, "diversity"),
+        _catalog(
+            "average_popularity", average_popularity, "average popularity", larger_is_better=False
+        ),
+        _catalog("gini", gini, "Gini index", larger_is_better=False),
     )
 }
 """The metrics that a name, without an "@k", can stand for."""
