@@ -44,7 +44,7 @@ from edgewise import AdaBoostMH, Checkpoint, Tree
 from edgewise.common.text import text_table
 from edgewise.dask import DaskAdaBoostMH
 from edgewise.dask.transport import DaskCollective
-from edgewise.model.file import packed
+from edgewise.model.file import pack_model
 from large import collisions
 
 PIECE = 125_000  # rows of a partition
@@ -194,9 +194,9 @@ def estimates(table: list[Line]) -> list[list[str]]:
 # Kills
 
 
-def pack_model(model: Any) -> tuple[Any, dict[str, bytes]]:
+def learned_bytes(model: Any) -> tuple[Any, dict[str, bytes]]:
     arrays: dict[str, np.ndarray] = {}
-    state = packed(model, "", arrays)["state"]
+    state = pack_model(model, "", arrays)["state"]
     return state, {name: array.tobytes() for name, array in arrays.items()}
 
 
@@ -211,7 +211,7 @@ def kills(n_kills: int, seed: int) -> list[list[str]]:
             started = time.perf_counter()
             DaskAdaBoostMH(**settings).fit(X, y)
             usual = min(usual, time.perf_counter() - started)
-        expected = pack_model(AdaBoostMH(**settings).fit(X.compute(), y.compute()))
+        expected = learned_bytes(AdaBoostMH(**settings).fit(X.compute(), y.compute()))
         while len(table) < n_kills:
             # A worker that was killed before has no rows any more.
             X, y = rows(40_000, 5_000)
@@ -232,7 +232,7 @@ def kills(n_kills: int, seed: int) -> list[list[str]]:
             faulthandler.dump_traceback_later(90)
             try:
                 model = DaskAdaBoostMH(**settings, callbacks=own).fit(X, y)
-                same = pack_model(model.to_local()) == expected
+                same = learned_bytes(model.to_local()) == expected
                 outcome = "the same model" if same else "ANOTHER MODEL"
             except Exception as error:
                 outcome = f"{type(error).__name__}: {error}"

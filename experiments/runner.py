@@ -27,7 +27,7 @@ from edgewise import Callback, Checkpoint, __version__, load
 from edgewise.common.files import replace_file
 from edgewise.common.text import pluralize, text_table, to_json_value
 from edgewise.common.threads import n_threads
-from edgewise.model.file import packed
+from edgewise.model.file import pack_model
 
 MODULES = (
     "products", "choices", "open_problem", "bandits", "margins", "relatives", "noise", "multilabel",
@@ -157,7 +157,7 @@ class Bench:
 def digest(model: Any) -> str:
     """Return a fingerprint of all that a model learned: two models are the same, or it differs."""
     arrays: dict[str, Any] = {}
-    state = packed(model, "", arrays)["state"]
+    state = pack_model(model, "", arrays)["state"]
     found = hashlib.sha256(json.dumps(to_json_value(state), sort_keys=True).encode())
     for name in sorted(arrays):
         found.update(np.ascontiguousarray(arrays[name]).tobytes())
@@ -466,7 +466,8 @@ def _section(experiment: Experiment, reports: Path) -> Iterator[str]:
         stated += _words(experiment, results)
         elsewhere = head.get("page")
         report = f"[{elsewhere}]({elsewhere})" if elsewhere else f"`experiments/reports/{name}.md`"
-        runs.append(f"{report}, by `{head['command']}`")
+        usual = head["command"] == f"python -m experiments {name}"
+        runs.append(report if usual else f"{report} (`{head['command']}`)")
     figures = [
         figure for figure in figures_of(longest.values())
         if verdict(experiment, figure) not in ("", OTHER)

@@ -99,8 +99,7 @@ def test_finished_reports_are_published(tmp_path, monkeypatch):
     small_section, words_section, dear_section = page.split("\n## ")[1:]
     assert small_section.startswith("A small one\n\nNobody 1999. Two cells.\n")
     assert "| stump, digits | 20 (0.5) |" in small_section
-    assert "[gpu.md](gpu.md), by `make it`;" in small_section
-    assert "`experiments/reports/small.md`, by `python -m experiments small`" in small_section
+    assert "[gpu.md](gpu.md) (`make it`); `experiments/reports/small.md`." in small_section
     assert "| it falls | on 2 of 2 | as stated |" in words_section
     assert "| does it? | it does | no figure to compare |" in words_section
     assert "Not run here, 1 figure: it takes weeks." in dear_section
