@@ -10,6 +10,7 @@ from edgewise.cli import params
 from edgewise.cli.common import one_line_errors
 from edgewise.common import choices
 from edgewise.common.choices import DEFAULT_LIST_METRICS, DEFAULT_RATING_METRICS
+from edgewise.common.text import quote_names
 from edgewise.recommend.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -181,8 +182,7 @@ def _read_features(option: str, path: str, key: str, ids: "Ids") -> tuple[Any, A
     with one_line_errors(f"{option} {path}"):
         table = read_columns(path, [key])
         if key not in table.columns:
-            listed = ", ".join(map(repr, table.columns))
-            raise ValueError(f"no column {key!r} of ids; columns: {listed}")
+            raise ValueError(f"no column {key!r} of ids; columns: {quote_names(table.columns)}")
         schema = Schema.fit(table, doc=key)
         owners = schema.role(table, "doc")
         if ids.kind == "integers":

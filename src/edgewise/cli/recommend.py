@@ -14,7 +14,7 @@ import click
 from edgewise.cli import common, params
 from edgewise.cli import ratings as shared
 from edgewise.cli.common import one_line_errors
-from edgewise.common.text import pluralize
+from edgewise.common.text import pluralize, quote_names
 from edgewise.recommend.algorithms import ALGORITHMS, build
 
 if TYPE_CHECKING:
@@ -441,7 +441,7 @@ def _read_names(args: SimpleNamespace, ids: "Ids") -> Names:
         if column not in table:
             raise click.ClickException(
                 f"{option} {column!r} must be one of the columns of --item-names {path}: "
-                f"{', '.join(map(repr, table))}"
+                f"{quote_names(table)}"
             )
     raise click.ClickException(f"--item-names {path} names none of the items")
 

@@ -10,7 +10,7 @@ import click
 
 from edgewise.cli import params
 from edgewise.cli.common import one_line_errors
-from edgewise.common.text import id_text, pluralize
+from edgewise.common.text import id_text, pluralize, quote_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,15 +200,11 @@ def read_like(
     extra = schema.extra(raw)
     if extra and any(column.kind == "dropped" or column.n_distinct for column in schema.columns):
         plural = "columns" if len(extra) > 1 else "column"
-        logger.warning("%s: ignored %s not in training: %s", path, plural, _first_of(extra))
+        logger.warning("%s: ignored %s not in training: %s", path, plural, quote_names(extra, 5))
     for name, categories in schema.new_categories(raw).items():
         message = "%s: %r has unseen categories, treated as missing: %s"
-        logger.warning(message, path, name, _first_of(categories))
+        logger.warning(message, path, name, quote_names(categories, 5))
     return rows
-
-
-def _first_of(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 # Saved models

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.text import quote_names
+
 _SOME = 3
 
 # NumPy gives every string of an array the room of the longest. An array of this many bytes is fine
@@ -140,9 +142,7 @@ class Ids:
 
     def format_unknown(self, ids: Any, indices: NDArray[np.intp]) -> str:
         """Return the unknown ids as text, for an error."""
-        unknown = list(dict.fromkeys(as_ids("ids", ids)[indices < 0].tolist()))
-        more = f" and {len(unknown) - _SOME} more" if len(unknown) > _SOME else ""
-        return ", ".join(repr(id_) for id_ in unknown[:_SOME]) + more
+        return quote_names(dict.fromkeys(as_ids("ids", ids)[indices < 0].tolist()), _SOME)
 
     def append(self, name: str, ids: "Ids") -> "Ids":
         """Return these ids followed by new ones, which must differ from them."""

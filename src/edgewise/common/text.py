@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 _GAP = "  "
@@ -52,3 +52,14 @@ def pluralize(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun[:-3]}y" if noun.endswith("ies") else f"1 {noun[:-1]}"
     return f"{number:,} {noun}"
+
+
+def quote_names(names: Iterable[object], max_count: int = 60) -> str:
+    """Return names in quotes between commas, and how many there are beyond `max_count`.
+
+    >>> quote_names(["age", "city", "size"], 2)
+    "'age', 'city' and 1 more"
+    """
+    quoted = [repr(name) for name in names]
+    n_others = len(quoted) - max_count
+    return ", ".join(quoted[:max_count]) + (f" and {n_others} more" if n_others > 0 else "")

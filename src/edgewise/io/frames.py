@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.files import PathLike, replace_file
 from edgewise.common.lazy import import_optional
+from edgewise.common.text import quote_names
 from edgewise.data.columns import CategoricalColumn
 from edgewise.io.ranking import RankingData
 from edgewise.io.tables import (
@@ -30,8 +31,6 @@ _WRITTEN: Final = (".csv", ".csv.gz", ".parquet")
 _ROWS_AT_ONCE: Final = 10_000
 # Below this fraction, strings in a column of numbers are typing errors and not categories.
 _FEW_WORDS: Final = 0.1
-# The maximum number of columns that an error lists.
-_LISTED: Final = 100
 
 
 def read_table(
@@ -211,9 +210,7 @@ def _check_numbers(path: PathLike, name: str, column: RawColumn) -> None:
 def _check_roles(path: PathLike, columns: Sequence[str], roles: dict[str, str | None]) -> None:
     for role, name in roles.items():
         if name is not None and name not in columns:
-            listed = ", ".join(repr(column) for column in columns[:_LISTED])
-            more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-            raise ArgumentError(role, name, f"must be a column of {path}: {listed}{more}")
+            raise ArgumentError(role, name, f"must be a column of {path}: {quote_names(columns)}")
     if len(columns) == sum(name is not None for name in roles.values()):
         raise ValueError(f"{path} has no column left for X")
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.choices import TASKS
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import pluralize
+from edgewise.common.text import pluralize, quote_names
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, strings_of_numbers
 from edgewise.data.table import ColumnTable, Table
 from edgewise.io.tables import (
@@ -224,8 +224,8 @@ class Schema:
         used = [column for column in self.columns if column.features]
         missing = [column.name for column in used if column.name not in table.columns]
         if missing:
-            listed = ", ".join(map(repr, missing[:_LISTED]))
             columns = "column" if len(missing) == 1 else "columns"
+            listed = quote_names(missing)
             raise ValueError(f"the table lacks the {columns} {listed}, which training had")
         features = [f for column in used for f in _features(column, table.columns[column.name])]
         return ColumnTable(features, self.feature_names)
@@ -338,10 +338,7 @@ def _check_roles(
 def _column(table: RawTable, role: str, name: str) -> RawColumn:
     """Return a column of a table, or raise an error that names the role."""
     if name not in table.columns:
-        names = list(table.columns)
-        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        listed = ", ".join(map(repr, names[:_LISTED])) + more
-        raise ArgumentError(role, name, f"must be a column: {listed}")
+        raise ArgumentError(role, name, f"must be a column: {quote_names(table.columns)}")
     return table.columns[name]
 
 

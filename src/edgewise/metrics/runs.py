@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import finite_numbers, one_of
 from edgewise.common.choices import DEFAULT_RUN_METRICS, GAINS, TIES
 from edgewise.common.dtypes import Reals
-from edgewise.common.text import id_text, pluralize, text_table
+from edgewise.common.text import id_text, pluralize, quote_names, text_table
 from edgewise.data.table import is_frame
 from edgewise.metrics import registry
 from edgewise.metrics.gain import ndcg
@@ -168,7 +168,7 @@ class Evaluation(MetricTable):
         """Return the evaluations of runs by the same metrics, compared with one of them."""
         first = next(iter(runs)) if baseline is None else baseline
         if first not in runs:
-            raise ValueError(f"baseline must be one of {', '.join(map(repr, runs))}, got {first!r}")
+            raise ValueError(f"baseline must be one of {quote_names(runs)}, got {first!r}")
         sums = {
             name: {metric: UnitSums.of(values) for metric, values in run.values.items()}
             for name, run in runs.items()
