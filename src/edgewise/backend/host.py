@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import WIDE_SEARCH_LIMIT
 from edgewise.backend.base import Problem, State, Targets
-from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Exacts, Integers, Reals, Rows
+from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Exacts, Integers, Reals, Rows, Signs
 
 # The numbers of lanes that score columns may be padded to.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -50,6 +50,15 @@ def search_type(n_weights: int) -> type[np.signedinteger]:
     return WIDE_SEARCH if n_weights > WIDE_SEARCH_LIMIT else SEARCH
 
 
+class SignedVectors(NamedTuple):
+    """The signed weights S as compiled code takes them: vectors of lanes, chunk by chunk."""
+
+    flat: Integers  # S, (chunks, n, lanes), in one dimension
+    n: int  # the rows of the table
+    chunks: int
+    width: NDArray[np.int8]  # the number of lanes: see `width_of`
+
+
 @dataclass
 class SignedProblem(Problem):
     """A problem whose signed weights are an array."""
@@ -82,15 +91,11 @@ class SignedProblem(Problem):
         chunks, n, lanes = self.signed.shape
         return chunks, n, lanes
 
-    @property
-    def width(self) -> NDArray[np.int8]:
-        """The number of lanes, as compiled code takes it."""
-        return width_of(self.shape[2])
-
     @cached_property
-    def flat_signed(self) -> Integers:
-        """S as a flat view."""
-        return self.signed.reshape(-1)
+    def vectors(self) -> SignedVectors:
+        """S as compiled code takes it."""
+        chunks, n, lanes = self.signed.shape
+        return SignedVectors(self.signed.reshape(-1), n, chunks, width_of(lanes))
 
     @cached_property
     def member(self) -> NDArray[np.bool_] | None:
@@ -141,6 +146,21 @@ class SignedProblem(Problem):
         return constraints.with_signed(np.ascontiguousarray(constraints.signed[:, rows]), None)
 
 
+class StateArrays(NamedTuple):
+    """A state as compiled code takes it: see `HostState`."""
+
+    labels: Signs
+    target: Integers
+    row_mass: Exacts
+    equal_mass: bool
+    row_weights: Reals  # these and the next two: see `HostState.initial`
+    label_weights: Reals
+    matrix: Reals
+    weights: Reals
+    scores: Reals
+    mass_column: bool
+
+
 class HostState(State):
     """Weights and scores as arrays, score column by score column.
 
@@ -188,9 +208,13 @@ class HostState(State):
         return targets.row_weights, flat, targets.row_weights * targets.matrix
 
     @cached_property
-    def equal_mass(self) -> bool:
-        """Whether all rows weigh the same."""
-        return bool((self.row_mass == self.row_mass[0]).all())
+    def arrays(self) -> StateArrays:
+        """The state as compiled code takes it."""
+        equal_mass = bool((self.row_mass == self.row_mass[:1]).all())
+        return StateArrays(
+            self.labels, self.target, self.row_mass, equal_mass, *self.initial, self.weights,
+            self.scores, self.whole.mass_column,
+        )  # fmt: skip
 
     def _constraint_problem(self, names: tuple[str, ...]) -> SignedProblem:
         """Return sample weights, numbers of rows or both as a problem, one after the other."""

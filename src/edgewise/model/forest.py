@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from edgewise.common.threads import Threads
 from edgewise.data import RawRows
 from edgewise.model.rules import KINDS, Scores, Test, TreeRule
 from edgewise.model.terms import Terms
+
+if TYPE_CHECKING:
+    from edgewise.backend.numba.score import LeafSetNodes, Thresholds, WalkNodes
 
 _TEST, _TREE, _SCORES = map(KINDS.index, (Test, TreeRule, Scores))
 
@@ -217,11 +220,11 @@ class Forest:
         """Write the result of `walk`."""
         kernels = import_module("edgewise.backend.numba.score")
         sets = self._leaf_sets
-        *cuts, _ = self._cuts_for_kernel
+        coding, _ = self._cuts_for_kernel
         if sets is not None and sets.covers(values):
-            kernels.walk_sets(values, *cuts, *self._sets_for_kernel, scores)
+            kernels.walk_sets(values, coding, self._sets_for_kernel, scores)
         else:
-            kernels.walk(values, *cuts, *self._nodes_for_kernel, scores)
+            kernels.walk(values, coding, self._nodes_for_kernel, scores)
 
     @cached_property
     def _fits_kernel(self) -> bool:
@@ -231,8 +234,9 @@ class Forest:
         return all(count.max(initial=0) < _MAX_CODES for count in counts)
 
     @cached_property
-    def _cuts_for_kernel(self) -> tuple[NDArray[Any], ...]:
-        """The thresholds by column, padded; their bounds; their numbers; the cut of each node."""
+    def _cuts_for_kernel(self) -> tuple["Thresholds", NDArray[np.uint16]]:
+        """The thresholds by column, and the number of each node's."""
+        kernels = import_module("edgewise.backend.numba.score")
         numeric = ~np.isnan(self.thresholds)
         cuts = np.zeros(len(self.node_columns), dtype=np.uint16)
         padded, sizes = [np.empty(0)], []
@@ -245,19 +249,20 @@ class Forest:
             sizes.append(len(distinct))
         n_distinct = np.array(sizes, dtype=np.intp)
         bounds = _bounds(np.array([(1 << n.bit_length()) - 1 for n in sizes], dtype=np.intp))
-        return np.concatenate(padded), bounds, n_distinct, cuts
+        return kernels.Thresholds(np.concatenate(padded), bounds, n_distinct), cuts
 
     @cached_property
-    def _nodes_for_kernel(self) -> tuple[NDArray[Any], ...]:
+    def _nodes_for_kernel(self) -> "WalkNodes":
         """The forest as the compiled walk reads it, leaves term by term."""
+        kernels = import_module("edgewise.backend.numba.score")
         term = self._term_of_node
         term_of_category = np.repeat(term, np.diff(self.category_starts))
         padding = self._n_padding_terms
-        return (
+        return kernels.WalkNodes(
             np.pad(self._within_term(self.roots, slice(-1)), (0, padding), constant_values=-1),
             np.pad(self.node_starts, (0, padding), mode="edge"),
             self.node_columns,
-            self._cuts_for_kernel[3],
+            self._cuts_for_kernel[1],
             *self._within_term(self.children, term),
             self.category_starts,
             self._within_term(self.category_children, term_of_category),
@@ -272,7 +277,7 @@ class Forest:
         return np.where(targets >= 0, nodes, leaves).astype(np.int32)
 
     @cached_property
-    def _sets_for_kernel(self) -> tuple[NDArray[Any], ...]:
+    def _sets_for_kernel(self) -> "LeafSetNodes":
         """The leaf sets as the compiled walk reads them."""
         kernels = import_module("edgewise.backend.numba.score")
         sets, term = self._leaf_sets, self._term_of_node
@@ -291,7 +296,7 @@ class Forest:
         group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         plane[subsets] = len(planes) + np.arange(len(subsets)) - starts[group]
         leaves = sets.leaves
-        return (
+        return kernels.LeafSetNodes(
             planes // 2,
             np.where(planes % 2, kernels.MISSING, 0).astype(np.uint16),
             starts,
@@ -300,7 +305,7 @@ class Forest:
             sets.above.astype(np.uint16),
             node_starts,
             plane,
-            np.where(is_subset, 1, self._cuts_for_kernel[3]).astype(np.uint16),
+            np.where(is_subset, 1, self._cuts_for_kernel[1]).astype(np.uint16),
             sets.removed[node].astype(sets.bits),
             _align(self.leaves[leaves.ravel()], leaves.size + padding * leaves.shape[1]),
         )

@@ -31,12 +31,19 @@ from edgewise.backend.local import HostBackend
 from edgewise.backend.numba import histogram as kernels
 from edgewise.backend.numba import ranking
 from edgewise.backend.numba import step as updates
-from edgewise.backend.numba.plans import Batch, ColumnShapes, HistogramLayout, LaneHistogram, Lease
+from edgewise.backend.numba.plans import (
+    Batch,
+    ColumnShapes,
+    HistogramLayout,
+    LaneHistogram,
+    Lease,
+    SparseCodes,
+)
 from edgewise.backend.numba.rounds import train
-from edgewise.backend.numba.scan import scan_columns
+from edgewise.backend.numba.scan import AllowedCuts, BestCuts, SplitQuery, scan_columns
 from edgewise.backend.numba.trees import TreeGrower, walk
 from edgewise.backend.reference.engine import is_shared
-from edgewise.backend.reference.ranking import TopSums
+from edgewise.backend.reference.ranking import GradedPairs, TopSums
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.common.threads import Threads
 from edgewise.data import BinnedTable
@@ -50,7 +57,7 @@ _KEPT_BYTES = 1 << 25
 _TREE_BYTES = 1 << 28
 
 # For compiled code: all cuts are allowed, and which documents moved is unknown.
-_ALL_CUTS = np.empty((0, 2), dtype=bool)
+_ALL_CUTS, _NO_MIN_SUMS = np.empty((0, 2), dtype=bool), np.empty(0, dtype=np.int64)
 _UNKNOWN = np.empty(0, dtype=bool)
 
 
@@ -85,10 +92,7 @@ class NumbaBackend(HostBackend):
         sums = np.zeros((len(spans), chunks * lanes), dtype=np.int64)
 
         def run(part: int) -> None:
-            kernels.flip(
-                *spans[part], problem.flat_signed, signs, n, chunks, problem.width,
-                out.reshape(-1), sums[part],
-            )  # fmt: skip
+            kernels.flip(*spans[part], problem.vectors, signs, out.reshape(-1), sums[part])
 
         self.spread(run, range(len(spans)))
         totals = _total(sums)[: problem.n_scores]
@@ -122,9 +126,9 @@ class NumbaBackend(HostBackend):
         return low[:n_low], high[:n_high]
 
     def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
-        chunks, n, lanes = problem.signed.shape
+        chunks, _, lanes = problem.signed.shape
         sums = np.zeros((2, chunks * lanes), dtype=np.int64)
-        kernels.sum_rows(problem.flat_signed, rows, n, chunks, problem.width, sums[0], sums[1])
+        kernels.sum_rows(problem.vectors, rows, *sums)
         totals, masses = sums[:, : problem.n_scores]
         if problem.mass_column and problem.n_scores == 1:
             masses = sums[0, 1:2]
@@ -158,19 +162,20 @@ class NumbaBackend(HostBackend):
         missing = np.empty(shape, dtype=np.int8)
         wants_edges = query.score_edges and not per_score
         edges = np.empty((n_columns, len(totals)) if wants_edges else (0, 0), dtype=np.int64)
-        allowed = _ALL_CUTS
+        allowed = AllowedCuts(_ALL_CUTS, layout.starts)
         if query.constraints is not None:
             sides = self._plan(layout.columns).satisfies(
                 query.constraints, query.missing, query.min_sums
             )
-            allowed = np.ascontiguousarray(sides.T)
-        options = (
-            per_score, query.constant, query.missing, histogram.mass_column, query.bounds,
-            allowed,
+            allowed = AllowedCuts(np.ascontiguousarray(sides.T), layout.starts)
+        by_gain, n_scores = query.criterion == "gain", len(totals)
+        split_query = SplitQuery(
+            n_scores, n_scores + histogram.mass_column, by_gain, query.constant, query.missing,
+            _NO_MIN_SUMS, query.damping,
         )  # fmt: skip
-        gain = (histogram.mass, query.damping) if query.criterion == "gain" else None
-        sums = (layout.chunks, totals, gain, layout.width)
-        results = (best, first, missing, edges)
+        mass = histogram.mass if by_gain else None
+        arguments = (split_query, query.bounds, allowed, totals, mass, layout.width)
+        cuts = BestCuts(best, first, missing, edges)
 
         def run(batch: Batch) -> None:
             flat = histogram.flat
@@ -178,10 +183,7 @@ class NumbaBackend(HostBackend):
             bins = memory[: batch.size]
             if not histogram.is_summed:
                 self._fill(histogram, batch, bins)
-            scan_columns(
-                bins, batch.bases, batch.n_codes, batch.has_missing, batch.where, *options,
-                layout.starts[batch.where] if len(allowed) else batch.where, *sums, *results,
-            )  # fmt: skip
+            scan_columns(bins, batch.columns, batch.where, *arguments, cuts)
             if flat is None:
                 self._scratch.put(memory)
 
@@ -207,17 +209,13 @@ class NumbaBackend(HostBackend):
             subtrahend = histogram.subtrahend[batch.start : batch.start + batch.size]
             np.subtract(bins, subtrahend, out=bins)
             return
-        problem, chunks, width = histogram.problem, histogram.layout.chunks, histogram.layout.width
+        problem = histogram.problem
         assert problem is not None
-        n = problem.n_rows
-        stored = (*batch.codes, batch.places, batch.bases, batch.n_codes)
-        if batch.sparse:
-            kernels.sum_sparse(
-                *stored, problem.flat_signed, n, problem.member, chunks, problem.column_totals,
-                width, bins,
-            )  # fmt: skip
+        stored = (batch.codes, batch.columns, problem.vectors)
+        if isinstance(batch.codes, SparseCodes):
+            kernels.sum_sparse(*stored, problem.member, problem.column_totals, bins)
         else:
-            kernels.sum_dense(*stored, problem.flat_signed, n, problem.rows, chunks, width, bins)
+            kernels.sum_dense(*stored, problem.rows, bins)
 
     def grow(
         self,
@@ -319,12 +317,13 @@ class NumbaBackend(HostBackend):
     def row_weight_sums(self, problem: SignedProblem) -> Exacts:
         chunks, n, lanes = problem.shape
         masses = np.zeros(n, dtype=np.int64)
-        kernels.row_weight_sums(problem.flat_signed, n, chunks, lanes, problem.n_scores, masses)
+        flat = problem.vectors.flat
+        kernels.row_weight_sums(flat, n, chunks, lanes, problem.n_scores, masses)
         return masses
 
     def sum_heavy(self, problem: SignedProblem, least: int) -> int:
         n, lanes = problem.n_rows, problem.shape[2]
-        return int(kernels.sum_heavy(problem.flat_signed, least, n, lanes, problem.n_scores))
+        return int(kernels.sum_heavy(problem.vectors.flat, least, n, lanes, problem.n_scores))
 
     def on_rows(self, rows: Rows) -> "NumbaBackend":
         if self._subset is None:
@@ -334,12 +333,11 @@ class NumbaBackend(HostBackend):
     def copy_rows(
         self, problem: SignedProblem, rows: Rows, memory: Integers | None
     ) -> SignedProblem:
-        chunks, n, lanes = problem.shape
+        chunks, _, lanes = problem.shape
         if memory is None:
             memory = aligned_zeros((chunks, len(rows), lanes), problem.signed.dtype.type)
         sums = np.zeros((3, chunks * lanes), dtype=np.int64)
-        flat = memory.reshape(-1)
-        kernels.gather_rows(problem.flat_signed, rows, n, chunks, problem.width, flat, *sums)
+        kernels.gather_rows(problem.vectors, rows, memory.reshape(-1), *sums)
         totals, masses = sums[1:, : problem.n_scores]
         constraints = problem.constraints_of(rows)
         return SignedProblem.of(memory, totals, masses, None, problem.mass_column, constraints)
@@ -368,15 +366,13 @@ class NumbaBackend(HostBackend):
     def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
         signs = self._everywhere if rule is None else self.outputs(rule)
         spans, problem = self._row_spans(state.n_rows), state.whole
+        lanes = problem.shape[2]
         sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
 
         def run(part: int) -> tuple[int, int]:
             return updates.advance(
-                *spans[part], state.labels, state.target, state.row_mass, state.equal_mass, signs,
-                step.agree, step.against, step.rest, step.coefficients, step.votes,
-                problem.shape[2], problem.mass_column, state.weights, state.scores,
-                problem.flat_signed, sums[part],
-            )  # fmt: skip
+                *spans[part], state.arrays, signs, step, lanes, problem.vectors.flat, sums[part]
+            )
 
         counts = self.spread(run, range(len(spans)))
         total = _total(sums)
@@ -385,18 +381,17 @@ class NumbaBackend(HostBackend):
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
     def reweigh(self, state: HostState, rule: Rule, step: RealStep) -> tuple[int, int]:
-        outputs, initial = self.outputs(rule), state.initial
-        moves = (state.labels, outputs, step.coefficients, step.votes, *initial)
-        outputs_ = (step.unit, state.weights, state.scores)
+        outputs = self.outputs(rule)
+        moves = (state.arrays, outputs, step.coefficients, step.votes, step.unit)
 
         def run(span: tuple[int, int]) -> tuple[int, int]:
             if step.loss == "softmax":
-                return updates.reweigh_softmax(*span, *moves, *outputs_)
-            return updates.reweigh(*span, *moves, step.loss == "logistic", step.shift, *outputs_)
+                return updates.reweigh_softmax(*span, *moves)
+            return updates.reweigh(*span, *moves, step.loss == "logistic", step.shift)
 
         sums = self.spread(run, self._row_spans(state.n_rows))
-        pseudo = sum(sums_[1] for sums_ in sums) if is_shared(outputs) else -1
-        return sum(sums_[0] for sums_ in sums), pseudo
+        pseudo = sum(span_sums[1] for span_sums in sums) if is_shared(outputs) else -1
+        return sum(span_sums[0] for span_sums in sums), pseudo
 
     # Work.
 
@@ -452,35 +447,26 @@ class NumbaPairs(PairSums):
 
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
         energies, potentials = np.zeros(lists.layout.n_queries), np.empty(len(scores))
-        self._sum_pairs(ranking.weigh, lists, scores, potentials, energies)
+        pairs = GradedPairs.of(lists)
+        self._map_queries(ranking.weigh, lists.layout, pairs, scores, potentials, energies)
         return energies, potentials
 
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
         products = np.zeros((3, 3, lists.layout.n_queries))
-        self._sum_pairs(ranking.sum_moments, lists, scores, outputs, products)
+        pairs = GradedPairs.of(lists)
+        self._map_queries(ranking.sum_moments, lists.layout, pairs, scores, outputs, products)
         return products
 
     def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
         layout = lists.layout
         n, n_queries = len(scores), layout.n_queries
         sums = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
-        inputs = (
+        documents = ranking.TopDocuments(
             layout.query_starts, lists.gains, layout.weights, layout.has_unit_weights,
-            lists.discounts, lists.precision, lists.factors, scores, lists.order,
+            lists.discounts, lists.precision, lists.factors,
         )  # fmt: skip
-        self._threads.map(
-            lambda span: ranking.weigh_top(*span, *inputs, *sums), self._query_spans(layout)
-        )
+        self._map_queries(ranking.weigh_top, layout, documents, scores, lists.order, sums)
         return sums
-
-    def _sum_pairs(self, kernel: Any, lists: Any, *arrays: Reals) -> None:
-        """Call a kernel on each thread's queries."""
-        layout = lists.layout
-        pairs = (
-            layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
-            layout.weights, lists.query_weights,
-        )  # fmt: skip
-        self._threads.map(lambda span: kernel(*span, *pairs, *arrays), self._query_spans(layout))
 
     def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
         layout = lists.layout
@@ -489,15 +475,10 @@ class NumbaPairs(PairSums):
         has_sorted = self._sorted is not None and self._sorted is lists.order
         known = moved if moved is not None and has_sorted else _UNKNOWN
         self._sorted = lists.order
-
-        def run(span: tuple[int, int]) -> None:
-            ranking.sum_misordered(
-                *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
-                layout.by_difference, layout.weights, layout.has_unit_weights, scores,
-                known, lists.order, losses,
-            )  # fmt: skip
-
-        self._threads.map(run, self._query_spans(layout))
+        self._map_queries(
+            ranking.sum_misordered, layout, GradedPairs.of(lists), layout.grades, layout.group_of,
+            layout.has_unit_weights, scores, known, lists.order, losses,
+        )  # fmt: skip
         return losses
 
     def crossing_pairs(
@@ -505,11 +486,15 @@ class NumbaPairs(PairSums):
     ) -> tuple[Exacts, Exacts]:
         layout = lists.layout
         right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
+        pairs = GradedPairs.of(lists)
         ranking.sum_sides(
-            codes, layout.query_groups, layout.group_of, layout.query_of_group, layout.steps,
-            layout.by_difference, *weights, right, wrong,
-        )  # fmt: skip
+            codes, pairs, layout.group_of, layout.query_of_group, weights, right, wrong
+        )
         return right, wrong
+
+    def _map_queries(self, kernel: Any, layout: Any, *arguments: Any) -> None:
+        """Call a kernel on the queries of each thread."""
+        self._threads.map(lambda span: kernel(*span, *arguments), self._query_spans(layout))
 
     def _query_spans(self, layout: Any) -> list[tuple[int, int]]:
         """Return the queries that each thread takes: about as many documents for each."""

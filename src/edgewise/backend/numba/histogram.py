@@ -27,12 +27,14 @@ def _row(rows, p):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_dense(codes, places, bases, n_codes, signed, n, rows, chunks, width, histogram):  # type: ignore[no-untyped-def]
+def sum_dense(codes, columns, weights, rows, histogram):  # type: ignore[no-untyped-def]
     """Sum the signed weights of the rows in each bin of a batch of dense columns.
 
-    IN codes, places (rows of codes), bases and n_codes (the columns' bins), signed (flat), rows
-    (None for all n). OUT histogram (flat).
+    IN codes, columns (`plans.BatchColumns`), weights (`host.SignedVectors`), rows (None for all).
+    OUT histogram (flat).
     """
+    places, bases, n_codes, _ = columns
+    signed, n, chunks, width = weights
     histogram[:] = 0
     lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
@@ -74,12 +76,14 @@ def sum_dense(codes, places, bases, n_codes, signed, n, rows, chunks, width, his
 
 
 @inner
-def sum_few(codes, first, bases, n_codes, signed, n, rows, chunks, width, histogram):  # type: ignore[no-untyped-def]
+def sum_few(codes, first, columns, weights, rows, histogram):  # type: ignore[no-untyped-def]
     """Do the same for few of many rows, from codes by row, and for columns side by side.
 
     By column, each code of rows that are far apart would take a cache line of its own. IN codes
     (n, columns), first (column).
     """
+    bases, n_codes = columns.bases, columns.n_codes
+    signed, n, chunks, width = weights
     histogram[:] = 0
     lanes = 1 << (width.ndim - 1)
     n_rows, n_columns, stride = len(rows), len(bases), codes.shape[1]
@@ -101,10 +105,11 @@ def sum_few(codes, first, bases, n_codes, signed, n, rows, chunks, width, histog
 
 
 @inner
-def _sum_stored(  # type: ignore[no-untyped-def]
-    starts, ends, rows, codes, places, bases, n_codes, signed, n, chunks, width, histogram
-):
+def _sum_stored(stored, columns, weights, histogram):  # type: ignore[no-untyped-def]
     """Add the signed weights of the stored rows to their bins."""
+    starts, ends, rows, codes, _ = stored
+    places, bases, n_codes, _ = columns
+    signed, n, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
     n_columns = len(places)
@@ -125,8 +130,9 @@ def _sum_stored(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram):  # type: ignore[no-untyped-def]
-    """Give the commonest bin of each column what is left of the totals."""
+def _fill_common(common, columns, chunks, totals, width, histogram):  # type: ignore[no-untyped-def]
+    """Give the commonest bin of each column the remainder of the totals."""
+    places, bases, n_codes, _ = columns
     lanes = 1 << (width.ndim - 1)
     remainder = np.empty(lanes, dtype=np.int64)
     for chunk in range(chunks):
@@ -144,10 +150,11 @@ def _fill_common(common, places, bases, n_codes, chunks, totals, width, histogra
 
 
 @inner
-def _sum_members(  # type: ignore[no-untyped-def]
-    starts, ends, rows, codes, places, bases, n_codes, signed, n, member, chunks, width, histogram
-):
+def _sum_members(stored, columns, weights, member, histogram):  # type: ignore[no-untyped-def]
     """Add the signed weights of the stored rows that count to their bins."""
+    starts, ends, rows, codes, _ = stored
+    places, bases, n_codes, _ = columns
+    signed, n, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         origin = chunk * n
@@ -161,31 +168,24 @@ def _sum_members(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_sparse(  # type: ignore[no-untyped-def]
-    starts, ends, rows, codes, common, places, bases, n_codes, signed, n, member, chunks, totals,
-    width, histogram,
-):  # fmt: skip
+def sum_sparse(stored, columns, weights, member, totals, histogram):  # type: ignore[no-untyped-def]
     """Sum the signed weights of the rows in each bin of a batch of sparse columns.
 
-    IN the stored rows and codes, member (None if all rows count), totals (of all columns of S); the
-    rest as in sum_dense. OUT histogram.
+    IN stored (`plans.SparseCodes`), member (None if all rows count), totals (of all columns of S);
+    the others as in sum_dense. OUT histogram.
     """
     histogram[:] = 0
     if member is None:
-        _sum_stored(
-            starts, ends, rows, codes, places, bases, n_codes, signed, n, chunks, width, histogram
-        )
+        _sum_stored(stored, columns, weights, histogram)
     else:
-        _sum_members(
-            starts, ends, rows, codes, places, bases, n_codes, signed, n, member, chunks, width,
-            histogram,
-        )  # fmt: skip
-    _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram)
+        _sum_members(stored, columns, weights, member, histogram)
+    _fill_common(stored.common, columns, weights.chunks, totals, weights.width, histogram)
 
 
 @kernel
-def flip(start, stop, signed, signs, n, chunks, width, out, totals):  # type: ignore[no-untyped-def]
-    """Multiply S by each row's sign. IN signed, signs. OUT out, totals (by lane)."""
+def flip(start, stop, weights, signs, out, totals):  # type: ignore[no-untyped-def]
+    """Multiply S by each row's sign. IN weights, signs. OUT out, totals (by lane)."""
+    signed, n, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         for i in range(start, stop):
@@ -213,8 +213,9 @@ def draw_rows(key, limit, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_rows(signed, rows, n, chunks, width, totals, masses):  # type: ignore[no-untyped-def]
-    """Sum S and |S| of some rows. IN signed (flat), rows. OUT totals, masses (by lane)."""
+def sum_rows(weights, rows, totals, masses):  # type: ignore[no-untyped-def]
+    """Sum S and |S| of some rows. IN weights, rows. OUT totals, masses (by lane)."""
+    signed, n, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         for p in range(len(rows)):
@@ -237,8 +238,9 @@ def cut_rows(codes, rows, first, missing, gone, low, high):  # type: ignore[no-u
 
 
 @kernel
-def gather_rows(signed, rows, n, chunks, width, out, unused, totals, masses):  # type: ignore[no-untyped-def]
-    """Copy rows of S and sum them. IN signed, rows. OUT out, totals, masses; unused is scratch."""
+def gather_rows(weights, rows, out, unused, totals, masses):  # type: ignore[no-untyped-def]
+    """Copy rows of S and sum them. IN weights, rows. OUT out, totals, masses; unused is scratch."""
+    signed, n, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         for p in range(len(rows)):

@@ -2,19 +2,38 @@
 
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import Histogram
 from edgewise.backend.host import SignedProblem, width_of
-from edgewise.common.dtypes import Columns, Exacts, Integers
+from edgewise.common.dtypes import Codes, Columns, Exacts, Integers, Rows
 from edgewise.data import BinnedTable
 from edgewise.data.bins import Categories
 
 # A batch's histograms stay in a core's own cache beside a block of signed weights.
 _BATCH_BYTES = 1 << 20
+
+
+class BatchColumns(NamedTuple):
+    """Columns of one storage as compiled code takes them."""
+
+    places: Columns  # where their codes are stored
+    bases: Columns  # the vector of the batch's histograms at which the bins of each begin
+    n_codes: Columns
+    has_missing: NDArray[np.bool_]
+
+
+class SparseCodes(NamedTuple):
+    """The stored codes of sparse columns: see `data.storage`."""
+
+    starts: Columns
+    ends: Columns
+    rows: Rows
+    codes: Codes
+    common: Codes
 
 
 class ColumnShapes:
@@ -41,7 +60,7 @@ class ColumnShapes:
         if self.categorical[columns[0]]:
             positions = self.table.categorical.positions(columns)
             for q, p in enumerate(positions):
-                codes = (self.table.categorical.codes[p][None],)
+                codes = self.table.categorical.codes[p][None]
                 batches.append(Batch(self, np.array([q]), columns, np.zeros(1, np.intp), codes))
         elif (
             self.all_dense
@@ -70,10 +89,10 @@ class ColumnShapes:
 
     def _batch(self, where: Columns, columns: Columns, places: Columns) -> "Batch":
         if places[0] >= 0:
-            return Batch(self, where, columns, places, (self.table.dense.codes,))
+            return Batch(self, where, columns, places, self.table.dense.codes)
         stored = self.table.sparse
-        codes = (stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
-        return Batch(self, where, columns, -1 - places, codes, sparse=True)
+        codes = SparseCodes(stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
+        return Batch(self, where, columns, -1 - places, codes)
 
 
 class Batch:
@@ -85,20 +104,17 @@ class Batch:
         where: Columns,
         columns: Columns,
         places: Columns,
-        codes: tuple[NDArray, ...],
-        sparse: bool = False,
+        codes: Codes | SparseCodes,
     ) -> None:
-        self.where = where
-        self.places = places
-        self.codes = codes
-        self.sparse = sparse
-        self.n_codes = shapes.n_codes[columns[where]]
-        self.has_missing = shapes.has_missing[columns[where]]
+        self.where, self.codes = where, codes
+        n_codes, bases = shapes.n_codes[columns[where]], np.zeros(len(where), dtype=np.intp)
+        self.columns = BatchColumns(places, bases, n_codes, shapes.has_missing[columns[where]])
 
     def lay_out(self, start: int, chunks: int, lanes: int) -> None:
         """Place the histograms in memory from `start` on."""
-        ends = np.cumsum(self.n_codes) * chunks
-        self.bases = ends - self.n_codes * chunks
+        sizes = self.columns.n_codes * chunks
+        ends = np.cumsum(sizes)
+        self.columns = self.columns._replace(bases=ends - sizes)
         self.start, self.size = start, int(ends[-1]) * lanes
 
 
@@ -115,21 +131,22 @@ class HistogramLayout:
         self.batches = batches
         self.size = batches[-1].start + batches[-1].size
         self.largest = max(batch.size for batch in batches)
-        self.has_sparse = any(batch.sparse for batch in batches)
+        self.has_sparse = any(isinstance(batch.codes, SparseCodes) for batch in batches)
 
     @cached_property
     def starts(self) -> Columns:
         """Where each column's bins begin among those of all columns."""
         sizes = np.empty(len(self.columns), dtype=np.intp)
         for batch in self.batches:
-            sizes[batch.where] = batch.n_codes
+            sizes[batch.where] = batch.columns.n_codes
         return np.cumsum(sizes) - sizes
 
     def values(self, flat: Integers, n_columns: int) -> Exacts:
         """Return histograms as an array of shape (bins, n_columns)."""
         blocks: list[Exacts] = [np.empty((0, 0), dtype=np.int64)] * len(self.columns)
         for batch in self.batches:
-            for q, base, n_codes in zip(batch.where, batch.bases, batch.n_codes, strict=True):
+            columns = batch.columns
+            for q, base, n_codes in zip(batch.where, columns.bases, columns.n_codes, strict=True):
                 start = batch.start + int(base) * self.lanes
                 block = flat[start : start + self.chunks * int(n_codes) * self.lanes]
                 shaped = block.reshape(self.chunks, int(n_codes), self.lanes).transpose(1, 0, 2)

@@ -1,6 +1,7 @@
 """Sums over the pairs of graded lists, compiled: weights, potentials and the ranking loss."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +15,22 @@ from edgewise.backend.numba.vectors import (
     sort_stably,
 )
 from edgewise.backend.reference.ranking import LEAST_CURVATURE, LN_2, PLACE_SCALE, SCORE_GAP_OFFSET
+from edgewise.common.dtypes import Columns, Exacts, Reals
 
 # Up to this length, comparing all pairs of a list takes less time than sorting it.
 _SHORT = 256
+
+
+class TopDocuments(NamedTuple):
+    """Documents and the discounts of ranks, as compiled code takes `objective.top.TopLists`."""
+
+    query_starts: Columns
+    gains: Reals
+    weights: Reals
+    has_unit_weights: bool
+    discounts: Exacts
+    by_precision: bool
+    factors: Reals
 
 
 @inner
@@ -41,8 +55,9 @@ def _group_sum(values, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _factors(first, last, query_groups, group_starts, weights, scores):  # type: ignore[no-untyped-def]
+def _factors(first, last, pairs, scores):  # type: ignore[no-untyped-def]
     """Return exp(H) and exp(-H) of the documents of some queries, H from the middle of each."""
+    query_groups, group_starts, _, _, weights, _ = pairs
     origin, end = group_starts[query_groups[first]], group_starts[query_groups[last]]
     shifted, up, down = np.empty(end - origin), np.empty(end - origin), np.empty(end - origin)
     for q in range(first, last):
@@ -64,12 +79,10 @@ def _factors(first, last, query_groups, group_starts, weights, scores):  # type:
 
 
 @kernel
-def weigh(  # type: ignore[no-untyped-def]
-    first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
-    potentials, energies,
-):  # fmt: skip
-    """Weigh the pairs of the queries from first to last. OUT potentials, energies."""
-    up, down = _factors(first, last, query_groups, group_starts, weights, scores)
+def weigh(first, last, pairs, scores, potentials, energies):  # type: ignore[no-untyped-def]
+    """Weigh the pairs (`GradedPairs`) of queries from first to last. OUT potentials, energies."""
+    query_groups, group_starts, steps, by_difference, _, query_weights = pairs
+    up, down = _factors(first, last, pairs, scores)
     origin, max_groups = group_starts[query_groups[first]], 0
     for q in range(first, last):
         max_groups = max(max_groups, query_groups[q + 1] - query_groups[q])
@@ -98,15 +111,13 @@ def weigh(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_moments(  # type: ignore[no-untyped-def]
-    first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
-    outputs, products,
-):  # fmt: skip
+def sum_moments(first, last, pairs, scores, outputs, products):  # type: ignore[no-untyped-def]
     """Sum h(x0)^a (-h(x1))^b times the weight of each pair, by query.
 
     OUT products of shape (3, 3, queries).
     """
-    up, down = _factors(first, last, query_groups, group_starts, weights, scores)
+    query_groups, group_starts, steps, by_difference, _, query_weights = pairs
+    up, down = _factors(first, last, pairs, scores)
     origin, max_groups = group_starts[query_groups[first]], 0
     for q in range(first, last):
         max_groups = max(max_groups, query_groups[q + 1] - query_groups[q])
@@ -158,10 +169,9 @@ def _merge(scores, moved, order, start, stop, spare):  # type: ignore[no-untyped
 
 
 @inner
-def _wrong_short(  # type: ignore[no-untyped-def]
-    scores, g0, n_groups, group_starts, grades, by_difference, weights, all_ones
-):  # fmt: skip
-    """Sum the sum_misordered weight of a short list over all pairs."""
+def _misordered_short(scores, g0, n_groups, pairs, grades, all_ones):  # type: ignore[no-untyped-def]
+    """Sum the weights of the misordered pairs of a short list: look at all pairs."""
+    _, group_starts, _, by_difference, weights, _ = pairs
     wrong = 0.0
     for g in range(g0 + 1, g0 + n_groups):
         for lower in range(g0, g):
@@ -184,17 +194,20 @@ def _wrong_short(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _wrong_long(  # type: ignore[no-untyped-def]
-    scores, order, start, stop, group_of, g0, n, grades, by_difference, weights, sums, products
-):  # fmt: skip
-    """Sum the sum_misordered weight of a list in the order of its scores, with Fenwick trees."""
+def _misordered_long(scores, order, g0, n, pairs, grades, group_of, sums, products):  # type: ignore[no-untyped-def]
+    """Sum the weights of the misordered pairs of a list in the order of its scores.
+
+    `sums` and `products` are Fenwick trees over its n groups, from g0 on, initially 0.
+    """
+    by_difference, weights = pairs.by_difference, pairs.weights
+    start, stop = pairs.group_starts[g0], pairs.group_starts[g0 + n]
     wrong, p = 0.0, start
     while p < stop:
         score = scores[order[p]]
         end = p + 1
         while end < stop and scores[order[end]] == score:
             end += 1
-        # Ties are sum_misordered by half: they count before and after they are added, by half each.
+        # Ties are misordered by half: they count before and after they are added, by half each.
         share = 1.0 if end - p == 1 else 0.5
         for half in range(1 if end - p == 1 else 2):
             for r in range(p, end):
@@ -221,14 +234,14 @@ def _wrong_long(  # type: ignore[no-untyped-def]
 
 @kernel
 def sum_misordered(  # type: ignore[no-untyped-def]
-    first, last, query_groups, group_starts, grades, group_of, by_difference, weights, all_ones,
-    scores, moved, order, losses,
-):  # fmt: skip
-    """Sum the weights of sum_misordered pairs of the queries from first to last, ties by half.
+    first, last, pairs, grades, group_of, all_ones, scores, moved, order, losses
+):
+    """Sum the weights of misordered pairs of the queries from first to last, ties by half.
 
     IN moved (which documents the last step moved, all by the same amount; empty if unknown). IN,
     OUT order (documents sorted by score within their query). OUT losses (of every query).
     """
+    query_groups, group_starts = pairs.query_groups, pairs.group_starts
     longest, max_groups = 0, 0
     for q in range(first, last):
         longest = max(longest, group_starts[query_groups[q + 1]] - group_starts[query_groups[q]])
@@ -239,9 +252,7 @@ def sum_misordered(  # type: ignore[no-untyped-def]
         g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
         start, stop = group_starts[g0], group_starts[query_groups[q + 1]]
         if stop - start <= _SHORT:
-            losses[q] = _wrong_short(
-                scores, g0, n_groups, group_starts, grades, by_difference, weights, all_ones
-            )
+            losses[q] = _misordered_short(scores, g0, n_groups, pairs, grades, all_ones)
             continue
         if len(moved) > 0:
             _merge(scores, moved, order, start, stop, spare)
@@ -251,17 +262,15 @@ def sum_misordered(  # type: ignore[no-untyped-def]
                 order[p] = start + fresh[p - start]
         for g in range(n_groups + 1):
             sums[g], products[g] = 0.0, 0.0
-        losses[q] = _wrong_long(
-            scores, order, start, stop, group_of, g0, n_groups, grades, by_difference, weights,
-            sums, products,
-        )  # fmt: skip
+        losses[q] = _misordered_long(
+            scores, order, g0, n_groups, pairs, grades, group_of, sums, products
+        )
 
 
 @inner
-def _product(  # type: ignore[no-untyped-def]
-    lower, lower_units, upper, upper_units, g0, n_groups, steps, by_difference
-):
-    """Return the weighted sum over pairs of grades of `lower` of one and `upper` of a higher."""
+def _product(lower, lower_units, upper, upper_units, g0, n_groups, pairs):  # type: ignore[no-untyped-def]
+    """Return the weighted sum over pairs of grades of `lower` times `upper` of the higher one."""
+    steps, by_difference = pairs.steps, pairs.by_difference
     total, below, product = 0.0, 0.0, 0.0
     for g in range(g0 + 1, g0 + n_groups):
         total = total + lower[g - 1] * lower_units[g - 1]
@@ -271,16 +280,16 @@ def _product(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_sides(  # type: ignore[no-untyped-def]
-    codes, query_groups, group_of, query_of_group, steps, by_difference, up, down, up_units,
-    down_units, factors, right, wrong,
-):  # fmt: skip
+def sum_sides(codes, pairs, group_of, query_of_group, weights, right, wrong):  # type: ignore[no-untyped-def]
     """Sum the changes of W- and W+ as the documents of each code cross the cut, from above.
 
-    IN codes (-1 never crosses), up to factors (as in objective.feedback). OUT right, wrong (by
+    IN codes (-1 never crosses), weights (`objective.feedback.ListWeights`). OUT right, wrong (by
     code).
     """
-    n, n_codes, n_groups = len(codes), len(right), len(steps)
+    up, down, up_units, down_units, factors = weights
+    query_groups, n, n_codes, n_groups = (
+        pairs.query_groups, len(codes), len(right), len(pairs.steps),
+    )  # fmt: skip
     # Documents in the order of their codes: a counting sort.
     ends = np.zeros(n_codes + 1, dtype=np.int64)
     for i in range(n):
@@ -312,14 +321,10 @@ def sum_sides(  # type: ignore[no-untyped-def]
         g0, width = query_groups[q], query_groups[q + 1] - query_groups[q]
         if width == 1:
             continue
-        is_right = _product(
-            up_low, up_units, down_high, down_units, g0, width, steps, by_difference
-        )
-        is_wrong = _product(
-            up_high, up_units, down_low, down_units, g0, width, steps, by_difference
-        )
-        new_right = np.int64(np.rint(factors[q] * is_right))
-        new_wrong = np.int64(np.rint(factors[q] * is_wrong))
+        right_sum = _product(up_low, up_units, down_high, down_units, g0, width, pairs)
+        wrong_sum = _product(up_high, up_units, down_low, down_units, g0, width, pairs)
+        new_right = np.int64(np.rint(factors[q] * right_sum))
+        new_wrong = np.int64(np.rint(factors[q] * wrong_sum))
         right[codes[i]] += new_right - held_right[q]
         wrong[codes[i]] += new_wrong - held_wrong[q]
         held_right[q], held_wrong[q] = new_right, new_wrong
@@ -348,12 +353,13 @@ def _sort(scores, order, start, stop, keys, spare):  # type: ignore[no-untyped-d
 
 
 @inner
-def _value_places(gains, order, start, stop, discounts, by_precision, above, below, value):  # type: ignore[no-untyped-def]
-    """Sum what places are worth, from the first on: see reference.ranking.place_values."""
+def _sum_rank_values(documents, order, start, stop, above, below, value):  # type: ignore[no-untyped-def]
+    """Sum the values of ranks from the first on: see reference.ranking.rank_values."""
+    gains, discounts = documents.gains, documents.discounts
     relevant, inverses = np.int64(0), np.int64(0)
     above[0] = below[0] = value[0] = 0
     for at in range(stop - start):
-        if by_precision:
+        if documents.by_precision:
             is_relevant, before = gains[order[start + at]] > 0.0, inverses
             if is_relevant:
                 relevant += 1
@@ -371,21 +377,21 @@ def _value_places(gains, order, start, stop, discounts, by_precision, above, bel
         value[at + 1] = value[at] + worth
 
 
-# What is known of a run of documents: gain, exp(score), mass, worth of its places, score.
+# The rows of an array of runs of documents: gain, exp(score), mass, value of the ranks, score.
 _OF_RUNS = 5
 
 
 @inlined
-def _make_runs(  # type: ignore[no-untyped-def]
-    scores, gains, weights, all_ones, order, start, stop, above, below, value, memory, loss, starts,
-    of_runs, high,
-):  # fmt: skip
-    """Cut a query into runs of documents of one score and gain, which share their places.
+def _make_runs(q, documents, scores, order, rank_values, memory, starts, of_runs, high):  # type: ignore[no-untyped-def]
+    """Cut a query into runs of documents of one score and gain, which share their ranks.
 
-    IN order (by score), above, below, value (sums of what places are worth). OUT memory; starts,
-    of_runs, high (of runs; the last start is the end). Return their number, and the loss without
-    what they are worth.
+    IN order (by score), rank_values (sums for upper and lower documents, and of the metric). OUT
+    memory; starts, of_runs, high (of runs; the last start is the end). Return their number, and the
+    loss.
     """
+    gains, weights, loss = documents.gains, documents.weights, documents.factors[q]
+    start, stop = documents.query_starts[q], documents.query_starts[q + 1]
+    above, below, value = rank_values
     gain, mass, low, shift = of_runs[0], of_runs[2], of_runs[3], of_runs[4]
     middle = 0.5 * (scores[order[start]] + scores[order[stop - 1]])
     n_runs, p = 0, start
@@ -399,7 +405,7 @@ def _make_runs(  # type: ignore[no-untyped-def]
         low[r] = (below[end - start] - below[p - start]) / (PLACE_SCALE * size)
         loss = loss - gain[r] * ((value[end - start] - value[p - start]) / PLACE_SCALE)
         mass[r] = size
-        if not all_ones:
+        if not documents.has_unit_weights:
             for other in range(p, end):
                 memory[other - p] = weights[order[other]]
             mass[r] = _group_sum(memory, 0, size)
@@ -462,15 +468,14 @@ def _pull_pairs(gain, down, mass, place, shift, start, stop, of_others, found): 
 
 
 @kernel
-def weigh_top(  # type: ignore[no-untyped-def]
-    first, last, query_starts, gains, weights, all_ones, discounts, by_precision, factors, scores,
-    order, potentials, curvatures, energies, bounds, losses,
-):  # fmt: skip
+def weigh_top(first, last, documents, scores, order, sums):  # type: ignore[no-untyped-def]
     """Weigh the pairs with one of the first documents of each query from first to last.
 
-    IN, OUT order (memory). OUT potentials, curvatures (of documents), energies, bounds, losses.
+    IN documents (`TopDocuments`). IN, OUT order (memory). OUT sums (`reference.ranking.TopSums`).
     """
-    longest, n_first = 0, len(discounts)
+    potentials, curvatures, energies, bounds, losses = sums
+    query_starts, weights, factors = documents.query_starts, documents.weights, documents.factors
+    longest, n_first = 0, len(documents.discounts)
     for q in range(first, last):
         longest = max(longest, query_starts[q + 1] - query_starts[q])
     keys, spare = np.empty(longest), np.empty(longest, dtype=np.int64)
@@ -485,11 +490,10 @@ def weigh_top(  # type: ignore[no-untyped-def]
     for q in range(first, last):
         start, stop = query_starts[q], query_starts[q + 1]
         _sort(scores, order, start, stop, keys, spare)
-        _value_places(gains, order, start, stop, discounts, by_precision, above, below, value)
+        _sum_rank_values(documents, order, start, stop, above, below, value)
         n_runs, losses[q] = _make_runs(
-            scores, gains, weights, all_ones, order, start, stop, above, below, value, keys,
-            factors[q], starts, of_runs, high,
-        )  # fmt: skip
+            q, documents, scores, order, (above, below, value), keys, starts, of_runs, high
+        )
         n_better, lowest_gain = _pick_better(of_runs, n_runs, better, of_better)
         for r in range(n_runs):
             pull[r], curve[r] = 0.0, 0.0

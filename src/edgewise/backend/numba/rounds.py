@@ -18,13 +18,14 @@ from edgewise.backend.arithmetic import (
     SEARCH_SCALE,
     draw_limit,
 )
-from edgewise.backend.base import GrownTree, Growth, RoundResult, RoundsRequest, Tally
+from edgewise.backend.base import GrownTree, Growth, RoundResult, RoundsRequest, Step, Tally
 from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.numba import step
 from edgewise.backend.numba.histogram import draw_rows, hash_number
-from edgewise.backend.numba.trees import GrowthOptions, TreeGrower, constraint_columns, grow, walk
+from edgewise.backend.numba.scan import SplitQuery
+from edgewise.backend.numba.trees import GivenRows, SplitSearch, TreeGrower, grow, walk
 from edgewise.backend.numba.vectors import inner, kernel
-from edgewise.common.dtypes import Columns, Exacts, Integers, Reals, Rows, Signs
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 
 
 class Rounds(NamedTuple):
@@ -40,31 +41,19 @@ class Rounds(NamedTuple):
     wrong_entries: Exacts  # (rounds, 2, K)
     scores: Reals  # (rounds, K, n)
     watched: Reals  # (rounds + 1, K, validation rows), from the scores before the first round on
+    sums: Exacts  # (4, K), of the last step: see `step.advance`
 
 
-class Steps(NamedTuple):
-    """How rounds go on: the first, how rows are drawn, what leaves add, how far steps go."""
+class RoundsPlan(NamedTuple):
+    """The rounds to train: see `base.RoundsRequest`."""
 
     t: int
     seed: np.uint64
     limit: np.uint64  # rows are drawn if their hash is below; 0: all rows
-    damping: float  # in shares of the initial weight
+    floor: float
     rate: float
-
-
-class Weighed(NamedTuple):
-    """A state's arrays: see `host.HostState`."""
-
-    labels: Signs
-    target: Integers
-    row_mass: Exacts
-    equal_mass: bool
-    row_weights: Reals
-    label_weights: Reals
-    matrix: Reals
-    weights: Reals
-    scores: Reals
-    mass_column: bool
+    weight: float
+    watched_codes: Rows  # of validation rows, by column
 
 
 @inner
@@ -84,7 +73,7 @@ def _vote(tree, finished, floor, votes):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _keep(tree, finished, nodes, sides, counts):  # type: ignore[no-untyped-def]
+def _copy_tree(tree, finished, nodes, sides, counts):  # type: ignore[no-untyped-def]
     """Copy a finished tree. OUT nodes, sides, counts."""
     counts[0], counts[1] = tree.counts[1] - 1, tree.counts[2]
     for node in range(counts[0]):
@@ -95,86 +84,84 @@ def _keep(tree, finished, nodes, sides, counts):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _note(r, scores, sums, watched_codes, rate, finished, ends, rounds):  # type: ignore[no-untyped-def]
-    """Note what a step did to training and validation rows. OUT ends, rounds."""
-    n_nodes, votes = rounds.counts[r, 0], rounds.votes[r]
-    walk(watched_codes, finished.nodes[:n_nodes], finished.sides[:n_nodes], ends)
+def _record_step(r, scores, plan, finished, ends, rounds):  # type: ignore[no-untyped-def]
+    """Record errors and scores of training and validation rows after a step. OUT ends, rounds."""
+    n_nodes, votes, sums = rounds.counts[r, 0], rounds.votes[r], rounds.sums
+    walk(plan.watched_codes, finished.nodes[:n_nodes], finished.sides[:n_nodes], ends)
     for k in range(len(scores)):
         rounds.wrong_entries[r, 0, k] = sums[2, k]
         rounds.wrong_entries[r, 1, k] = sums[3, k]
         for i in range(scores.shape[1]):
             rounds.scores[r, k, i] = scores[k, i]
         for i in range(len(ends)):
-            rounds.watched[r + 1, k, i] = rounds.watched[r, k, i] + votes[ends[i], k] * rate
+            rounds.watched[r + 1, k, i] = rounds.watched[r, k, i] + votes[ends[i], k] * plan.rate
 
 
 @kernel
 def boost(  # type: ignore[no-untyped-def]
-    weight, steps, data, watched_codes, all_rows, layout, question, directions, by_edge, amounts,
-    given, lanes_given, signed, width, tree, max_leaf_nodes, histograms, finished, rounds, sums,
-):  # fmt: skip
+    plan, state, given, split_search, directions, by_edge, weights, tree, finished, rounds
+):
     """Train rounds until all are done, or one is not for this call.
 
-    IN the arguments up to amounts, `weight` the sum of the weights. OUT data.weights, data.scores,
-    given (S, flat), signed, tree, histograms, finished, rounds, and sums (4, K) of the last step.
-    Return the number of rounds, and the sum of the weights after them.
+    IN the arguments up to by_edge; of state, weights and scores are OUT, and given.signed is S of
+    all rows after the last step. OUT weights, tree, finished, rounds. Return the number of rounds,
+    and the sum of the weights after them.
     """
-    n_scores, n = data.scores.shape
-    ends = np.empty(watched_codes.shape[1], dtype=np.intp)
+    n_scores, n = state.scores.shape
+    all_rows, query, weight, sums = given.rows, split_search.query, plan.weight, rounds.sums
+    ends = np.empty(plan.watched_codes.shape[1], dtype=np.intp)
     drawn, outputs = np.empty(n, dtype=all_rows.dtype), np.empty((n_scores, n))
     everywhere = np.empty((1, n), dtype=np.int8)
     # A literal 0 or True would be compiled by itself.
-    first, always = np.int64(0), steps.rate > 0.0
+    first, always = np.int64(0), plan.rate > 0.0
     ones, zeros, moves, same = (
         np.empty(n_scores), np.empty(n_scores), np.empty(n_scores), np.empty(n_scores),
     )  # fmt: skip
     for i in range(n):
         everywhere[0, i] = 1
     for k in range(n_scores):
-        ones[k], zeros[k], moves[k] = 1.0, 0.0, steps.rate
+        ones[k], zeros[k], moves[k] = 1.0, 0.0, plan.rate
     for r in range(len(rounds.edges)):
         if weight < LEAST_WEIGHT:
             return r, weight
         rows = all_rows
-        if steps.limit > 0:
-            n_drawn = draw_rows(hash_number(steps.seed, steps.t + r + 1), steps.limit, drawn)
+        if plan.limit > 0:
+            n_drawn = draw_rows(hash_number(plan.seed, plan.t + r + 1), plan.limit, drawn)
             rows = drawn[:n_drawn] if n_drawn > 0 else all_rows
-        floor = steps.damping / weight * SEARCH_SCALE
-        asked = GrowthOptions(
-            question.n_scores, question.n_own, question.by_gain, question.absent, question.least,
-            floor,
+        damping = plan.floor / weight * SEARCH_SCALE
+        damped_query = SplitQuery(
+            query.n_scores, query.n_columns, query.by_gain, query.constant, query.missing,
+            query.min_sums, damping,
         )  # fmt: skip
         grow(
-            always, n, rows, (given, lanes_given, amounts), layout, asked, directions, by_edge,
-            signed, n, width, tree, max_leaf_nodes, histograms, finished,
+            always, n, GivenRows(rows, given.signed, given.lanes, given.constraints),
+            SplitSearch(split_search.layout, damped_query), directions, by_edge, weights, tree,
+            finished,
         )  # fmt: skip
         if tree.counts[1] < 2:
             return r, weight
         votes = rounds.votes[r]
-        rounds.edges[r] = _vote(tree, finished, floor, votes)
+        rounds.edges[r] = _vote(tree, finished, damping, votes)
         for k in range(n_scores):
             for i in range(n):
                 outputs[k, i] = votes[finished.leaves[i], k]
-        energy = step.sum_energy(first, n, data.weights, data.labels, outputs, moves) / ENERGY_SCALE
+        energy = step.sum_energy(first, n, state.weights, state.labels, outputs, moves)
+        energy /= ENERGY_SCALE
         if not energy < 1.0:
             return r, weight
-        _keep(tree, finished, rounds.nodes[r], rounds.sides[r], rounds.counts[r])
+        _copy_tree(tree, finished, rounds.nodes[r], rounds.sides[r], rounds.counts[r])
         rounds.measures[r, 0], rounds.measures[r, 1] = energy, weight
         unit = math.ldexp(EXACT_SCALE / HEAD_ROOM, -math.frexp(weight)[1])
-        total, _ = step.reweigh(
-            first, n, data.labels, outputs, moves, ones, data.row_weights, data.label_weights,
-            data.matrix, always, 0.0, unit, data.weights, data.scores,
-        )  # fmt: skip
+        total, _ = step.reweigh(first, n, state, outputs, moves, ones, unit, always, 0.0)
         weight = total / unit
         factor = unit / total
         for k in range(n_scores):
             same[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k] = factor, 0, 0, 0, 0
+        scaling = Step(same, same, factor, zeros, zeros)
         _, rounds.wrong_rows[r] = step.advance(
-            first, n, data.labels, data.target, data.row_mass, data.equal_mass, everywhere, same,
-            same, factor, zeros, zeros, lanes_given, data.mass_column, data.weights, data.scores,
-            given, sums,
-        )  # fmt: skip
-        _note(r, data.scores, sums, watched_codes, steps.rate, finished, ends, rounds)
+            first, n, state, everywhere, scaling, given.lanes, given.signed, sums
+        )
+        _record_step(r, state.scores, plan, finished, ends, rounds)
     return len(rounds.edges), weight
 
 
@@ -191,36 +178,23 @@ def train(
     lease, problem_of_all = grower.lease_leaves(), state.whole
     rounds = _make_room(grower, state, request.n_rounds, watched)
     limit = draw_limit(request.fraction) if request.fraction < 1.0 else np.uint64(0)
-    constraints = constraint_columns(problem, growth)
-    sums = np.zeros((4, state.n_scores), dtype=np.int64)
-    flat_signed = problem.flat_signed
-    done, weight = boost(
+    plan = RoundsPlan(
+        request.t,
+        np.uint64(request.seed),
+        limit,
+        request.floor,
+        request.rate,
         request.weight,
-        Steps(request.t, np.uint64(request.seed), limit, request.floor, request.rate),
-        Weighed(
-            state.labels, state.target, state.row_mass, state.equal_mass, *state.initial,
-            state.weights, state.scores, problem_of_all.mass_column,
-        ),
         codes,
-        grower.all_rows,
-        grower.layout(),
-        grower.question(growth),
-        *grower.kinds,
-        constraints,
-        flat_signed,
-        problem.shape[2],
-        grower.signed if len(constraints) else flat_signed,
-        grower.width,
-        grower.tree,
-        growth.max_leaf_nodes,
-        grower.histograms,
-        grower.finished,
-        rounds,
-        sums,
+    )
+    given, weights = grower.arrange(problem, growth, grower.all_rows)
+    done, weight = boost(
+        plan, state.arrays, given, grower.split_search(growth), *grower.kinds, weights,
+        grower.tree, grower.finished, rounds,
     )  # fmt: skip
     del lease
     if done:
-        problem_of_all.signed_totals, problem_of_all.signed_masses = sums[0], sums[1]
+        problem_of_all.signed_totals, problem_of_all.signed_masses = rounds.sums[:2]
     return [_result(rounds, r, weight if r == done - 1 else None) for r in range(done)]
 
 
@@ -238,6 +212,7 @@ def _make_room(grower: TreeGrower, state: HostState, n_rounds: int, watched: Rea
         np.empty((n_rounds, 2, k), dtype=np.int64),
         np.empty((n_rounds, *state.scores.shape)),
         np.empty((n_rounds + 1, *watched.shape)),
+        np.zeros((4, k), dtype=np.int64),
     )
     rounds.watched[0] = watched
     return rounds

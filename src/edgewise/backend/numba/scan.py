@@ -1,6 +1,9 @@
 """The scan of a column's histogram for its best cut, compiled."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import MISSING_AUTO, VALUE_SMOOTHING
@@ -13,21 +16,67 @@ from edgewise.backend.numba.vectors import (
     sum_squares,
     try_bin,
 )
+from edgewise.common.dtypes import Columns, Exacts, Integers, Signs
 
 # Relative slack that covers the rounding of the test without divisions.
 _ROUNDING_SLACK = 1.0 + 1e-9
 
 
+class ColumnBins(NamedTuple):
+    """The bins of a column: `n_codes` from vector `base` of a histogram on, chunk by chunk."""
+
+    histogram: Integers
+    base: int
+    n_codes: int
+    has_missing: bool
+
+
+class SplitQuery(NamedTuple):
+    """What splits to find, as compiled code takes it: see `base.ScanQuery` and `base.Growth`.
+
+    Of `n_columns` columns of S the first `n_scores` are score columns. The sums after these are
+    constraints: both sides of a split must hold at least `min_sums` of each.
+    """
+
+    n_scores: int
+    n_columns: int
+    by_gain: bool
+    constant: bool
+    missing: int
+    min_sums: Exacts
+    damping: float
+
+
+class AllowedCuts(NamedTuple):
+    """Which cuts satisfy constraints, (bins, 2), and where the bins of each column start.
+
+    `sides` is empty where all cuts do.
+    """
+
+    sides: NDArray[np.bool_]
+    starts: Columns
+
+
+class BestCuts(NamedTuple):
+    """The best cut of each column, as in `base.Candidates`; no edges are wanted if empty."""
+
+    best: Exacts
+    first: Columns
+    missing: Signs
+    score_edges: Exacts
+
+
 @inner
-def scan_edge(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, constant, absent, totals, n_scores, n_sums, least, heavy,
-    width, edges,
-):  # fmt: skip
+def scan_edge(column, query, totals, allowed_cuts, width, edges):  # type: ignore[no-untyped-def]
     """Find a column's best cut for all score columns; return (edge, first bin, missing side).
 
-    `totals` are the sums of the score columns, of other columns, and last of the amounts of which
-    both sides must hold at least `least`: `n_sums` in all. `edges` is memory for as many.
+    `totals` are the sums of all columns of S and of the constraints; `edges` is memory for as many.
     """
+    histogram, base, n_codes, has_missing = column
+    n_scores, constant, absent, least = (
+        query.n_scores, query.constant, query.missing, query.min_sums,
+    )  # fmt: skip
+    n_sums = query.n_columns + len(least)
     lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
     best, first, missing = np.int64(-1), 0, 1
@@ -64,30 +113,28 @@ def scan_edge(  # type: ignore[no-untyped-def]
                 other -= turned
                 if constraint >= 0:
                     other_allowed = other_allowed and totals[k] - turned >= 2 * least[constraint]
-        if size > best and allowed and (len(heavy) == 0 or heavy[t, 0]):
+        if size > best and allowed and (len(allowed_cuts) == 0 or allowed_cuts[t, 0]):
             best, first, missing = size, t, usual
-        if other > best and other_allowed and (len(heavy) == 0 or heavy[t, 1]):
+        if other > best and other_allowed and (len(allowed_cuts) == 0 or allowed_cuts[t, 1]):
             best, first, missing = other, t, -1
     return best, first, missing
 
 
 @inner
-def scan_gain(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, absent, totals, n_scores, least, damping, heavy, width,
-    scratch, cuts,
-):  # fmt: skip
+def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # type: ignore[no-untyped-def]
     """Find a column's best cut by gain; return (gain, first bin, missing side).
 
-    `totals` are the sums of the score columns, of the mass, and of the amounts of which both sides
-    must hold at least `least`. `scratch` has four rows for sums of the histogram's type,
-    `cuts` is memory for the cuts.
+    `totals` are the sums of the score columns, of the mass, and of the constraints. `scratch` has
+    four rows for sums of the histogram's type, `cuts` is memory for the cuts.
     """
+    histogram, base, n_codes, has_missing = column
+    n_scores, absent, least, damping = (
+        query.n_scores, query.missing, query.min_sums, query.damping,
+    )  # fmt: skip
     lanes = 1 << (width.ndim - 1)
-    if width.ndim < 4 and n_scores == 1 and len(heavy) == 0:  # one is never in more lanes than 4
-        return _scan_gain_of_one(
-            histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes,
-            scratch[0], cuts,
-        )  # fmt: skip
+    # A single score column is never in more than 4 lanes.
+    if width.ndim < 4 and n_scores == 1 and len(allowed_cuts) == 0:
+        return _scan_gain_of_one(column, query, totals, lanes, scratch[0], cuts)
     n_values = n_codes - 1 if has_missing else n_codes
     n_sums, size = n_scores + 1 + len(least), scratch.shape[1]
     best, first, missing = np.int64(-1), 0, 1
@@ -112,7 +159,7 @@ def scan_gain(  # type: ignore[no-untyped-def]
         for k in range(n_scores + 1, n_sums):
             held |= histogram[(base + (k // lanes) * n_codes + t - 1) * lanes + k % lanes]
         cuts[n_cuts] = t
-        n_cuts += held != 0 or len(heavy) > 0
+        n_cuts += held != 0 or len(allowed_cuts) > 0
     for cut in range(n_cuts):
         t = cuts[cut]
         if t > 0:
@@ -123,11 +170,13 @@ def scan_gain(  # type: ignore[no-untyped-def]
             if has_missing and absent != MISSING_AUTO and absent != 1 - 2 * side:
                 continue
             total = all_total if side == 0 else present_total
-            # Where the side is given, its own cuts are in the first column.
-            allowed = len(heavy) == 0 or heavy[t, side if absent == MISSING_AUTO else 0]
+            # Where the query gives the side, its cuts are in the first column.
+            allowed = (
+                len(allowed_cuts) == 0 or allowed_cuts[t, side if absent == MISSING_AUTO else 0]
+            )
             beyond, beneath = np.int64(0), np.int64(0)
             for k in range(n_scores, n_sums):
-                # What is no score column takes part in the sums of squares, and leaves them here.
+                # Vectors are squared whole; what does not belong to a score column leaves here.
                 low = np.int64(present[k]) + side * np.int64(gone[k])
                 high = np.int64(total[k]) - np.int64(present[k])
                 least_held = np.int64(1) if k == n_scores else least[k - n_scores - 1]
@@ -150,14 +199,14 @@ def scan_gain(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _scan_gain_of_one(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes, held, cuts
-):
+def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore[no-untyped-def]
     """Find a column's best cut by gain for one score column: all sums stay in registers.
 
-    `held` is memory for the amounts below a cut, `cuts` for the cuts. Divisions are for cuts that
-    may be the best.
+    `held` is memory for the constraints' sums below a cut, `cuts` for the cuts. Divisions are for
+    cuts that may be the best.
     """
+    histogram, base, n_codes, has_missing = column
+    absent, least, damping = query.missing, query.min_sums, query.damping
     best, first, missing = np.int64(-1), 0, 1
     total, mass, last = totals[0], totals[1], (base + n_codes - 1) * lanes
     low, low_mass, to_beat = np.int64(0), np.int64(0), -1.0
@@ -220,30 +269,31 @@ def gain_of(squares, mass, damping):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _sort_values(histogram, base, n_codes, question, direction, lanes, keys, orders):  # type: ignore[no-untyped-def]
+def _sort_values(column, query, direction, lanes, keys, orders):  # type: ignore[no-untyped-def]
     """Sort a column's values by their sums along a direction. OUT keys, orders (the first row)."""
-    n_scores = question.n_scores
+    histogram, base, n_codes, _ = column
+    n_scores = query.n_scores
     for code in range(n_codes):
         along = 0.0
         for k in range(n_scores):
             at = (base + (k // lanes) * n_codes + code) * lanes + k % lanes
             along += direction[k] * np.float64(histogram[at])
-        if question.by_gain:
+        if query.by_gain:
             at = (base + (n_scores // lanes) * n_codes + code) * lanes + n_scores % lanes
-            along /= max(np.float64(histogram[at]), 1.0) + VALUE_SMOOTHING * question.damping
+            along /= max(np.float64(histogram[at]), 1.0) + VALUE_SMOOTHING * query.damping
         keys[code] = along
     sort_stably(keys[:n_codes], orders[0, :n_codes], orders[1, :n_codes])
 
 
 @inner
-def _split_size(inside, totals, n_sums, question):  # type: ignore[no-untyped-def]
-    """Return the edge or gain of a set of values, given the sums inside; -1 if it is no split."""
-    n_scores, min_sums = question.n_scores, question.least
+def _split_size(inside, totals, n_sums, query):  # type: ignore[no-untyped-def]
+    """Return the edge or gain of a set of values, given the sums inside; -1 if not allowed."""
+    n_scores, min_sums = query.n_scores, query.min_sums
     for k in range(n_sums - len(min_sums), n_sums):
         if min(inside[k], totals[k] - inside[k]) < min_sums[k - n_sums + len(min_sums)]:
             return np.int64(-1)
     size = np.int64(0)
-    if not question.by_gain:
+    if not query.by_gain:
         for k in range(n_scores):
             size += abs(2 * inside[k] - totals[k])
         return size
@@ -254,23 +304,21 @@ def _split_size(inside, totals, n_sums, question):  # type: ignore[no-untyped-de
     for k in range(n_scores):
         squares += inside[k] * inside[k]
         others += (totals[k] - inside[k]) * (totals[k] - inside[k])
-    return gain_of(squares, within, question.damping) + gain_of(others, without, question.damping)
+    return gain_of(squares, within, query.damping) + gain_of(others, without, query.damping)
 
 
 @inner
-def scan_values(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, question, directions, totals, n_sums, lanes, inside, keys, orders,
-    sides,
-):  # fmt: skip
+def scan_values(column, query, directions, totals, lanes, inside, keys, orders, sides):  # type: ignore[no-untyped-def]
     """Find the best of a column's splits into two sets of values; return its edge or gain.
 
-    Sets are what comes first when values are sorted by their sums along one of the directions, see
-    `base.split_directions`. `inside` is memory for `n_sums` sums, `keys` and `orders` for values.
-    OUT sides: +1 first, -1 others.
+    One set are the first values in the order of their sums along one of the directions, see
+    `base.split_directions`. `inside` is memory for sums, `keys` and `orders` for values. OUT sides:
+    +1 for the first values, -1 for others.
     """
-    best = np.int64(-1)
+    histogram, base, n_codes, _ = column
+    n_sums, best = query.n_columns + len(query.min_sums), np.int64(-1)
     for direction in range(len(directions)):
-        _sort_values(histogram, base, n_codes, question, directions[direction], lanes, keys, orders)
+        _sort_values(column, query, directions[direction], lanes, keys, orders)
         for k in range(n_sums):
             inside[k] = 0
         better = -1
@@ -278,7 +326,7 @@ def scan_values(  # type: ignore[no-untyped-def]
             for k in range(n_sums):
                 at = (base + (k // lanes) * n_codes + orders[0, position]) * lanes + k % lanes
                 inside[k] += histogram[at]
-            size = _split_size(inside, totals, n_sums, question)
+            size = _split_size(inside, totals, n_sums, query)
             if size > best:
                 best, better = size, position
         if better >= 0:
@@ -290,17 +338,18 @@ def scan_values(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _edges_at(histogram, base, n_codes, first, missing, totals, width, edges):  # type: ignore[no-untyped-def]
+def _edges_at(column, first, missing, totals, width, edges):  # type: ignore[no-untyped-def]
     """Fill `edges` (OUT) with the score columns' edges of one cut."""
+    histogram, base, n_codes, _ = column
     lanes = 1 << (width.ndim - 1)
     for k in range(len(edges)):
         edges[k] = totals[k] if k < len(totals) else 0
     for score in range(len(totals)):
-        column, k = base + (score // lanes) * n_codes, score % lanes
+        at, k = base + (score // lanes) * n_codes, score % lanes
         for t in range(first):
-            edges[score] -= 2 * np.int64(histogram[(column + t) * lanes + k])
+            edges[score] -= 2 * np.int64(histogram[(at + t) * lanes + k])
         if missing < 1:
-            absent = np.int64(histogram[(column + n_codes - 1) * lanes + k])
+            absent = np.int64(histogram[(at + n_codes - 1) * lanes + k])
             edges[score] -= absent if missing == 0 else 2 * absent
 
 
@@ -312,7 +361,7 @@ def _size(edge, direction):  # type: ignore[no-untyped-def]
 
 @inner
 def _scan_single(  # type: ignore[no-untyped-def]
-    bins, has_missing, constant, absent, total, direction, exceptions, heavy
+    bins, has_missing, constant, absent, total, direction, exceptions, allowed_cuts
 ):
     """Find a column's best cut for one score column, among those with an allowed sign."""
     n_values = len(bins) - 1 if has_missing else len(bins)
@@ -334,17 +383,18 @@ def _scan_single(  # type: ignore[no-untyped-def]
             elif other and sides[p] == -1:
                 other_limit = limits[p]
             p += 1
-        # At the first bin a cut tells present from missing values, which is no direction.
+        # The cut at the first bin separates present from missing values: it has no direction.
         size = _size(edge, 0 if t == 0 or abs(edge) <= limit else direction)
-        if size > best and (t > 0 or constant or usual < 1) and (len(heavy) == 0 or heavy[t, 0]):
+        allowed = len(allowed_cuts) == 0 or allowed_cuts[t, 0]
+        if size > best and (t > 0 or constant or usual < 1) and allowed:
             best, first, missing = size, t, usual
         turned = edge - 2 * gone
         size = _size(turned, 0 if t == 0 or abs(turned) <= other_limit else direction)
-        if other and size > best and (len(heavy) == 0 or heavy[t, 1]):
+        if other and size > best and (len(allowed_cuts) == 0 or allowed_cuts[t, 1]):
             best, first, missing = size, t, -1
         start = t + 1
         t = min(firsts[p], n_values) if p < len(firsts) else n_values
-        if len(heavy) > 0:
+        if len(allowed_cuts) > 0:
             t = start
         # Up to the next exception there are only signs to check, in a loop of few instructions.
         for u in range(start, t):
@@ -361,37 +411,36 @@ def _scan_single(  # type: ignore[no-untyped-def]
 
 @kernel
 def scan_columns(  # type: ignore[no-untyped-def]
-    histogram, bases, n_codes, has_missing, where, by_score, constant, absent, massed, bounds,
-    heavy, offsets, chunks, totals, gain, width, best, first, missing, score_edges,
-):  # fmt: skip
-    """Find the best cut of each column of a batch.
+    histogram, columns, where, query, bounds, allowed, totals, mass, width, cuts
+):
+    """Find the best cut of each column of a batch, or of each for every score column.
 
-    IN histogram, the columns' bins, where (their rows in the output), the question, heavy (whether
-    both sides of each cut hold enough, from offsets[q] on; empty for any), gain (mass and damping
-    where cuts are compared by gain, or None: Numba then compiles no more than is needed). OUT best,
-    first, missing of shape (columns, 1), or (columns, K) by score; score_edges of shape
-    (columns, K), or (0, 0) if not wanted.
+    IN histogram, columns (`plans.BatchColumns`), where (their rows in the output), query, bounds
+    (`base.Bounds` or None), allowed (`AllowedCuts`), totals, mass (where cuts are compared by gain,
+    or None: Numba then compiles no more than is needed). OUT cuts (`BestCuts`).
     """
+    best, first, missing, score_edges = cuts
     lanes = 1 << (width.ndim - 1)
-    scratch, n_scores = np.empty(chunks * lanes, dtype=np.int64), len(totals)
-    sums = np.empty(chunks * lanes, dtype=np.int64)
+    scratch, n_scores = np.empty(-(-query.n_columns // lanes) * lanes, dtype=np.int64), len(totals)
+    sums = np.empty(len(scratch), dtype=np.int64)
     scratch_rows = np.empty((4, len(sums)), dtype=histogram.dtype)
     for k in range(len(sums)):
         sums[k] = totals[k] if k < n_scores else 0
-    if gain is not None:
-        sums[n_scores] = gain[0]
-    no_least = np.empty(0, dtype=np.int64)
+    if mass is not None:
+        sums[n_scores] = mass
     none = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
-    for q in range(len(bases)):
+    for q in range(len(where)):
         row = where[q]
-        allowed = heavy[offsets[q] : offsets[q] + n_codes[q]] if len(heavy) > 0 else heavy
-        if gain is not None:
+        column = ColumnBins(histogram, columns.bases[q], columns.n_codes[q], columns.has_missing[q])
+        sides = allowed.sides
+        if len(sides) > 0:
+            sides = sides[allowed.starts[row] : allowed.starts[row] + column.n_codes]
+        if mass is not None:
             best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
-                histogram, bases[q], n_codes[q], has_missing[q], absent, sums, n_scores,
-                no_least, gain[1], allowed, width, scratch_rows,
-                np.empty(n_codes[q], dtype=np.intp),
+                column, query, sums, sides, width, scratch_rows,
+                np.empty(column.n_codes, dtype=np.intp),
             )  # fmt: skip
-        elif by_score or n_scores == 1:
+        elif best.shape[1] > 1 or n_scores == 1:
             direction, exceptions = np.int64(0), none
             if bounds is not None:
                 low, high = bounds.starts[row], bounds.starts[row + 1]
@@ -400,20 +449,16 @@ def scan_columns(  # type: ignore[no-untyped-def]
                     bounds.firsts[low:high], bounds.sides[low:high], bounds.limits[low:high],
                 )  # fmt: skip
             for score in range(n_scores):
-                at = (bases[q] + (score // lanes) * n_codes[q]) * lanes + score % lanes
+                at = (column.base + (score // lanes) * column.n_codes) * lanes + score % lanes
                 best[row, score], first[row, score], missing[row, score] = _scan_single(
-                    histogram[at : at + n_codes[q] * lanes : lanes], has_missing[q], constant,
-                    absent, totals[score], direction, exceptions, allowed,
+                    histogram[at : at + column.n_codes * lanes : lanes], column.has_missing,
+                    query.constant, query.missing, totals[score], direction, exceptions, sides,
                 )  # fmt: skip
         else:
             best[row, 0], first[row, 0], missing[row, 0] = scan_edge(
-                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, sums, n_scores,
-                n_scores + massed, no_least, allowed, width, scratch,
-            )  # fmt: skip
+                column, query, sums, sides, width, scratch
+            )
         if len(score_edges) > 0:
-            _edges_at(
-                histogram, bases[q], n_codes[q], first[row, 0], missing[row, 0], totals, width,
-                scratch,
-            )  # fmt: skip
+            _edges_at(column, first[row, 0], missing[row, 0], totals, width, scratch)
             for k in range(score_edges.shape[1]):
                 score_edges[row, k] = scratch[k]

@@ -1,17 +1,69 @@
 """Prediction by tables and by walks through a forest, compiled."""
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.backend.numba.vectors import LEAF_LANES, add_reals, find_leaves, inner, kernel
+from edgewise.common.dtypes import Codes, Columns, Reals
 
 # Rows that walk together, so that what they need stays in a core's first cache; a multiple of
 # LEAF_LANES.
 _BLOCK = 256
 
-# Terms whose ends are added at once.
+# Terms whose leaves are added at once.
 TOGETHER = 8
 
 MISSING = np.uint16(65_535)
+
+
+class Thresholds(NamedTuple):
+    """The thresholds of each column, by which its values are coded."""
+
+    thresholds: Reals  # of all columns, of each padded by infinities to one less than a power of 2
+    starts: Columns  # (columns + 1,)
+    sizes: Columns  # (columns,), without the padding; 0 for categories
+
+
+class WalkNodes(NamedTuple):
+    """A forest whose nodes a row walks through.
+
+    What follows a node is another node of the term, by its position in the term, or -1 - a leaf of
+    it.
+    """
+
+    roots: NDArray[np.int32]  # by term, a multiple of TOGETHER; like what follows a node
+    firsts: Columns  # the first node of each term, and the end
+    columns: Columns  # that each node tests
+    cuts: NDArray[np.uint16]  # the number of each node's threshold in its column, from 1
+    low: NDArray[np.int32]  # what follows for a value below the threshold
+    high: NDArray[np.int32]  # for others
+    missing: NDArray[np.int32]  # for missing values
+    category_starts: Columns  # (nodes + 1,), the bounds of what follows for each category
+    category_children: NDArray[np.int32]
+    leaf_starts: Columns  # the first leaf of each term
+    leaves: Reals  # (leaves, 1 or a multiple of 4, K at least)
+
+
+class LeafSetNodes(NamedTuple):
+    """A forest whose nodes remove sets of leaves: see `model.forest`.
+
+    A plane is the codes of a column for a block of rows. Nodes that test subsets have planes of
+    their own after those of columns: 1 in the subset, else 0.
+    """
+
+    plane_columns: Columns
+    missing_codes: Codes  # by plane, the code of a missing value
+    subset_starts: Columns  # by TOGETHER terms, the bounds of their subsets
+    subset_planes: Columns  # the plane of each subset's column
+    side_starts: Columns  # where the categories of each subset start in `sides`
+    sides: Codes  # by category, 1 if it is in the subset
+    firsts: Columns  # the first node of each term, and the end
+    planes: Columns  # of each node
+    cuts: NDArray[np.uint16]
+    lost: NDArray[np.unsignedinteger]  # by node, the leaves below it, as bits
+    leaves: Reals  # as of `WalkNodes`, as many for each term
 
 
 @kernel
@@ -44,27 +96,24 @@ def score(values, columns, starts, thresholds, tables, start, stop, out):  # typ
 
 
 @kernel
-def walk(  # type: ignore[no-untyped-def]
-    values, thresholds, starts, sizes, roots, firsts, places, cuts, low, high, missing,
-    target_starts, targets, bases, ends, out,
-):  # fmt: skip
-    """Write the sums of the rows where the walks through all terms end.
+def walk(values, coding, nodes, out):  # type: ignore[no-untyped-def]
+    """Write the sums of the leaves where the walks of each row through all terms end.
 
-    IN values (columns, n), thresholds (by column from starts, padded by infinities to one less than
-    a power of two; sizes tells how many there are, 0 for categories), roots (by term, a multiple of
-    TOGETHER) and firsts, bases (the first node and end of each); for each node, places (its
-    column), cuts (the number of its threshold, from 1), low, high and missing (what follows: a node
-    of the term, or -1 - an end of the term), target_starts and targets (what follows on each
-    category); ends (E, 1 or a multiple of 4, K at least). OUT out (n, K).
+    IN values (columns, n), coding (`Thresholds`), nodes (`WalkNodes`). OUT out (n, K).
     """
-    n_rows, n_terms, width = values.shape[1], len(roots), ends.shape[1]
+    thresholds, starts, sizes = coding
+    (
+        roots, firsts, columns, cuts, low, high, missing, category_starts, category_children,
+        leaf_starts, leaves,
+    ) = nodes  # fmt: skip
+    n_rows, n_terms, width = values.shape[1], len(roots), leaves.shape[1]
     max_nodes = 0
     for t in range(n_terms):
         max_nodes = max(max_nodes, firsts[t + 1] - firsts[t])
     codes = np.empty((len(values), _BLOCK), dtype=np.uint16)
     some_missing = np.zeros(len(values), dtype=np.bool_)
     counts = np.empty(_BLOCK, dtype=np.int64)
-    # Where each row ends from each node on; the last three rows are for ends that follow directly.
+    # The leaf of each row from each node on; the last three rows are for leaves that follow it.
     reached = np.empty((max_nodes + 3, _BLOCK), dtype=np.uint16)
     ended = np.empty((TOGETHER, _BLOCK), dtype=np.int32)
     sums = np.empty((_BLOCK, width))
@@ -77,12 +126,12 @@ def walk(  # type: ignore[no-untyped-def]
         for t in range(n_terms):
             first, slot = firsts[t], t % TOGETHER
             for node in range(firsts[t + 1] - 1, first - 1, -1):
-                j, at = places[node], reached[node - first, :n]
+                j, at = columns[node], reached[node - first, :n]
                 code = codes[j, :n]
-                if target_starts[node + 1] > target_starts[node]:
-                    target = targets[target_starts[node] : target_starts[node + 1]]
+                if category_starts[node + 1] > category_starts[node]:
+                    children = category_children[category_starts[node] : category_starts[node + 1]]
                     for i in range(n):
-                        following = target[code[i]]
+                        following = children[code[i]]
                         at[i] = reached[following, i] if following >= 0 else -1 - following
                     continue
                 below = _ends_after(reached, low[node], max_nodes, n)
@@ -100,28 +149,28 @@ def walk(  # type: ignore[no-untyped-def]
                         at[i] = two if code[i] >= cut else low_end
             root = _ends_after(reached, roots[t], max_nodes, n)
             for i in range(n):
-                ended[slot, i] = width * (bases[t] + root[i])
+                ended[slot, i] = width * (leaf_starts[t] + root[i])
             if slot == TOGETHER - 1:
-                _add_ends(ended, ends, n, sums)
+                _add_leaves(ended, leaves, n, sums)
         _write(sums, begin, n, out)
 
 
 @kernel
-def walk_sets(  # type: ignore[no-untyped-def]
-    values, thresholds, starts, sizes, columns, absent, subset_starts, sources, side_starts, sides,
-    firsts, planes, cuts, lost, ends, out,
-):  # fmt: skip
-    """Write what `walk` does, by sets of leaves.
+def walk_sets(values, coding, nodes, out):  # type: ignore[no-untyped-def]
+    """Write the sums of the leaves that remain in each term after its nodes have removed others.
 
-    IN values, thresholds, starts, sizes, firsts (by term), cuts (by node) and ends as in `walk`, as
-    many ends for each term; columns and absent (by plane, which are the codes of a column: which
-    one, and the code of a missing value); subset_starts (by TOGETHER terms, the bounds of the nodes
-    that test subsets, which have planes after those), and for each such node sources (the plane of
-    its column) and side_starts (where its categories start in sides, which are 1 above, else 0);
-    planes and lost (by node, the leaves below it, as bits). OUT out (n, K).
+    IN values (columns, n), coding (`Thresholds`), nodes (`LeafSetNodes`). OUT out (n, K).
     """
-    n_rows, n_terms, width = values.shape[1], len(firsts) - 1, ends.shape[1]
-    n_ends = len(ends) // max(1, n_terms)
+    thresholds, starts, sizes = coding
+    columns, missing_codes, subset_starts, subset_planes, side_starts, sides = (
+        nodes.plane_columns, nodes.missing_codes, nodes.subset_starts, nodes.subset_planes,
+        nodes.side_starts, nodes.sides,
+    )  # fmt: skip
+    firsts, planes, cuts, lost, leaves = (
+        nodes.firsts, nodes.planes, nodes.cuts, nodes.lost, nodes.leaves,
+    )  # fmt: skip
+    n_rows, n_terms, width = values.shape[1], len(firsts) - 1, leaves.shape[1]
+    n_leaves = len(leaves) // max(1, n_terms)
     max_planes = 0
     for group in range(len(subset_starts) - 1):
         max_planes = max(max_planes, subset_starts[group + 1] - subset_starts[group])
@@ -137,12 +186,12 @@ def walk_sets(  # type: ignore[no-untyped-def]
         for p in range(len(columns)):
             j = columns[p]
             column, mine = values[j, begin : begin + n], thresholds[starts[j] : starts[j + 1]]
-            _encode(column, mine, sizes[j], absent[p], counts[:n], codes[p, :n])
+            _encode(column, mine, sizes[j], missing_codes[p], counts[:n], codes[p, :n])
         _clear(sums)
         for some in range(0, n_terms, TOGETHER):
             first = subset_starts[some // TOGETHER]
             for s in range(first, subset_starts[some // TOGETHER + 1]):
-                source, side = codes[sources[s]], sides[side_starts[s] :]
+                source, side = codes[subset_planes[s]], sides[side_starts[s] :]
                 plane = codes[len(columns) + s - first]
                 for i in range(n):
                     plane[i] = side[source[i]]
@@ -151,9 +200,9 @@ def walk_sets(  # type: ignore[no-untyped-def]
                     t = some + slot
                     find_leaves(
                         code, i, plane_start, cuts, lost, firsts[t], firsts[t + 1],
-                        end, slot * _BLOCK + i, t * n_ends * width, width,
+                        end, slot * _BLOCK + i, t * n_leaves * width, width,
                     )  # fmt: skip
-            _add_ends(ended, ends, n, sums)
+            _add_leaves(ended, leaves, n, sums)
         _write(sums, begin, n, out)
 
 
@@ -192,9 +241,9 @@ def _ends_after(reached, following, spare, n):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _add_ends(ended, ends, n, sums):  # type: ignore[no-untyped-def]
-    """Add the ends of TOGETHER terms, in their order, to the sums of n rows."""
-    width, scores, flat = ends.shape[1], sums.ravel(), ends.ravel()
+def _add_leaves(ended, leaves, n, sums):  # type: ignore[no-untyped-def]
+    """Add the leaves of TOGETHER terms, in their order, to the sums of n rows."""
+    width, scores, flat = leaves.shape[1], sums.ravel(), leaves.ravel()
     for i in range(n):
         a, b, c, d = ended[0, i], ended[1, i], ended[2, i], ended[3, i]
         e, f, g, h = ended[4, i], ended[5, i], ended[6, i], ended[7, i]
@@ -202,10 +251,8 @@ def _add_ends(ended, ends, n, sums):  # type: ignore[no-untyped-def]
             half = (((scores[i] + flat[a]) + flat[b]) + flat[c]) + flat[d]
             scores[i] = (((half + flat[e]) + flat[f]) + flat[g]) + flat[h]
         for k in range(0, width - 3, 4):
-            add_reals(
-                scores, width * i + k, flat,
-                a + k, b + k, c + k, d + k, e + k, f + k, g + k, h + k,
-            )  # fmt: skip
+            addresses = (a + k, b + k, c + k, d + k, e + k, f + k, g + k, h + k)
+            add_reals(scores, width * i + k, flat, addresses)
 
 
 # Loops, since assignments to parts of arrays take long to compile.

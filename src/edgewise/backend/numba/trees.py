@@ -5,16 +5,23 @@ The rows of a leaf are a range of one array of rows, parted in place when the le
 another range of the rows that no search looks at: each has its leaf when the tree is finished.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import MISSING_AUTO, GrownTree, Growth, split_directions
-from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
+from edgewise.backend.host import SignedProblem, SignedVectors, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
-from edgewise.backend.numba.plans import Lease
-from edgewise.backend.numba.scan import gain_of, scan_edge, scan_gain, scan_values
+from edgewise.backend.numba.plans import BatchColumns, Lease
+from edgewise.backend.numba.scan import (
+    ColumnBins,
+    SplitQuery,
+    gain_of,
+    scan_edge,
+    scan_gain,
+    scan_values,
+)
 from edgewise.backend.numba.vectors import copy_to, inlined, inner, kernel
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Rows, Signs
 from edgewise.common.threads import Threads
@@ -35,16 +42,13 @@ _ROWS_AT_ONCE = 1 << 13
 class _Layout(NamedTuple):
     """Columns, and where the bins of each are in a leaf's histogram.
 
-    Batch b has the columns from ``batches[b]`` on; its bins are from ``starts[b]`` on, the bins of
-    column q from vector ``bases[q]`` of the batch on. Columns from `n_cut` on are split into two
-    sets of values, those before by cuts. `by_row` has the codes row by row, or nothing.
+    Batch b has the columns from ``batches[b]`` on, its bins are from ``starts[b]`` on. The first
+    `n_cut` columns are split by cuts, the others into two sets of values. `by_row` has the codes
+    row by row, or nothing.
     """
 
     codes: Codes
-    places: Columns
-    bases: Columns
-    n_codes: Columns
-    has_missing: NDArray[np.bool_]
+    columns: BatchColumns
     batches: Columns
     starts: Columns
     n_cut: int
@@ -54,10 +58,10 @@ class _Layout(NamedTuple):
 # Spans of fewer rows are parted and summed on one thread.
 _SPAN = 1 << 14
 
-# A leaf of a growing tree, or a node that was one: its rows that are searched and those that are
-# not, how many are searched at all processes, its memory for histograms, its best cut, what that
-# gains, the lower of its parts (the higher follows), -1 for a leaf, and its number when finished:
-# that of a node, or -1 - that of a leaf.
+# A leaf of a growing tree, or a node that was one: the bounds of its searched rows and of its other
+# rows in `_Growing.order`, the number of searched rows at all processes, its slot in the memory for
+# histograms, its best cut and the improvement by it, its lower child (the higher follows; -1 for a
+# leaf), and its number in the finished tree: a node's, or -1 - a leaf's.
 _LEAF = np.dtype(
     [
         ("start", np.intp),
@@ -77,44 +81,43 @@ _LEAF = np.dtype(
 
 
 class _Growing(NamedTuple):
-    """A tree under construction.
+    """A tree under construction."""
 
-    `order` holds the rows, first those that are searched, each leaf's together, with room for one
-    more; `spare` is memory for parting them. `leaves` are in the order in which they were made,
-    `sums` of shape (2, leaves, lanes) are the sums of S and of |S| over their rows that are
-    searched, ``sides[leaf, code]`` the side of a leaf's split on which a code is: -1, +1, or 0
-    where it abstains. `found` holds gain or edge, first bin and missing side of each column's best
-    split of the newest two leaves, `sets` the sides of values where it is not a cut; `counts` are
-    the leaves made, the leaves there are, and the searches, `improvements` what each column
-    improves, summed over all searches, and last the mass of their rows.
-    """
-
-    order: Rows
-    spare: Rows
-    leaves: NDArray[np.void]
-    sums: Exacts
-    sides: Signs
-    found: Exacts
-    sets: Signs
-    counts: Columns
+    order: Rows  # the rows, the searched ones first, each leaf's together; one slot is spare
+    spare: Rows  # memory for moving rows
+    leaves: NDArray[np.void]  # of type `_LEAF`, in the order in which they were made
+    sums: Exacts  # (2, leaves, lanes), the sums of S and of |S| over the searched rows
+    sides: Signs  # (leaves, codes), the side of each code in a leaf's split; 0 where it abstains
+    # (2, columns, 3), each column's best split of the newest two leaves: its gain or edge, first
+    # bin and missing side; and the sides of values where it is not a cut.
+    splits: Exacts
+    value_sides: Signs
+    counts: Columns  # of leaves made, of leaves now, and of searches
+    # Of each column, summed over all searches, and last the mass of the searched rows.
     improvements: Exacts
+    histograms: Integers  # (slots, bins)
 
 
-class GrowthOptions(NamedTuple):
-    """What a search looks for: see `Growth`.
+class GivenRows(NamedTuple):
+    """The rows to search, and S there as the problem has it, with each row's constraints.
 
-    Of `n_own` columns of S the first `n_scores` are score columns; the amounts follow.
+    S and the constraints are put together in one array, unless there are no constraints.
     """
 
-    n_scores: int
-    n_own: int
-    by_gain: bool
-    absent: int
-    least: Exacts
-    damping: float
+    rows: Rows
+    signed: Integers
+    lanes: int
+    constraints: Integers
 
 
-class _Finished(NamedTuple):
+class SplitSearch(NamedTuple):
+    """The columns that are searched for splits, and the splits that are looked for."""
+
+    layout: _Layout
+    query: SplitQuery
+
+
+class FinishedTree(NamedTuple):
     """A finished tree, as `GrownTree` has it, in memory for the largest."""
 
     nodes: Columns
@@ -136,51 +139,51 @@ def _newest(tree):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _sum(batch, layout, signed, n, width, tree, histograms):  # type: ignore[no-untyped-def]
-    """Sum the columns of a batch over the smaller of the newest leaves. OUT histograms."""
-    chunks, (smaller, _) = tree.sums.shape[2] >> (width.ndim - 1), _newest(tree)
+def _sum_batch(batch, layout, weights, tree):  # type: ignore[no-untyped-def]
+    """Sum the columns of a batch over the smaller of the newest leaves. OUT tree.histograms."""
+    smaller, _ = _newest(tree)
     rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     low, high = layout.batches[batch], layout.batches[batch + 1]
-    leaf_bins = histograms[
-        tree.leaves[smaller].slot, layout.starts[batch] : layout.starts[batch + 1]
-    ]
-    bins = layout.bases[low:high], layout.n_codes[low:high]
+    start, stop = layout.starts[batch], layout.starts[batch + 1]
+    bins = tree.histograms[tree.leaves[smaller].slot, start:stop]
+    places, bases, n_codes, has_missing = layout.columns
+    columns = BatchColumns(
+        places[low:high], bases[low:high], n_codes[low:high], has_missing[low:high]
+    )
     if len(rows) < len(layout.by_row) // _FAR:
-        sum_few(layout.by_row, low, *bins, signed, n, rows, chunks, width, leaf_bins)
+        sum_few(layout.by_row, low, columns, weights, rows, bins)
     else:
-        sum_dense(
-            layout.codes, layout.places[low:high], *bins, signed, n, rows, chunks, width, leaf_bins
-        )
+        sum_dense(layout.codes, columns, weights, rows, bins)
 
 
 @inlined
 def _search(  # type: ignore[no-untyped-def]
-    first_batch, last_batch, sums, layout, question, directions, by_edge, signed, n, width, tree,
-    histograms,
-):  # fmt: skip
+    first_batch, last_batch, sums, split_search, directions, by_edge, weights, tree
+):
     """Find the best split of each column of some batches, in the newest leaves.
 
     With `sums` the histograms of the smaller leaf are summed first; else they are there already.
     `directions` are for sets of values, None without any; `by_edge` is None where splits are
-    compared by gain: Numba then compiles no more than is needed. OUT tree.found, tree.sets.
+    compared by gain: Numba then compiles no more than is needed. OUT the tree's histograms, splits
+    and value_sides.
     """
-    n_scores, min_sums, damping = question.n_scores, question.least, question.damping
-    lanes = 1 << (width.ndim - 1)
-    chunks, n_sums = tree.sums.shape[2] // lanes, question.n_own + len(min_sums)
-    any_side = np.empty((0, 2), dtype=np.bool_)
+    layout, query = split_search.layout, split_search.query
+    histograms, width = tree.histograms, weights.width
+    lanes, n_lanes = 1 << (width.ndim - 1), tree.sums.shape[2]
+    any_cut = np.empty((0, 2), dtype=np.bool_)
     smaller, larger = _newest(tree)
-    scratch = np.empty((4, chunks * lanes), dtype=histograms.dtype)
-    edges = np.empty(chunks * lanes, dtype=np.int64)
+    scratch = np.empty((4, n_lanes), dtype=histograms.dtype)
+    edges = np.empty(n_lanes, dtype=np.int64)
     keys = np.empty(tree.sides.shape[1])
     orders = np.empty((2, tree.sides.shape[1]), dtype=np.intp)
     for batch in range(first_batch, last_batch):
         low, high = layout.batches[batch], layout.batches[batch + 1]
         start, stop = layout.starts[batch], layout.starts[batch + 1]
         if sums:
-            _sum(batch, layout, signed, n, width, tree, histograms)
+            _sum_batch(batch, layout, weights, tree)
         small_bins = histograms[tree.leaves[smaller].slot, start:stop]
         if larger >= 0:
-            # It has the memory of the leaf that was split: what is left is the larger part's.
+            # It has the memory of its parent: the difference is its histograms.
             large_bins = histograms[tree.leaves[larger].slot, start:stop]
             for at in range(len(large_bins)):
                 large_bins[at] -= small_bins[at]
@@ -189,82 +192,84 @@ def _search(  # type: ignore[no-untyped-def]
             bins = histograms[tree.leaves[leaf].slot, start:stop]
             totals = tree.sums[0, leaf]
             for q in range(low, high):
-                base, n_codes, gone = layout.bases[q], layout.n_codes[q], layout.has_missing[q]
+                columns = layout.columns
+                column = ColumnBins(
+                    bins, columns.bases[q], columns.n_codes[q], columns.has_missing[q]
+                )
                 best, first, missing = np.int64(-1), 0, 0
                 if directions is not None and q >= layout.n_cut:
                     best = scan_values(
-                        bins, base, n_codes, question, directions, totals, n_sums, lanes, edges,
-                        keys, orders, tree.sets[side, q - layout.n_cut],
+                        column, query, directions, totals, lanes, edges, keys, orders,
+                        tree.value_sides[side, q - layout.n_cut],
                     )  # fmt: skip
                 if q < layout.n_cut:
                     if by_edge is None:
                         best, first, missing = scan_gain(
-                            bins, base, n_codes, gone, question.absent, totals, n_scores, min_sums,
-                            damping, any_side, width, scratch, orders[0],
-                        )  # fmt: skip
+                            column, query, totals, any_cut, width, scratch, orders[0]
+                        )
                     else:
                         best, first, missing = scan_edge(
-                            bins, base, n_codes, gone, False, question.absent, totals, n_scores,
-                            n_sums, min_sums, any_side, width, edges,
-                        )  # fmt: skip
-                tree.found[side, q, 0] = best
-                tree.found[side, q, 1] = first
-                tree.found[side, q, 2] = missing
+                            column, query, totals, any_cut, width, edges
+                        )
+                tree.splits[side, q, 0] = best
+                tree.splits[side, q, 1] = first
+                tree.splits[side, q, 2] = missing
 
 
 @inner
-def _unsplit_score(totals, question):  # type: ignore[no-untyped-def]
+def _unsplit_score(totals, query):  # type: ignore[no-untyped-def]
     """Return the edge of the constant, or its gain: see `base.gains`."""
     squares, edge = np.int64(0), np.int64(0)
-    for k in range(question.n_scores):
+    for k in range(query.n_scores):
         squares += totals[k] * totals[k]
         edge += abs(totals[k])
-    if not question.by_gain:
+    if not query.by_gain:
         return edge
-    mass = totals[question.n_scores]
-    return gain_of(squares, mass, question.damping) if mass > 0 else np.int64(0)
+    mass = totals[query.n_scores]
+    return gain_of(squares, mass, query.damping) if mass > 0 else np.int64(0)
 
 
 @inlined
-def _settle(side, place, layout, tree, question):  # type: ignore[no-untyped-def]
+def _set_best_split(side, index, layout, tree, query):  # type: ignore[no-untyped-def]
     """Give a leaf the best split of its columns, the first of equal ones."""
-    best, leaf = np.int64(0), tree.leaves[place]
+    best, leaf = np.int64(0), tree.leaves[index]
     tree.counts[2] += 1
     # The root is split if any split has an edge, other leaves if that beats the constant.
-    alone = _unsplit_score(tree.sums[0, place], question) if place > 0 else np.int64(0)
-    gathers = (
-        alone if place > 0 or not question.by_gain else _unsplit_score(tree.sums[0, 0], question)
-    )
-    for k in range(question.n_scores):
-        tree.improvements[-1] += tree.sums[1, place, k]
-    for q in range(tree.found.shape[1]):
-        tree.improvements[q] += max(tree.found[side, q, 0] - gathers, 0)
-        if tree.found[side, q, 0] > best:
-            best = tree.found[side, q, 0]
+    unsplit = _unsplit_score(tree.sums[0, index], query) if index > 0 else np.int64(0)
+    baseline = unsplit
+    if index == 0 and query.by_gain:
+        baseline = _unsplit_score(tree.sums[0, 0], query)
+    for k in range(query.n_scores):
+        tree.improvements[-1] += tree.sums[1, index, k]
+    for q in range(tree.splits.shape[1]):
+        tree.improvements[q] += max(tree.splits[side, q, 0] - baseline, 0)
+        if tree.splits[side, q, 0] > best:
+            best = tree.splits[side, q, 0]
             leaf.column, leaf.first, leaf.missing = (
-                q, tree.found[side, q, 1], tree.found[side, q, 2],
+                q, tree.splits[side, q, 1], tree.splits[side, q, 2],
             )  # fmt: skip
     if best > 0:
-        leaf.improvement = best - alone
+        leaf.improvement = best - unsplit
         if leaf.column >= layout.n_cut:
-            copy_to(tree.sides[place], tree.sets[side, leaf.column - layout.n_cut])
+            copy_to(tree.sides[index], tree.value_sides[side, leaf.column - layout.n_cut])
 
 
 @inner
-def _note_sides(place, layout, tree, absent):  # type: ignore[no-untyped-def]
-    """Note on which side of a leaf's cut every code is, missing values in other tables too."""
-    leaf, sides = tree.leaves[place], tree.sides[place]
+def _set_sides(index, layout, tree, missing):  # type: ignore[no-untyped-def]
+    """Set the side of every code in a leaf's cut, and of missing values in other tables."""
+    leaf, sides = tree.leaves[index], tree.sides[index]
     q = leaf.column
     if q >= layout.n_cut:
         return
-    n_values = layout.n_codes[q] - 1 if layout.has_missing[q] else layout.n_codes[q]
-    for code in range(n_values):
-        sides[code] = 1 if code >= leaf.first else -1
-    if layout.has_missing[q]:
+    n_values = layout.columns.n_codes[q]
+    if layout.columns.has_missing[q]:
+        n_values -= 1
         sides[n_values] = leaf.missing
     else:
         # Where training had no missing values and learned no side, cuts abstain on them.
-        sides[n_values] = 0 if absent == MISSING_AUTO else absent
+        sides[n_values] = 0 if missing == MISSING_AUTO else missing
+    for code in range(n_values):
+        sides[code] = 1 if code >= leaf.first else -1
 
 
 @inner
@@ -276,8 +281,8 @@ def _add_leaf(tree, start, stop, other_start, other_stop):  # type: ignore[no-un
 
 
 @inner
-def _part_rows(start, stop, codes, sides, order, spare):  # type: ignore[no-untyped-def]
-    """Part some rows; return where the low ones end, which stay. OUT spare: the high ones."""
+def _partition_rows(start, stop, codes, sides, order, spare):  # type: ignore[no-untyped-def]
+    """Move low rows to the front; return where they end. OUT order, spare (the high rows)."""
     low, high = start, start
     for p in range(start, stop):
         row = order[p]
@@ -289,17 +294,17 @@ def _part_rows(start, stop, codes, sides, order, spare):  # type: ignore[no-unty
 
 
 @inner
-def _part_range(start, stop, codes, sides, tree):  # type: ignore[no-untyped-def]
-    """Part some rows, the high ones after the low ones; return where they start."""
-    middle = _part_rows(start, stop, codes, sides, tree.order, tree.spare)
+def _partition_range(start, stop, codes, sides, tree):  # type: ignore[no-untyped-def]
+    """Move high rows behind low ones; return where they start."""
+    middle = _partition_rows(start, stop, codes, sides, tree.order, tree.spare)
     for p in range(stop - middle):
         tree.order[middle + p] = tree.spare[start + p]
     return middle
 
 
 @inner
-def _add_parts(parent, middle, other_middle, tree):  # type: ignore[no-untyped-def]
-    """Add the parts of a leaf."""
+def _add_children(parent, middle, other_middle, tree):  # type: ignore[no-untyped-def]
+    """Add the children of a leaf, whose high rows start at `middle` and at `other_middle`."""
     parent_leaf = tree.leaves[parent]
     parent_leaf.child = tree.counts[0]
     _add_leaf(tree, parent_leaf.start, middle, parent_leaf.other_start, other_middle)
@@ -308,49 +313,48 @@ def _add_parts(parent, middle, other_middle, tree):  # type: ignore[no-untyped-d
 
 @inner
 def _assign_slots(parent, tree):  # type: ignore[no-untyped-def]
-    """Give the larger of the newest leaves its parent's memory, the smaller one that is free."""
+    """Give the larger of the newest leaves its parent's histogram slot, the smaller a free one."""
     smaller, larger = _newest(tree)
     tree.leaves[larger].slot, tree.leaves[smaller].slot = tree.leaves[parent].slot, tree.counts[1]
     tree.counts[1] += 1
 
 
 @inlined
-def _split(parent, layout, signed, n, width, tree):  # type: ignore[no-untyped-def]
-    """Part a leaf; sum S over the smaller of its parts, the larger has the rest."""
+def _split_leaf(parent, layout, weights, tree):  # type: ignore[no-untyped-def]
+    """Split a leaf; sum S over the smaller child, the larger has the remainder."""
     parent_leaf, sides = tree.leaves[parent], tree.sides[parent]
-    codes = layout.codes[layout.places[parent_leaf.column]]
-    middle = _part_range(parent_leaf.start, parent_leaf.stop, codes, sides, tree)
-    other = _part_range(parent_leaf.other_start, parent_leaf.other_stop, codes, sides, tree)
-    _add_parts(parent, middle, other, tree)
+    codes = layout.codes[layout.columns.places[parent_leaf.column]]
+    middle = _partition_range(parent_leaf.start, parent_leaf.stop, codes, sides, tree)
+    other = _partition_range(parent_leaf.other_start, parent_leaf.other_stop, codes, sides, tree)
+    _add_children(parent, middle, other, tree)
     _assign_slots(parent, tree)
     smaller, larger = _newest(tree)
     rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     totals, masses = tree.sums[0], tree.sums[1]
     for k in range(totals.shape[1]):
         totals[smaller, k] = masses[smaller, k] = 0
-    chunks = totals.shape[1] >> (width.ndim - 1)
-    sum_rows(signed, rows, n, chunks, width, totals[smaller], masses[smaller])
+    sum_rows(weights, rows, totals[smaller], masses[smaller])
     for k in range(totals.shape[1]):
         totals[larger, k] = totals[parent, k] - totals[smaller, k]
         masses[larger, k] = masses[parent, k] - masses[smaller, k]
 
 
 @inlined
-def _choose(layout, question, tree):  # type: ignore[no-untyped-def]
+def _choose_leaf(layout, query, tree):  # type: ignore[no-untyped-def]
     """Return the leaf that gains most, the earliest of equal ones, or -1 for none."""
     smaller, larger = _newest(tree)
     for side in range(2 if larger >= 0 else 1):
         index = smaller if side == 0 else larger
         # Every split leaves one side of a single row empty.
         if index == 0 or tree.leaves[index].size > 1:
-            _settle(side, index, layout, tree, question)
+            _set_best_split(side, index, layout, tree, query)
     best, chosen = np.int64(0), np.intp(-1)
     for other in range(tree.counts[0]):
         leaf = tree.leaves[other]
         if leaf.child < 0 and leaf.improvement > best:
             best, chosen = leaf.improvement, np.intp(other)
     if chosen >= 0:
-        _note_sides(chosen, layout, tree, question.absent)
+        _set_sides(chosen, layout, tree, query.missing)
     return chosen
 
 
@@ -387,23 +391,21 @@ def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _put_rows(start, stop, rows, weights, n_own, signed, n, width, tree):  # type: ignore[no-untyped-def]
-    """Take some of the rows that are searched, and S there.
-
-    `weights` are S as the problem has it, its lanes, and each row's amounts, which are put together
-    unless there are no amounts. OUT signed, tree.order.
-    """
-    lanes, (flat_signed, lanes_given, constraints) = 1 << (width.ndim - 1), weights
+def _put_rows(start, stop, given, n_columns, weights, tree):  # type: ignore[no-untyped-def]
+    """Take some of the given rows, and S there. OUT weights, tree.order."""
+    rows, flat_signed, lanes_given, constraints = given
+    signed, n, _, width = weights
+    lanes = 1 << (width.ndim - 1)
     for p in range(start, stop):
         row = np.intp(rows[p])
         tree.order[p] = rows[p]
         if len(constraints):
-            for k in range(n_own):
+            for k in range(n_columns):
                 to = ((k // lanes) * n + row) * lanes + k % lanes
                 at = ((k // lanes_given) * n + row) * lanes_given + k % lanes_given
                 signed[to] = flat_signed[at]
             for a in range(len(constraints)):
-                k = n_own + a
+                k = n_columns + a
                 signed[((k // lanes) * n + row) * lanes + k % lanes] = constraints[a, row]
 
 
@@ -443,44 +445,42 @@ def walk(codes, nodes, sides, leaf_of):  # type: ignore[no-untyped-def]
 
 @kernel
 def grow(  # type: ignore[no-untyped-def]
-    is_new, most_rows, rows, weights, layout, question, directions, by_edge, signed, n, width, tree,
-    max_leaf_nodes, histograms, finished,
-):  # fmt: skip
+    is_new, most_rows, given, split_search, directions, by_edge, weights, tree, finished
+):
     """Grow a tree on one thread; return a leaf of more than `most_rows` that is to be split, or -1.
 
     A tree that is not new goes on from where its newest leaves have been searched. IN the arguments
-    up to by_edge. OUT signed, tree, histograms, finished.
+    up to by_edge. OUT weights, tree, finished.
     """
-    n_batches, chunks = len(layout.starts) - 1, tree.sums.shape[2] >> (width.ndim - 1)
+    layout, query = split_search.layout, split_search.query
     if is_new:
-        _put_rows(0, len(rows), rows, weights, question.n_own, signed, n, width, tree)
-        _begin(rows, n, tree)
-        sum_rows(signed, rows, n, chunks, width, tree.sums[0, 0], tree.sums[1, 0])
+        _put_rows(0, len(given.rows), given, query.n_columns, weights, tree)
+        _begin(given.rows, weights.n, tree)
+        sum_rows(weights, given.rows, tree.sums[0, 0], tree.sums[1, 0])
     is_searched = not is_new
-    while tree.counts[1] < max_leaf_nodes:
+    while tree.counts[1] < len(finished.nodes):
         if not is_searched:
             _search(
-                0, n_batches, True, layout, question, directions, by_edge, signed, n, width, tree,
-                histograms,
-            )  # fmt: skip
-        chosen = _choose(layout, question, tree)
+                0, len(layout.starts) - 1, True, split_search, directions, by_edge, weights, tree
+            )
+        chosen = _choose_leaf(layout, query, tree)
         if chosen < 0:
             break
         if tree.leaves[chosen].size > most_rows:
             return chosen
-        _split(chosen, layout, signed, n, width, tree)
+        _split_leaf(chosen, layout, weights, tree)
         is_searched = False
-    _finish(question.n_scores, question.by_gain, tree, finished)
+    _finish(query.n_scores, query.by_gain, tree, finished)
     return np.intp(-1)
 
 
-# Its parts, which threads share, and between which processes sum what they found.
+# The steps that threads share, and between which processes sum what each has counted.
 put_rows = kernel(_put_rows.py_func)
 begin = kernel(_begin.py_func)
-sum_batch = kernel(_sum.py_func)
+sum_batch = kernel(_sum_batch.py_func)
 search = kernel(_search.py_func)
-part_rows = kernel(_part_rows.py_func)
-add_parts = kernel(_add_parts.py_func)
+partition_rows = kernel(_partition_rows.py_func)
+add_children = kernel(_add_children.py_func)
 assign_slots = kernel(_assign_slots.py_func)
 
 
@@ -496,27 +496,27 @@ class TreeGrower:
         problem: SignedProblem,
         threads: Threads,
     ) -> None:
-        self._columns = (problem.n_scores, problem.n_scores + problem.mass_column)
+        self._n_scores, self._n_columns = problem.n_scores, problem.n_scores + problem.mass_column
         directions = None
         if growth.n_cut < len(places):
             directions = split_directions(growth.criterion, problem.n_scores)
         self.kinds = (directions, None if growth.criterion == "gain" else True)
         self._threads = threads
         chunks, _, lanes = problem.shape
-        n_amounts = len(constraint_columns(problem, growth))
-        if n_amounts:
-            chunks, lanes = lanes_for(self._columns[1] + n_amounts)
-        self.width = width_of(lanes)
+        n_constraints = len(constraint_columns(problem, growth))
+        if n_constraints:
+            chunks, lanes = lanes_for(self._n_columns + n_constraints)
         dtype, n = problem.signed.dtype, problem.n_rows
         self._layout = _lay_out(
             (codes, places, growth.n_cut), shapes, (chunks, lanes), dtype.itemsize, threads.n
         )
         self._has_grown, self.all_rows = False, np.arange(problem.n_rows, dtype=ROW)
-        self.signed = aligned_zeros((chunks * n * lanes * (n_amounts > 0),), dtype.type)
+        # S with the constraints, where there are any.
+        signed = aligned_zeros((chunks * n * lanes * (n_constraints > 0),), dtype.type)
+        self._vectors = SignedVectors(signed, n, chunks, width_of(lanes))
         # One more, for the missing values of a table whose like training did not see.
         max_leaves, most_codes = growth.max_leaf_nodes, int(shapes[0].max()) + 1
-        self.histograms = aligned_zeros((max_leaves, int(self._layout.starts[-1])), dtype.type)
-        self.finished = _Finished(
+        self.finished = FinishedTree(
             np.empty((max_leaves, 5), dtype=np.intp),
             np.zeros((max_leaves, most_codes), dtype=np.int8),
             np.empty((2 * max_leaves, problem.n_scores), dtype=np.int64),
@@ -534,6 +534,7 @@ class TreeGrower:
             np.zeros((2, len(places) - growth.n_cut, most_codes), dtype=np.int8),
             np.zeros(3, dtype=np.intp),
             np.zeros(len(places) + 1, dtype=np.int64),
+            aligned_zeros((max_leaves, int(self._layout.starts[-1])), dtype.type),
         )
 
     def grow(
@@ -541,46 +542,50 @@ class TreeGrower:
     ) -> GrownTree:
         """Grow a tree; all processes of a partition, which hold the rows, do the same together."""
         lease = self.lease_leaves()
-        question, constraints = self.question(growth), constraint_columns(problem, growth)
         rows = self.all_rows if problem.rows is None else problem.rows
-        n, flat_signed = problem.n_rows, problem.flat_signed
-        signed = self.signed if len(constraints) else flat_signed
-        layout, max_leaves, tree = self.layout(), growth.max_leaf_nodes, self.tree
-        weights, data = (flat_signed, problem.shape[2], constraints), (signed, n, self.width, tree)
-        asked = (rows, weights, layout, question, *self.kinds, *data)
-        results = (max_leaves, self.histograms, self.finished)
-        work = problem.size * len(layout.places)
-        if partition is None and (self._threads.n == 1 or work < _THREADS_FROM):
-            grow(True, n, *asked, *results)
+        given, weights = self.arrange(problem, growth, rows)
+        split_search, tree = self.split_search(growth), self.tree
+        arguments = (given, split_search, *self.kinds, weights, tree, self.finished)
+        n, n_columns = problem.n_rows, len(growth.columns)
+        if partition is None and (self._threads.n == 1 or problem.size * n_columns < _THREADS_FROM):
+            grow(True, n, *arguments)
             return self._build_tree(growth, lease)
         self._threads.map(
-            lambda span: put_rows(*span, rows, weights, question.n_own, *data),
+            lambda span: put_rows(*span, given, self._n_columns, weights, tree),
             self._threads.spans(len(rows), _SPAN),
         )
         begin(rows, n, tree)
         # All processes split every leaf together.
-        most_rows = _THREADS_FROM // len(layout.places) if partition is None else -1
+        most_rows = _THREADS_FROM // n_columns if partition is None else -1
         partition = partition or Partition(n)
         leaves, sums = tree.leaves, tree.sums
         leaves["size"][0] = partition.sum(len(rows))
-        sums[:, 0] = partition.sum(self._sums_of(0, signed, n))
-        self._search(question, data, partition)
-        while (parent := int(grow(False, most_rows, *asked, *results))) >= 0:
-            add_parts(parent, *self._partition_rows(parent), tree)
+        sums[:, 0] = partition.sum(self._sums_of(0, weights))
+        self._search(split_search, weights, partition)
+        while (parent := int(grow(False, most_rows, *arguments))) >= 0:
+            add_children(parent, *self._partition_rows(parent), tree)
             sizes = leaves["size"][tree.counts[0] - 2 : tree.counts[0]]
             sizes[:] = partition.sum(sizes)
             assign_slots(parent, tree)
             smaller, larger = self._newest()
-            sums[:, smaller] = partition.sum(self._sums_of(smaller, signed, n))
+            sums[:, smaller] = partition.sum(self._sums_of(smaller, weights))
             sums[:, larger] = sums[:, parent] - sums[:, smaller]
-            if tree.counts[1] < max_leaves:
-                self._search(question, data, partition)
+            if tree.counts[1] < growth.max_leaf_nodes:
+                self._search(split_search, weights, partition)
         return self._build_tree(growth, lease)
 
+    def arrange(
+        self, problem: SignedProblem, growth: Growth, rows: Rows
+    ) -> tuple[GivenRows, SignedVectors]:
+        """Return rows of a problem as they are given, and the memory of S as they are searched."""
+        constraints = constraint_columns(problem, growth)
+        given = GivenRows(rows, problem.vectors.flat, problem.shape[2], constraints)
+        return given, self._vectors if len(constraints) else problem.vectors
+
     def _partition_rows(self, parent: int) -> list[int]:
-        """Part the rows of a leaf, those searched and others; return where the high ones start."""
+        """Move the high rows of a leaf, searched ones and others, behind low ones; return where."""
         leaf, layout, tree = self.tree.leaves[parent], self._layout, self.tree
-        codes, sides = layout.codes[layout.places[leaf["column"]]], tree.sides[parent]
+        codes, sides = layout.codes[layout.columns.places[leaf["column"]]], tree.sides[parent]
         ranges = [
             [(int(leaf[at]) + a, int(leaf[at]) + b) for a, b in self._threads.spans(size, _SPAN)]
             for at, size in (
@@ -590,7 +595,7 @@ class TreeGrower:
         ]
         lows = iter(
             self._threads.map(
-                lambda span: int(part_rows(*span, codes, sides, tree.order, tree.spare)),
+                lambda span: int(partition_rows(*span, codes, sides, tree.order, tree.spare)),
                 [*ranges[0], *ranges[1]],
             )
         )
@@ -609,33 +614,31 @@ class TreeGrower:
             at += stop - low
         return middle
 
-    def _sums_of(self, made: int, signed: Integers, n: int) -> Exacts:
+    def _sums_of(self, index: int, weights: SignedVectors) -> Exacts:
         """Return the sums of S and of |S| over the rows of a leaf."""
-        tree, start = self.tree, int(self.tree.leaves["start"][made])
-        chunks = tree.sums.shape[2] >> (self.width.ndim - 1)
+        tree, start = self.tree, int(self.tree.leaves["start"][index])
 
         def add(span: tuple[int, int]) -> Exacts:
             # Each in memory of its own: threads that write to one cache line wait for each other.
             sums = np.zeros(tree.sums.shape[::2], dtype=np.int64)
-            rows = tree.order[start + span[0] : start + span[1]]
-            sum_rows(signed, rows, n, chunks, self.width, *sums)
+            sum_rows(weights, tree.order[start + span[0] : start + span[1]], *sums)
             return sums
 
-        spans = self._threads.spans(int(tree.leaves["stop"][made]) - start, _SPAN)
+        spans = self._threads.spans(int(tree.leaves["stop"][index]) - start, _SPAN)
         return np.sum(self._threads.map(add, spans), axis=0)
 
-    def _search(self, question: GrowthOptions, data: tuple[Any, ...], partition: Partition) -> None:
+    def _search(
+        self, split_search: SplitSearch, weights: SignedVectors, partition: Partition
+    ) -> None:
         """Find the best split of each column in the newest leaves, on the rows of all processes."""
-        layout, tree = self._layout, self.tree
+        layout, tree = split_search.layout, self.tree
         batches = range(len(layout.starts) - 1)
         if not partition.is_whole:
-            self._threads.map(
-                lambda batch: sum_batch(batch, layout, *data, self.histograms), batches
-            )
-            small_bins = self.histograms[tree.leaves["slot"][self._newest()[0]]]
+            self._threads.map(lambda batch: sum_batch(batch, layout, weights, tree), batches)
+            small_bins = tree.histograms[tree.leaves["slot"][self._newest()[0]]]
             small_bins[:] = partition.sum(small_bins)
-        asked, sums = (layout, question, *self.kinds, *data, self.histograms), partition.is_whole
-        self._threads.map(lambda batch: search(batch, batch + 1, sums, *asked), batches)
+        arguments = (partition.is_whole, split_search, *self.kinds, weights, tree)
+        self._threads.map(lambda batch: search(batch, batch + 1, *arguments), batches)
 
     def _newest(self) -> tuple[int, int]:
         """Return the newest two leaves, the smaller first."""
@@ -643,25 +646,24 @@ class TreeGrower:
         sizes = self.tree.leaves["size"]
         return (high, low) if low < 0 or sizes[high] < sizes[low] else (low, high)
 
-    def question(self, growth: Growth) -> GrowthOptions:
-        """Return what searches look for."""
-        min_sums = np.array(growth.min_sums, dtype=np.int64)
-        by_gain = growth.criterion == "gain"
-        return GrowthOptions(*self._columns, by_gain, growth.missing, min_sums, growth.damping)
-
-    def layout(self) -> _Layout:
-        """Return the layout, with codes by row from the second tree on the same columns on."""
+    def split_search(self, growth: Growth) -> SplitSearch:
+        """Return the columns to search, and the splits to find."""
+        query = SplitQuery(
+            self._n_scores, self._n_columns, growth.criterion == "gain", False, growth.missing,
+            np.array(growth.min_sums, dtype=np.int64), growth.damping,
+        )  # fmt: skip
         layout = self._layout
-        size = len(layout.places) * layout.codes.shape[1]
+        size = len(layout.columns.places) * layout.codes.shape[1]
+        # From the second tree on the same columns on, codes by row are worth their memory.
         if self._has_grown and size >= _LARGE and not len(layout.by_row):
-            positions, n_rows = layout.places, layout.codes.shape[1]
+            positions, n_rows = layout.columns.places, layout.codes.shape[1]
             by_row = np.empty((n_rows, len(positions)), dtype=layout.codes.dtype)
             for start in range(0, n_rows, _ROWS_AT_ONCE):
                 block = slice(start, start + _ROWS_AT_ONCE)
                 by_row[block] = layout.codes[positions, block].T
             self._layout = layout._replace(by_row=by_row)
         self._has_grown = True
-        return self._layout
+        return SplitSearch(self._layout, query)
 
     def lease_leaves(self) -> Lease:
         """Give the next tree memory of its own for the leaf of each row."""
@@ -712,4 +714,5 @@ def _lay_out(
     ends = np.concatenate(([0], np.cumsum(n_codes * chunks))).astype(np.intp)
     bases = ends[:-1] - np.repeat(ends[batches[:-1]], np.diff(batches))
     starts = ends[batches] * lanes
-    return _Layout(codes, positions, bases, n_codes, has_missing, batches, starts, n_cut, codes[:0])
+    all_columns = BatchColumns(positions, bases, n_codes, has_missing)
+    return _Layout(codes, all_columns, batches, starts, n_cut, codes[:0])

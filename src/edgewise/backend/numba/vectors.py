@@ -121,13 +121,13 @@ def prefetch(context: Any, array: Any, index: Any) -> Any:
 
 
 def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Emit a load of four doubles, the additions of eight others, one by one, and a store."""
-    out_kind, _, rows_kind, *_ = signature.args
-    out, o, rows, *addresses = arguments
+    """Emit a load of four doubles, the additions of others, one by one, and a store."""
+    out_kind, _, rows_kind, _ = signature.args
+    out, o, rows, addresses = arguments
     reals = ir.VectorType(ir.DoubleType(), 4)
     held, target, _ = _load(context, builder, out_kind, out, o, 4)
     total = builder.bitcast(held, reals)
-    for address in addresses:
+    for address in cgutils.unpack_tuple(builder, addresses):
         loaded, _, _ = _load(context, builder, rows_kind, rows, address, 4)
         total = builder.fadd(total, builder.bitcast(loaded, reals))
     builder.store(builder.bitcast(total, held.type), target).align = 8
@@ -135,12 +135,10 @@ def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) 
 
 
 @intrinsic
-def add_reals(
-    context: Any, out: Any, o: Any, rows: Any,
-    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any,
-) -> Any:  # fmt: skip
-    """Add the four doubles at ``rows[a]``, then at b, c and so on, to those at ``out[o]``."""
-    return types.void(out, types.intp, rows, *[types.intp] * 8), _emit_add_reals
+def add_reals(context: Any, out: Any, o: Any, rows: Any, addresses: Any) -> Any:
+    """Add the four doubles at each of some addresses in `rows`, in turn, to those at ``out[o]``."""
+    kind = types.UniTuple(types.intp, len(addresses))
+    return types.void(out, types.intp, rows, kind), _emit_add_reals
 
 
 # Rows whose leaves are found at once.

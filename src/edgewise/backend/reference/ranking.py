@@ -38,6 +38,26 @@ class TopSums(NamedTuple):
     losses: Reals  # (Q,), what the metric of the query lacks to 1, times its weight
 
 
+class GradedPairs(NamedTuple):
+    """The pairs of graded lists as compiled code takes them: see `objective.feedback.Layout`."""
+
+    query_groups: Columns
+    group_starts: Columns
+    steps: Reals
+    by_difference: bool
+    weights: Reals
+    query_weights: Reals
+
+    @staticmethod
+    def of(lists: Any) -> "GradedPairs":
+        """Return the pairs of `objective.feedback.GradedLists`."""
+        layout = lists.layout
+        return GradedPairs(
+            layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
+            layout.weights, lists.query_weights,
+        )  # fmt: skip
+
+
 class NumpyPairs(PairSums):
     """Sums over pairs in NumPy."""
 
@@ -135,7 +155,7 @@ class NumpyPairs(PairSums):
         rank = np.arange(len(order)) - starts[query]
         above, below, value = (
             np.concatenate([[0], np.cumsum(values)])
-            for values in place_values(gains[order], rank, starts, lists.discounts, lists.precision)
+            for values in rank_values(gains[order], rank, starts, lists.discounts, lists.precision)
         )
         # Documents of one score and gain share their places.
         score, gain, weights = scores[order], gains[order], layout.weights[order]
@@ -204,21 +224,21 @@ def _product(lower: Reals, upper: Reals, gaps: Reals, by_difference: bool) -> Re
     return product
 
 
-def place_values(
-    gains: Reals, place: Columns, starts: Columns, discounts: Exacts, by_precision: bool
+def rank_values(
+    gains: Reals, rank: Columns, starts: Columns, discounts: Exacts, by_precision: bool
 ) -> tuple[Exacts, Exacts, Exacts]:
-    """Return what the places of documents in the order of their ranks are worth, in fixed point.
+    """Return the values of the ranks of documents in their order, in fixed point.
 
-    Swapping the documents of two places changes the metric by the difference of their gains times
-    the first of the upper place less the second of the lower one. The third, times the gain, is
-    what the document adds to the metric. For NDCG all are the discount of the place. For average
-    precision, with N relevant documents up to a place i and S the sum of 1 / i over those, they are
-    (N + 1) / i - S, without the 1 where the document is relevant itself; N / i - S, without its own
-    part of S; and N / i.
+    Swapping the documents of two ranks changes the metric by the difference of their gains times
+    the first value of the upper rank less the second of the lower one. The third, times the gain,
+    is the document's contribution to the metric. For NDCG all are the discount of the rank. For
+    average precision, with N relevant documents up to rank i and S the sum of 1 / i over those,
+    they are (N + 1) / i - S, without the 1 where the document is relevant itself; N / i - S,
+    without its own term of S; and N / i.
     """
     if not by_precision:
         padded = np.append(discounts, 0)
-        worth = padded[np.minimum(place, len(discounts))]
+        worth = padded[np.minimum(rank, len(discounts))]
         return worth, worth, worth
     query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
@@ -227,10 +247,10 @@ def place_values(
         return sums - (sums - values)[starts[:-1]][query]
 
     is_relevant = (gains > 0).astype(np.int64)
-    number, inverse = up_to(is_relevant), np.rint(PLACE_SCALE / (place + 1)).astype(np.int64)
+    number, inverse = up_to(is_relevant), np.rint(PLACE_SCALE / (rank + 1)).astype(np.int64)
     inverses = up_to(inverse * is_relevant)
     precision, swapped = (
-        np.rint(PLACE_SCALE * count / (place + 1)).astype(np.int64)
+        np.rint(PLACE_SCALE * count / (rank + 1)).astype(np.int64)
         for count in (number, number + 1 - is_relevant)
     )
     return swapped - inverses, precision - (inverses - inverse * is_relevant), precision

@@ -88,13 +88,11 @@ def boost(  # type: ignore[no-untyped-def]
 ):
     """Train a ranker; return its number of rounds.
 
-    Reads the table (a `TrainingTable`), the pairs (starts of groups, groups of queries, gaps of
-    grades, by_difference, weights, query weights, as in `objective.feedback`), start (scores), and
-    stops (smallest energy, smoothing, widest span of scores); drawn_columns (rounds, columns) are
+    Reads the table (a `TrainingTable`), the pairs (`GradedPairs`), start (scores), and stops
+    (smallest energy, smoothing, widest span of scores); drawn_columns (rounds, columns) are
     repeated if there are more rounds. OUT columns (directions), cuts.
     """
     min_energy, smoothing, widest = stops
-    group_starts, query_groups, grade_gaps, by_difference, weights, query_weights = pairs
     directions, learns, _ = columns
     first_bins, steps = table.first_bins, cuts.steps
     n, n_bins, n_columns = len(table.starts) - 1, first_bins[-1], len(directions)
@@ -103,10 +101,7 @@ def boost(  # type: ignore[no-untyped-def]
     signs, sums = np.empty(n, dtype=np.int8), np.empty(n_bins, dtype=np.int64)
     totals, limits = np.zeros((n_bins, 2)), np.full((n_bins, 2), -1, dtype=np.int64)
     all_columns = np.ones(n_columns, dtype=np.bool_)
-    weigh(
-        0, 1, query_groups, group_starts, grade_gaps, by_difference, weights, query_weights,
-        scores, potentials, energies,
-    )  # fmt: skip
+    weigh(0, 1, pairs, scores, potentials, energies)
     energy, reach = energies[0], start.max() - start.min()
     for t in range(len(steps)):
         if energy < min_energy or (reach > widest and scores.max() - scores.min() > widest):
@@ -130,10 +125,7 @@ def boost(  # type: ignore[no-untyped-def]
                 step = -direction * min(abs(step), max(direction * totals[cut, side], 0.0))
             for i in range(n):
                 moved[i] = scores[i] + step * signs[i]
-            weigh(
-                0, 1, query_groups, group_starts, grade_gaps, by_difference, weights,
-                query_weights, moved, trial, energies,
-            )  # fmt: skip
+            weigh(0, 1, pairs, moved, trial, energies)
             if energies[0] / energy < 1.0:
                 lowers = True
                 break

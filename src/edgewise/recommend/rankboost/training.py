@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgewise.backend.arithmetic import splitmix64
 from edgewise.backend.base import MISSING_AUTO
 from edgewise.backend.reference.engine import ReferenceBackend
+from edgewise.backend.reference.ranking import GradedPairs
 from edgewise.boosting import RANKER_FIELDS, History, Task, TermList, TrainingRun
 from edgewise.boosting import boost as run_rounds
 from edgewise.common.choices import QUERY_WEIGHTS
@@ -154,10 +155,7 @@ def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
     """Return the rules of a user's ranker, found in one call of compiled code."""
     matrix, layout, rounds = problem.matrix, problem.layout, settings.n_rounds
     cuts = Cuts.empty(rounds)
-    pairs = (
-        layout.group_starts, layout.query_groups, layout.steps, layout.by_difference,
-        layout.weights, GradedLists(layout).query_weights,
-    )  # fmt: skip
+    pairs = GradedPairs.of(GradedLists(layout))
     columns = *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.missing)
     n = load_compiled("rankers").boost(
         matrix.table, pairs, problem.start, columns, float(settings.learning_rate),
