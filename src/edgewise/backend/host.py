@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import WIDE_SEARCH_LIMIT
 from edgewise.backend.base import Problem, State, Targets
-from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Exacts, Integers, Reals, Rows, Signs
+from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Exacts, Integers, Reals, Rows
 
 # The numbers of lanes that score columns may be padded to.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -50,13 +50,11 @@ def search_type(n_weights: int) -> type[np.signedinteger]:
     return WIDE_SEARCH if n_weights > WIDE_SEARCH_LIMIT else SEARCH
 
 
-class SignedVectors(NamedTuple):
-    """The signed weights S as compiled code takes them: vectors of lanes, chunk by chunk."""
-
-    flat: Integers  # S, (chunks, n, lanes), in one dimension
-    n: int  # the rows of the table
-    chunks: int
-    width: NDArray[np.int8]  # the number of lanes: see `width_of`
+# Compiled code is called with plain tuples: Numba takes a microsecond longer for the type of a
+# `NamedTuple`.
+SignedVectors = tuple[Integers, int, int, NDArray[np.int8]]
+"""The signed weights S as compiled code takes them: S in one dimension, n, chunks, and the width of
+`width_of`."""
 
 
 @dataclass
@@ -95,7 +93,7 @@ class SignedProblem(Problem):
     def vectors(self) -> SignedVectors:
         """S as compiled code takes it."""
         chunks, n, lanes = self.signed.shape
-        return SignedVectors(self.signed.reshape(-1), n, chunks, width_of(lanes))
+        return self.signed.reshape(-1), n, chunks, width_of(lanes)
 
     @cached_property
     def member(self) -> NDArray[np.bool_] | None:
@@ -146,21 +144,6 @@ class SignedProblem(Problem):
         return constraints.with_signed(np.ascontiguousarray(constraints.signed[:, rows]), None)
 
 
-class StateArrays(NamedTuple):
-    """A state as compiled code takes it: see `HostState`."""
-
-    labels: Signs
-    target: Integers
-    row_mass: Exacts
-    equal_mass: bool
-    row_weights: Reals  # these and the next two: see `HostState.initial`
-    label_weights: Reals
-    matrix: Reals
-    weights: Reals
-    scores: Reals
-    mass_column: bool
-
-
 class HostState(State):
     """Weights and scores as arrays, score column by score column.
 
@@ -208,11 +191,15 @@ class HostState(State):
         return targets.row_weights, flat, targets.row_weights * targets.matrix
 
     @cached_property
-    def arrays(self) -> StateArrays:
-        """The state as compiled code takes it."""
+    def arrays(self) -> tuple[Any, ...]:
+        """The state as compiled code takes it.
+
+        Labels, target, row mass, whether that is equal for all rows, initial weights, weights,
+        scores, and whether there is a mass column.
+        """
         equal_mass = bool((self.row_mass == self.row_mass[:1]).all())
-        return StateArrays(
-            self.labels, self.target, self.row_mass, equal_mass, *self.initial, self.weights,
+        return (
+            self.labels, self.target, self.row_mass, equal_mass, self.initial, self.weights,
             self.scores, self.whole.mass_column,
         )  # fmt: skip
 

@@ -37,10 +37,9 @@ from edgewise.backend.numba.plans import (
     HistogramLayout,
     LaneHistogram,
     Lease,
-    SparseCodes,
 )
 from edgewise.backend.numba.rounds import train
-from edgewise.backend.numba.scan import AllowedCuts, BestCuts, SplitQuery, scan_columns
+from edgewise.backend.numba.scan import scan_columns
 from edgewise.backend.numba.trees import TreeGrower, walk
 from edgewise.backend.reference.engine import is_shared
 from edgewise.backend.reference.ranking import GradedPairs, TopSums
@@ -162,20 +161,22 @@ class NumbaBackend(HostBackend):
         missing = np.empty(shape, dtype=np.int8)
         wants_edges = query.score_edges and not per_score
         edges = np.empty((n_columns, len(totals)) if wants_edges else (0, 0), dtype=np.int64)
-        allowed = AllowedCuts(_ALL_CUTS, layout.starts)
+        allowed = _ALL_CUTS
         if query.constraints is not None:
             sides = self._plan(layout.columns).satisfies(
                 query.constraints, query.missing, query.min_sums
             )
-            allowed = AllowedCuts(np.ascontiguousarray(sides.T), layout.starts)
+            allowed = np.ascontiguousarray(sides.T)
         by_gain, n_scores = query.criterion == "gain", len(totals)
-        split_query = SplitQuery(
+        split_query = (
             n_scores, n_scores + histogram.mass_column, by_gain, query.constant, query.missing,
             _NO_MIN_SUMS, query.damping,
         )  # fmt: skip
         mass = histogram.mass if by_gain else None
-        arguments = (split_query, query.bounds, allowed, totals, mass, layout.width)
-        cuts = BestCuts(best, first, missing, edges)
+        arguments = (
+            split_query, query.bounds, (allowed, layout.starts), totals, mass, layout.width,
+            (best, first, missing, edges),
+        )  # fmt: skip
 
         def run(batch: Batch) -> None:
             flat = histogram.flat
@@ -183,7 +184,7 @@ class NumbaBackend(HostBackend):
             bins = memory[: batch.size]
             if not histogram.is_summed:
                 self._fill(histogram, batch, bins)
-            scan_columns(bins, batch.columns, batch.where, *arguments, cuts)
+            scan_columns(bins, tuple(batch.columns), batch.where, *arguments)
             if flat is None:
                 self._scratch.put(memory)
 
@@ -211,8 +212,8 @@ class NumbaBackend(HostBackend):
             return
         problem = histogram.problem
         assert problem is not None
-        stored = (batch.codes, batch.columns, problem.vectors)
-        if isinstance(batch.codes, SparseCodes):
+        stored = (batch.codes, tuple(batch.columns), problem.vectors)
+        if batch.is_sparse:
             kernels.sum_sparse(*stored, problem.member, problem.column_totals, bins)
         else:
             kernels.sum_dense(*stored, problem.rows, bins)
@@ -317,13 +318,13 @@ class NumbaBackend(HostBackend):
     def row_weight_sums(self, problem: SignedProblem) -> Exacts:
         chunks, n, lanes = problem.shape
         masses = np.zeros(n, dtype=np.int64)
-        flat = problem.vectors.flat
+        flat = problem.vectors[0]
         kernels.row_weight_sums(flat, n, chunks, lanes, problem.n_scores, masses)
         return masses
 
     def sum_heavy(self, problem: SignedProblem, least: int) -> int:
         n, lanes = problem.n_rows, problem.shape[2]
-        return int(kernels.sum_heavy(problem.vectors.flat, least, n, lanes, problem.n_scores))
+        return int(kernels.sum_heavy(problem.vectors[0], least, n, lanes, problem.n_scores))
 
     def on_rows(self, rows: Rows) -> "NumbaBackend":
         if self._subset is None:
@@ -366,12 +367,12 @@ class NumbaBackend(HostBackend):
     def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
         signs = self._everywhere if rule is None else self.outputs(rule)
         spans, problem = self._row_spans(state.n_rows), state.whole
-        lanes = problem.shape[2]
+        lanes, signed = problem.shape[2], problem.vectors[0]
         sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
 
         def run(part: int) -> tuple[int, int]:
             return updates.advance(
-                *spans[part], state.arrays, signs, step, lanes, problem.vectors.flat, sums[part]
+                *spans[part], state.arrays, signs, tuple(step), lanes, signed, sums[part]
             )
 
         counts = self.spread(run, range(len(spans)))

@@ -82,7 +82,7 @@ def sum_few(codes, first, columns, weights, rows, histogram):  # type: ignore[no
     By column, each code of rows that are far apart would take a cache line of its own. IN codes
     (n, columns), first (column).
     """
-    bases, n_codes = columns.bases, columns.n_codes
+    bases, n_codes = columns[1:3]
     signed, n, chunks, width = weights
     histogram[:] = 0
     lanes = 1 << (width.ndim - 1)
@@ -130,9 +130,10 @@ def _sum_stored(stored, columns, weights, histogram):  # type: ignore[no-untyped
 
 
 @inner
-def _fill_common(common, columns, chunks, totals, width, histogram):  # type: ignore[no-untyped-def]
+def _fill_common(common, columns, weights, totals, histogram):  # type: ignore[no-untyped-def]
     """Give the commonest bin of each column the remainder of the totals."""
     places, bases, n_codes, _ = columns
+    _, _, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     remainder = np.empty(lanes, dtype=np.int64)
     for chunk in range(chunks):
@@ -171,15 +172,15 @@ def _sum_members(stored, columns, weights, member, histogram):  # type: ignore[n
 def sum_sparse(stored, columns, weights, member, totals, histogram):  # type: ignore[no-untyped-def]
     """Sum the signed weights of the rows in each bin of a batch of sparse columns.
 
-    IN stored (`plans.SparseCodes`), member (None if all rows count), totals (of all columns of S);
-    the others as in sum_dense. OUT histogram.
+    IN stored (starts, ends, rows, codes and common codes as in `data.storage`), member (None if all
+    rows count), totals (of all columns of S); the others as in sum_dense. OUT histogram.
     """
     histogram[:] = 0
     if member is None:
         _sum_stored(stored, columns, weights, histogram)
     else:
         _sum_members(stored, columns, weights, member, histogram)
-    _fill_common(stored.common, columns, weights.chunks, totals, weights.width, histogram)
+    _fill_common(stored[4], columns, weights, totals, histogram)
 
 
 @kernel

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edgewise.backend.base import Histogram
 from edgewise.backend.host import SignedProblem, width_of
-from edgewise.common.dtypes import Codes, Columns, Exacts, Integers, Rows
+from edgewise.common.dtypes import Codes, Columns, Exacts, Integers
 from edgewise.data import BinnedTable
 from edgewise.data.bins import Categories
 
@@ -24,16 +24,6 @@ class BatchColumns(NamedTuple):
     bases: Columns  # the vector of the batch's histograms at which the bins of each begin
     n_codes: Columns
     has_missing: NDArray[np.bool_]
-
-
-class SparseCodes(NamedTuple):
-    """The stored codes of sparse columns: see `data.storage`."""
-
-    starts: Columns
-    ends: Columns
-    rows: Rows
-    codes: Codes
-    common: Codes
 
 
 class ColumnShapes:
@@ -91,7 +81,7 @@ class ColumnShapes:
         if places[0] >= 0:
             return Batch(self, where, columns, places, self.table.dense.codes)
         stored = self.table.sparse
-        codes = SparseCodes(stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
+        codes = (stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
         return Batch(self, where, columns, -1 - places, codes)
 
 
@@ -104,9 +94,9 @@ class Batch:
         where: Columns,
         columns: Columns,
         places: Columns,
-        codes: Codes | SparseCodes,
+        codes: Codes | tuple[NDArray[Any], ...],
     ) -> None:
-        self.where, self.codes = where, codes
+        self.where, self.codes, self.is_sparse = where, codes, isinstance(codes, tuple)
         n_codes, bases = shapes.n_codes[columns[where]], np.zeros(len(where), dtype=np.intp)
         self.columns = BatchColumns(places, bases, n_codes, shapes.has_missing[columns[where]])
 
@@ -131,7 +121,7 @@ class HistogramLayout:
         self.batches = batches
         self.size = batches[-1].start + batches[-1].size
         self.largest = max(batch.size for batch in batches)
-        self.has_sparse = any(isinstance(batch.codes, SparseCodes) for batch in batches)
+        self.has_sparse = any(batch.is_sparse for batch in batches)
 
     @cached_property
     def starts(self) -> Columns:

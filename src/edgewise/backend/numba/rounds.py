@@ -18,7 +18,7 @@ from edgewise.backend.arithmetic import (
     SEARCH_SCALE,
     draw_limit,
 )
-from edgewise.backend.base import GrownTree, Growth, RoundResult, RoundsRequest, Step, Tally
+from edgewise.backend.base import GrownTree, Growth, RoundResult, RoundsRequest, Tally
 from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.numba import step
 from edgewise.backend.numba.histogram import draw_rows, hash_number
@@ -107,7 +107,8 @@ def boost(  # type: ignore[no-untyped-def]
     all rows after the last step. OUT weights, tree, finished, rounds. Return the number of rounds,
     and the sum of the weights after them.
     """
-    n_scores, n = state.scores.shape
+    labels, _, _, _, _, state_weights, scores, _ = state
+    n_scores, n = scores.shape
     all_rows, query, weight, sums = given.rows, split_search.query, plan.weight, rounds.sums
     ends = np.empty(plan.watched_codes.shape[1], dtype=np.intp)
     drawn, outputs = np.empty(n, dtype=all_rows.dtype), np.empty((n_scores, n))
@@ -145,7 +146,7 @@ def boost(  # type: ignore[no-untyped-def]
         for k in range(n_scores):
             for i in range(n):
                 outputs[k, i] = votes[finished.leaves[i], k]
-        energy = step.sum_energy(first, n, state.weights, state.labels, outputs, moves)
+        energy = step.sum_energy(first, n, state_weights, labels, outputs, moves)
         energy /= ENERGY_SCALE
         if not energy < 1.0:
             return r, weight
@@ -157,11 +158,11 @@ def boost(  # type: ignore[no-untyped-def]
         factor = unit / total
         for k in range(n_scores):
             same[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k] = factor, 0, 0, 0, 0
-        scaling = Step(same, same, factor, zeros, zeros)
+        scaling = (same, same, factor, zeros, zeros)
         _, rounds.wrong_rows[r] = step.advance(
             first, n, state, everywhere, scaling, given.lanes, given.signed, sums
         )
-        _record_step(r, state.scores, plan, finished, ends, rounds)
+        _record_step(r, scores, plan, finished, ends, rounds)
     return len(rounds.edges), weight
 
 

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import MISSING_AUTO, VALUE_SMOOTHING
@@ -16,7 +15,7 @@ from edgewise.backend.numba.vectors import (
     sum_squares,
     try_bin,
 )
-from edgewise.common.dtypes import Columns, Exacts, Integers, Signs
+from edgewise.common.dtypes import Exacts, Integers
 
 # Relative slack that covers the rounding of the test without divisions.
 _ROUNDING_SLACK = 1.0 + 1e-9
@@ -45,25 +44,6 @@ class SplitQuery(NamedTuple):
     missing: int
     min_sums: Exacts
     damping: float
-
-
-class AllowedCuts(NamedTuple):
-    """Which cuts satisfy constraints, (bins, 2), and where the bins of each column start.
-
-    `sides` is empty where all cuts do.
-    """
-
-    sides: NDArray[np.bool_]
-    starts: Columns
-
-
-class BestCuts(NamedTuple):
-    """The best cut of each column, as in `base.Candidates`; no edges are wanted if empty."""
-
-    best: Exacts
-    first: Columns
-    missing: Signs
-    score_edges: Exacts
 
 
 @inner
@@ -411,14 +391,19 @@ def _scan_single(  # type: ignore[no-untyped-def]
 
 @kernel
 def scan_columns(  # type: ignore[no-untyped-def]
-    histogram, columns, where, query, bounds, allowed, totals, mass, width, cuts
+    histogram, columns, where, query, bounds, allowed_cuts, totals, mass, width, cuts
 ):
     """Find the best cut of each column of a batch, or of each for every score column.
 
-    IN histogram, columns (`plans.BatchColumns`), where (their rows in the output), query, bounds
-    (`base.Bounds` or None), allowed (`AllowedCuts`), totals, mass (where cuts are compared by gain,
-    or None: Numba then compiles no more than is needed). OUT cuts (`BestCuts`).
+    IN histogram, columns (as `plans.BatchColumns`), where (their rows in the output), query (as
+    `SplitQuery`), bounds (`base.Bounds` or None), allowed_cuts (which cuts satisfy constraints,
+    (bins, 2), or empty where all do, and where the bins of each column start), totals, mass (where
+    cuts are compared by gain, or None: Numba then compiles no more than is needed). OUT cuts: edge
+    or gain, first bin, missing side, and if not empty the edges of score columns.
     """
+    _, bases, n_codes, has_missing = columns
+    query = SplitQuery(*query)
+    all_sides, bin_starts = allowed_cuts
     best, first, missing, score_edges = cuts
     lanes = 1 << (width.ndim - 1)
     scratch, n_scores = np.empty(-(-query.n_columns // lanes) * lanes, dtype=np.int64), len(totals)
@@ -431,14 +416,14 @@ def scan_columns(  # type: ignore[no-untyped-def]
     none = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
     for q in range(len(where)):
         row = where[q]
-        column = ColumnBins(histogram, columns.bases[q], columns.n_codes[q], columns.has_missing[q])
-        sides = allowed.sides
-        if len(sides) > 0:
-            sides = sides[allowed.starts[row] : allowed.starts[row] + column.n_codes]
+        column = ColumnBins(histogram, bases[q], n_codes[q], has_missing[q])
+        sides = all_sides
+        if len(all_sides) > 0:
+            sides = all_sides[bin_starts[row] : bin_starts[row] + n_codes[q]]
         if mass is not None:
             best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
                 column, query, sums, sides, width, scratch_rows,
-                np.empty(column.n_codes, dtype=np.intp),
+                np.empty(n_codes[q], dtype=np.intp),
             )  # fmt: skip
         elif best.shape[1] > 1 or n_scores == 1:
             direction, exceptions = np.int64(0), none
@@ -449,9 +434,9 @@ def scan_columns(  # type: ignore[no-untyped-def]
                     bounds.firsts[low:high], bounds.sides[low:high], bounds.limits[low:high],
                 )  # fmt: skip
             for score in range(n_scores):
-                at = (column.base + (score // lanes) * column.n_codes) * lanes + score % lanes
+                at = (bases[q] + (score // lanes) * n_codes[q]) * lanes + score % lanes
                 best[row, score], first[row, score], missing[row, score] = _scan_single(
-                    histogram[at : at + column.n_codes * lanes : lanes], column.has_missing,
+                    histogram[at : at + n_codes[q] * lanes : lanes], has_missing[q],
                     query.constant, query.missing, totals[score], direction, exceptions, sides,
                 )  # fmt: skip
         else:

@@ -85,13 +85,11 @@ def _write_rows(quanta, size, at, n, lanes, signed):  # type: ignore[no-untyped-
 def advance(start, stop, state, signs, step, lanes, signed, sums):  # type: ignore[no-untyped-def]
     """Take one step on the rows from start to stop; return (pseudo, wrong rows).
 
-    IN signs, step (`base.Step`). IN, OUT state (`host.StateArrays`): weights and scores. OUT signed
-    (flat) and sums (4, K), initially 0: of S, of |S|, and of the mass of wrong entries of label -1
-    and +1.
+    IN signs, step (as `base.Step`). IN, OUT state (`host.HostState.arrays`): weights and scores.
+    OUT signed (flat) and sums (4, K), initially 0: of S, of |S|, and of the mass of wrong entries
+    of label -1 and +1.
     """
-    labels, target, row_mass, weights, scores = (
-        state.labels, state.target, state.row_mass, state.weights, state.scores,
-    )  # fmt: skip
+    labels, target, row_mass, equal_mass, _, weights, scores, mass_column = state
     agree, against, rest, coefficients, votes = step
     n_scores, n = weights.shape
     quanta = np.zeros((len(signed) // n, _TILE), dtype=signed.dtype)
@@ -101,7 +99,7 @@ def advance(start, stop, state, signs, step, lanes, signed, sums):  # type: igno
         end = min(stop, at + _TILE)
         multi_class = target[at] >= 0
         pull[:], top[:], winner[:] = 0.0, -np.inf if multi_class else 0.0, 0.0
-        if state.mass_column:
+        if mass_column:
             quanta[n_scores] = 0
         for k in range(n_scores):
             w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
@@ -123,7 +121,7 @@ def advance(start, stop, state, signs, step, lanes, signed, sums):  # type: igno
                 total += quantum if positive else -quantum
             sums[0, k] += total
             sums[1, k] += mass
-            if state.mass_column:
+            if mass_column:
                 for i in range(end - at):
                     quanta[n_scores, i] += abs(quanta[k, i])
             high, low = np.int64(0), np.int64(0)
@@ -138,7 +136,7 @@ def advance(start, stop, state, signs, step, lanes, signed, sums):  # type: igno
                     top[i] = score if better else top[i]
                 else:
                     top[i] += too_high | too_low
-            if state.equal_mass:
+            if equal_mass:
                 high, low = high * row_mass[0], low * row_mass[0]
             else:
                 high, low = _wrong_mass(f, y, row_mass[at:end])
@@ -179,23 +177,15 @@ def half(x):  # type: ignore[no-untyped-def]
     return math.ldexp(np.rint(math.ldexp(x, 11 - n)), n - 11)
 
 
-@inner
-def _row_weights(state, k, start, stop):  # type: ignore[no-untyped-def]
-    """Return the initial weights of rows in a score column, before the factors by label."""
-    return state.matrix[k, start:stop] if len(state.matrix) > 0 else state.row_weights[start:stop]
-
-
 @kernel
 def reweigh(start, stop, state, outputs, coefficients, votes, unit, logistic, shift):  # type: ignore[no-untyped-def]
     """Move the scores of the rows from start to stop and compute their weights from the scores.
 
     IN outputs, coefficients, votes, unit (the fixed point of the sums) and shift: see
-    `base.RealStep`. IN, OUT state (`host.StateArrays`): the weights, not normalized, and scores.
+    `base.RealStep`. IN, OUT state (`host.HostState.arrays`): weights, not normalized, and scores.
     Return the sums of the weights and of ``| sum over l of w y v |`` before the step.
     """
-    labels, weights, scores, by_label = (
-        state.labels, state.weights, state.scores, state.label_weights,
-    )  # fmt: skip
+    labels, _, _, _, (rows, by_label, matrix), weights, scores, _ = state
     total, pseudo = np.int64(0), np.int64(0)
     pull, grown = np.empty(_TILE), np.empty(_TILE)
     # ln(1 + exp(-m)) has weights 1 / (1 + exp(m)); exp(-m) has weights exp(shift - m).
@@ -206,7 +196,7 @@ def reweigh(start, stop, state, outputs, coefficients, votes, unit, logistic, sh
         for k in range(len(weights)):
             w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
             out = outputs[k if outputs.shape[0] > 1 else 0, at:end]
-            row = _row_weights(state, k, at, end)
+            row = matrix[k, at:end] if len(matrix) > 0 else rows[at:end]
             low, high = by_label[0, k], by_label[1, k]
             move, vote = coefficients[k], np.sign(votes[k])
             for i in range(end - at):
@@ -227,9 +217,7 @@ def reweigh(start, stop, state, outputs, coefficients, votes, unit, logistic, sh
 @kernel
 def reweigh_softmax(start, stop, state, outputs, coefficients, votes, unit):  # type: ignore[no-untyped-def]
     """Do the same for the softmax loss, whose weights are |y - p| times the initial ones."""
-    labels, weights, scores, by_label = (
-        state.labels, state.weights, state.scores, state.label_weights,
-    )  # fmt: skip
+    labels, _, _, _, (rows, by_label, matrix), weights, scores, _ = state
     total, pseudo = np.int64(0), np.int64(0)
     pull, top = np.empty(_TILE), np.empty(_TILE)
     others, grown_own = np.empty(_TILE), np.empty(_TILE)
@@ -253,7 +241,7 @@ def reweigh_softmax(start, stop, state, outputs, coefficients, votes, unit):  # 
                 grown_own[i] = w[i] if y[i] > 0 else grown_own[i]
         for k in range(len(weights)):
             w, y = weights[k, at:end], labels[k, at:end]
-            row = _row_weights(state, k, at, end)
+            row = matrix[k, at:end] if len(matrix) > 0 else rows[at:end]
             low, high = by_label[0, k], by_label[1, k]
             for i in range(end - at):
                 residual = (others[i] if y[i] > 0 else w[i]) / (others[i] + grown_own[i])

@@ -147,9 +147,7 @@ def _sum_batch(batch, layout, weights, tree):  # type: ignore[no-untyped-def]
     start, stop = layout.starts[batch], layout.starts[batch + 1]
     bins = tree.histograms[tree.leaves[smaller].slot, start:stop]
     places, bases, n_codes, has_missing = layout.columns
-    columns = BatchColumns(
-        places[low:high], bases[low:high], n_codes[low:high], has_missing[low:high]
-    )
+    columns = (places[low:high], bases[low:high], n_codes[low:high], has_missing[low:high])
     if len(rows) < len(layout.by_row) // _FAR:
         sum_few(layout.by_row, low, columns, weights, rows, bins)
     else:
@@ -168,7 +166,8 @@ def _search(  # type: ignore[no-untyped-def]
     and value_sides.
     """
     layout, query = split_search.layout, split_search.query
-    histograms, width = tree.histograms, weights.width
+    histograms, (_, _, _, width) = tree.histograms, weights
+    _, bases, n_codes, has_missing = layout.columns
     lanes, n_lanes = 1 << (width.ndim - 1), tree.sums.shape[2]
     any_cut = np.empty((0, 2), dtype=np.bool_)
     smaller, larger = _newest(tree)
@@ -192,10 +191,7 @@ def _search(  # type: ignore[no-untyped-def]
             bins = histograms[tree.leaves[leaf].slot, start:stop]
             totals = tree.sums[0, leaf]
             for q in range(low, high):
-                columns = layout.columns
-                column = ColumnBins(
-                    bins, columns.bases[q], columns.n_codes[q], columns.has_missing[q]
-                )
+                column = ColumnBins(bins, bases[q], n_codes[q], has_missing[q])
                 best, first, missing = np.int64(-1), 0, 0
                 if directions is not None and q >= layout.n_cut:
                     best = scan_values(
@@ -455,7 +451,7 @@ def grow(  # type: ignore[no-untyped-def]
     layout, query = split_search.layout, split_search.query
     if is_new:
         _put_rows(0, len(given.rows), given, query.n_columns, weights, tree)
-        _begin(given.rows, weights.n, tree)
+        _begin(given.rows, weights[1], tree)
         sum_rows(weights, given.rows, tree.sums[0, 0], tree.sums[1, 0])
     is_searched = not is_new
     while tree.counts[1] < len(finished.nodes):
@@ -513,7 +509,7 @@ class TreeGrower:
         self._has_grown, self.all_rows = False, np.arange(problem.n_rows, dtype=ROW)
         # S with the constraints, where there are any.
         signed = aligned_zeros((chunks * n * lanes * (n_constraints > 0),), dtype.type)
-        self._vectors = SignedVectors(signed, n, chunks, width_of(lanes))
+        self._vectors: SignedVectors = (signed, n, chunks, width_of(lanes))
         # One more, for the missing values of a table whose like training did not see.
         max_leaves, most_codes = growth.max_leaf_nodes, int(shapes[0].max()) + 1
         self.finished = FinishedTree(
@@ -579,7 +575,7 @@ class TreeGrower:
     ) -> tuple[GivenRows, SignedVectors]:
         """Return rows of a problem as they are given, and the memory of S as they are searched."""
         constraints = constraint_columns(problem, growth)
-        given = GivenRows(rows, problem.vectors.flat, problem.shape[2], constraints)
+        given = GivenRows(rows, problem.vectors[0], problem.shape[2], constraints)
         return given, self._vectors if len(constraints) else problem.vectors
 
     def _partition_rows(self, parent: int) -> list[int]:
