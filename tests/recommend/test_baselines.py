@@ -110,18 +110,3 @@ def test_random_scores_are_uniform():
     assert np.abs(counts - n * n / 10).max() < 500
     assert abs(np.corrcoef(scores[:-1].ravel(), scores[1:].ravel())[0, 1]) < 0.02
     assert abs(np.corrcoef(scores[:, :-1].ravel(), scores[:, 1:].ravel())[0, 1]) < 0.02
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (Popularity(by="fame"), "by must be one of 'count', 'mean'"),
-        (Popularity(damping=-1), "damping must be a number of at least 0"),
-        (BiasBaseline(user_damping=-1), "user_damping must be"),
-        (BiasBaseline(item_damping=np.nan), "item_damping must be"),
-        (BiasBaseline(n_epochs=0), "n_epochs must be"),
-    ],
-)
-def test_wrong_settings_are_named(ratings, model, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(ratings)

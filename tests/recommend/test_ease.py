@@ -66,13 +66,6 @@ def test_similar_items_are_those_with_the_largest_partial_correlations():
     np.testing.assert_allclose(found.scores, np.sort(np.delete(partial, 3))[::-1][:4], atol=1e-5)
 
 
-def test_reasons_add_up_to_the_score():
-    model = EASE().fit(choices())
-    why = model.explain(0, 5, n=2)
-    assert sum(part.amount for part in why.contributions) == pytest.approx(why.score, abs=1e-6)
-    assert why.score == model.predict(0, 5)
-
-
 def test_the_second_round_is_the_regression_of_what_the_first_leaves():
     ratings = choices(2)
     X = ratings.csr().toarray()

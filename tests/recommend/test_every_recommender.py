@@ -1,10 +1,11 @@
 """Every recommender passes the shared tests, and none is left out."""
 
 import inspect
+from dataclasses import fields
 
 import pytest
 
-from edgewise import Recommender, recommend
+from edgewise import Ratings, Recommender, recommend
 
 from .common import BaseTests, RecommenderTests, StorageTests
 
@@ -93,6 +94,8 @@ class TestContentRecommender(RecommenderTests, StorageTests):
 
 
 class TestBoostedContentRecommender(TestContentRecommender):
+    explains = False
+
     def make(self):
         return recommend.ContentRecommender("boosted", n_rounds=5)
 
@@ -160,6 +163,23 @@ class TestRankBoostRecommender(RecommenderTests, BaseTests, StorageTests):
         return recommend.RankBoostRecommender(10, learning_rate=0.5, missing="high", random_state=0)
 
 
+class TestRankBoostFromZero(RecommenderTests):
+    def make(self):
+        return recommend.RankBoostRecommender(
+            5, init="zero", learning_rate=1.0, missing="abstain", random_state=0
+        )
+
+
+class TestRankBoostWithItemFeatures(RecommenderTests):
+    needs_features = True
+    knows_cold_items = True
+
+    def make(self):
+        return recommend.RankBoostRecommender(
+            8, learning_rate=0.4, missing="abstain", random_state=0
+        )
+
+
 class TestBlend(RecommenderTests, BaseTests, StorageTests):
     asks_others = True
 
@@ -210,3 +230,26 @@ def test_making_a_model_only_stores_parameters(name):
     assert model.get_params(deep=False) == given
     for one in parameters:
         assert one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY), one.name
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_errors_name_the_parameter(name):
+    kind = getattr(recommend, name)
+    ratings = Ratings.from_dict({"ann": {"x": 5, "y": 1}, "bob": {"x": 1}})
+    required = {"models": [("bias", recommend.BiasBaseline())]} if name == "Blend" else {}
+    checked = [item.name for item in fields(kind) if "check" in item.metadata]
+    for parameter in checked:
+        for wrong in (object(), -7.5):
+            with pytest.raises((TypeError, ValueError), match=parameter):
+                kind(**required, **{parameter: wrong}).fit(ratings)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [recommend.RankBoostRecommender, recommend.RankingNeighbor, recommend.UserRegression],
+)
+@pytest.mark.parametrize("wrong", [0, "ann", ["zed"]])
+def test_reference_users_are_a_number_or_known_ids(kind, wrong):
+    ratings = Ratings.from_dict({"ann": {"x": 5, "y": 1}, "bob": {"x": 1}})
+    with pytest.raises((TypeError, ValueError), match="reference_users"):
+        kind(reference_users=wrong).fit(ratings)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edgewise
-from edgewise import ItemKNN, Ratings, UserKNN, datasets
+from edgewise import ItemKNN, Ratings, UserKNN
 
 # The example of several textbooks' kind:
 #         p  q  r  s
@@ -199,31 +199,6 @@ class TestExplanations:
         names = {part.name for part in model.explain("b", "q").contributions}
         assert names == {"a", "c", "baseline"}
 
-    @pytest.mark.parametrize("kind", [ItemKNN, UserKNN])
-    @pytest.mark.parametrize("implicit", [False, True])
-    def test_contributions_add_up_to_the_score(self, kind, implicit):
-        rows = [(u, i, r) for u, row in TABLE.items() for i, r in row.items()]
-        weights = np.linspace(0.5, 2.0, len(rows))
-        ratings = Ratings.from_arrays(*zip(*rows, strict=True), weights=weights)
-        model = kind(2, implicit=implicit).fit(ratings)
-        for pair in (("a", "r"), ("b", "q"), ("c", "r")):
-            why = model.explain(*pair)
-            places = [
-                ids.require("", [one])
-                for ids, one in zip((ratings.user_ids, ratings.item_ids), pair, strict=True)
-            ]
-            assert why.score == model._pair_scores(*places)[0]
-            assert sum(part.amount for part in why.contributions) == pytest.approx(why.score)
-            sizes = [abs(part.amount) for part in why.contributions]
-            assert sizes == sorted(sizes, reverse=True)
-
-    def test_unknown_ids(self):
-        model = ItemKNN().fit(example())
-        with pytest.raises(ValueError, match="users"):
-            model.explain("zed", "r")
-        with pytest.raises(ValueError, match="items"):
-            model.explain("a", "zed")
-
 
 class TestNewUsers:
     def test_a_new_user_finds_the_user_who_said_the_same(self):
@@ -254,50 +229,3 @@ class TestNewUsers:
         model = ItemKNN(2, similarity="cosine", **PLAIN).fit(example())
         more = model.fold_in({"new": {"p": 3, "s": 2}})
         assert more.predict("new", "r") == pytest.approx((4 * 2 + 1 * 3) / 5)
-
-
-@pytest.mark.parametrize("kind", [ItemKNN, UserKNN])
-@pytest.mark.parametrize(
-    ("setting", "error", "words"),
-    [
-        ({"n_neighbors": 0}, ValueError, "n_neighbors must be an integer of at least 1, got 0"),
-        ({"similarity": "jaccard"}, ValueError, "similarity must be one of 'cosine', 'pearson'"),
-        ({"shrinkage": -1}, ValueError, "shrinkage must be a number of at least 0, got -1"),
-        ({"min_support": 0}, ValueError, "min_support must be an integer of at least 1"),
-        ({"n_candidates": 2.5}, TypeError, "n_candidates must be an integer"),
-        ({"damping": "a"}, TypeError, "damping must be a number of at least 0, got 'a'"),
-        ({"bias_damping": float("inf")}, ValueError, "bias_damping must be a number"),
-        ({"implicit": 1}, TypeError, "implicit must be True or False"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
-    ],
-)
-def test_errors_name_the_parameter(kind, setting, error, words):
-    with pytest.raises(error, match=words):
-        kind(**setting).fit(example())
-
-
-@pytest.mark.parametrize("kind", [ItemKNN, UserKNN])
-def test_both_backends_and_any_number_of_threads_predict_the_same_bits(kind, monkeypatch):
-    rng = np.random.default_rng(1)
-    table = rng.integers(1, 6, (60, 40)).astype(float)
-    table[rng.random(table.shape) < 0.6] = np.nan
-    ratings, found = Ratings.from_matrix(table), []
-    for backend, n_jobs in (("numpy", 1), ("numba", 1), ("numba", 3)):
-        monkeypatch.setenv("EDGEWISE_BACKEND", backend)
-        model = kind(5, n_jobs=n_jobs).fit(ratings)
-        found.append(model.recommend(n=40, exclude_seen=False).scores)
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-@pytest.mark.parametrize(("kind", "most"), [(ItemKNN, 0.926), (UserKNN, 0.933)])
-def test_movielens(kind, most):
-    if not datasets.available("ml-100k"):
-        pytest.skip("no copy of ml-100k: set EDGEWISE_DATA to a folder that has it")
-    train, test = datasets.load("ml-100k", download=False).fold(1)
-    model = kind().fit(train)
-    ids = test.user_ids.values[test.users], test.item_ids.values[test.items]
-    found = model.predict(*ids, unknown="mean")
-    assert np.sqrt(((found - test.values) ** 2).mean()) < most

@@ -124,15 +124,6 @@ def test_twice_the_weight_is_twice_the_alpha(make_ratings):
     np.testing.assert_allclose(one.item_factors_, two.item_factors_, rtol=1e-8, atol=1e-10)
 
 
-def test_wrong_settings_are_named(make_ratings):
-    with pytest.raises(ValueError, match="solver must be one of 'cg', 'exact'"):
-        model_of(solver="lu").fit(make_ratings())
-    with pytest.raises(ValueError, match="cg_steps must be an integer of at least 1"):
-        model_of(cg_steps=0).fit(make_ratings())
-    with pytest.raises(ValueError, match="alpha must be a number of at least 0"):
-        model_of(alpha=-1.0).fit(make_ratings())
-
-
 @pytest.mark.parametrize("scale", [1e9, 1e30])
 def test_large_confidences(make_ratings, scale):
     some = make_ratings()

@@ -185,58 +185,9 @@ def test_two_new_users_at_once_are_as_one_after_the_other(make_ratings):
     np.testing.assert_allclose(together.user_biases_, apart.user_biases_, rtol=1e-12)
 
 
-def test_the_order_of_the_rows_does_not_matter(make_ratings):
-    ratings = make_ratings()
-    mixed = np.random.default_rng(0).permutation(len(ratings))
-    other = Ratings.from_arrays(ratings.users[mixed], ratings.items[mixed], ratings.values[mixed])
-    for solver in SOLVERS:
-        model = MatrixFactorization(2, solver=solver, n_epochs=3, random_state=0)
-        first = model.fit(ratings).user_factors_
-        np.testing.assert_array_equal(model.fit(other).user_factors_, first)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_seed_decides(make_ratings, solver):
-    ratings = make_ratings()
-    first, again, other = (
-        MatrixFactorization(2, solver=solver, n_epochs=3, random_state=seed)
-        .fit(ratings)
-        .item_factors_
-        for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-
-
 def test_steps_that_are_too_long_are_named(make_ratings):
     with pytest.raises(ValueError, match="learning_rate is too large"):
         MatrixFactorization(3, n_epochs=50, learning_rate=9.0, random_state=0).fit(make_ratings())
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"solver": "newton"}, "solver must be one of"),
-        ({"n_factors": 0}, "n_factors must be an integer of at least 1"),
-        ({"n_epochs": 0}, "n_epochs must be"),
-        ({"regularization": -0.1}, "regularization must be a number of at least 0"),
-        ({"regularization": np.inf}, "regularization must be a number of at least 0"),
-        ({"learning_rate": 0}, "learning_rate must be a positive number"),
-        ({"n_jobs": 0}, "n_jobs must not be 0"),
-        ({"random_state": -1}, "random_state"),
-    ],
-)
-def test_wrong_settings_are_named(make_ratings, setting, message):
-    with pytest.raises(ValueError, match=message):
-        MatrixFactorization(**setting).fit(make_ratings())
-
-
-@pytest.mark.parametrize(
-    "setting", [{"biases": "yes"}, {"n_factors": 2.5}, {"regularization": "much"}]
-)
-def test_settings_of_the_wrong_kind_are_named(make_ratings, setting):
-    with pytest.raises(TypeError, match=next(iter(setting))):
-        MatrixFactorization(**setting).fit(make_ratings())
 
 
 @pytest.mark.parametrize("compiled", ["numpy", "numba"])

@@ -103,10 +103,3 @@ def test_negative_ratings_are_refused():
     ratings = Ratings.from_arrays([0, 1], [0, 0], [1.0, -1.0])
     with pytest.raises(ValueError, match="ratings must not be negative here, got -1"):
         NonNegativeFactorization().fit(ratings)
-
-
-def test_wrong_settings_are_named(make_ratings):
-    with pytest.raises(ValueError, match="entries must be one of 'observed', 'all'"):
-        NonNegativeFactorization(entries="some").fit(make_ratings())
-    with pytest.raises(TypeError, match="n_epochs must be an integer of at least 1, got None"):
-        NonNegativeFactorization(n_epochs=None).fit(make_ratings())

@@ -87,13 +87,6 @@ def test_ratings_that_are_all_the_same():
     assert model.predict(5, 6) == 4.0
 
 
-def test_wrong_settings_are_named(make_ratings):
-    with pytest.raises(ValueError, match="fill must be one of 'bias', 'mean', 'zero'"):
-        SVDRecommender(fill="median").fit(make_ratings())
-    with pytest.raises(ValueError, match="user_damping must be a number of at least 0"):
-        SVDRecommender(user_damping=-1).fit(make_ratings())
-
-
 def test_nothing_left_of_many_choices_takes_no_memory():
     rng = np.random.default_rng(0)
     users, items = np.arange(200_000), rng.integers(0, 100_000, 200_000)

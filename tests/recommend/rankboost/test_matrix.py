@@ -24,9 +24,9 @@ def rebuilt(matrix, by_columns):
 
 def test_it_holds_the_ratings_both_ways():
     ratings = world(0)
-    viewers = np.array([0, 3, 7])
-    matrix = item_matrix(ratings, viewers, side_features=False)
-    codes = np.nan_to_num(dense(ratings)[:, viewers], nan=0).astype(int) - 1
+    references = np.array([0, 3, 7])
+    matrix = item_matrix(ratings, references, side_features=False)
+    codes = np.nan_to_num(dense(ratings)[:, references], nan=0).astype(int) - 1
     for by_columns in (True, False):
         np.testing.assert_array_equal(rebuilt(matrix, by_columns), codes)
     assert [matrix.column_of(user) for user in (0, 1, 3, 7, 8)] == [0, -1, 1, 2, -1]

@@ -27,6 +27,24 @@ class ListTests(Setting):
             alike = self.fitted().similar_items(item, n=N_NEAR).ids.tolist()
             assert {one[0] for one in alike} == {item[0]}, item
 
+    def test_contributions_add_up_to_the_score(self):
+        model = self.make()
+        if not (self.explains and hasattr(model, "explain")):
+            pytest.skip("the model explains no scores")
+        model.fit(self.ratings(weights=np.linspace(0.5, 2.0, len(self.ratings()))))
+        for user, item in (("a1", "x2"), ("b2", "y0")):
+            why = model.explain(user, item)
+            (score,) = model.recommend(user, items=item, exclude_seen=False).scores
+            amounts = [part.amount for part in why.contributions]
+            assert (why.user, why.item) == (user, item)
+            assert why.score == pytest.approx(score)
+            assert sum(amounts) == pytest.approx(score)
+            assert amounts == sorted(amounts, key=abs, reverse=True)
+        with pytest.raises(ValueError, match=r"users.*'zed'"):
+            model.explain("zed", "x0")
+        with pytest.raises(ValueError, match=r"items.*'zed'"):
+            model.explain("a1", "zed")
+
     def test_what_was_seen_is_never_recommended(self):
         model, ratings = self.fitted(), self.ratings()
         for user, best in zip(USERS, model.recommend(USERS, n=100), strict=True):

@@ -79,6 +79,9 @@ class Setting:
     asks_others: ClassVar[bool] = False
     """Whether predictions for a user depend on new ratings of others, or on the user's name."""
 
+    explains: ClassVar[bool] = True
+    """Whether scores are explained, if the model has a method for it."""
+
     free_sizes: ClassVar[frozenset[str]] = frozenset({"loss_history_"})
     """Stored arrays of any length."""
 
