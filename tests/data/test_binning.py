@@ -155,11 +155,7 @@ def test_a_column_without_any_value_tells_no_rows_apart():
 # More values than bins
 
 
-@given(
-    st.lists(st.integers(-50, 50), min_size=1, max_size=200),
-    st.integers(2, 40),
-    st.booleans(),
-)
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=200), st.integers(2, 40), st.booleans())
 def test_there_are_never_more_bins_than_asked_for(numbers, max_bins, missing):
     values = np.array([*numbers, *([np.nan] if missing else [])], dtype=np.float64)
     bins = bins_of(values, max_bins=max_bins)

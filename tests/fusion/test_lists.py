@@ -68,8 +68,7 @@ def test_positions_from_scores_share_ties():
 
 
 @given(
-    X=st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=20),
-    data=st.data(),
+    X=st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=20), data=st.data()
 )
 def test_a_position_counts_those_before_and_half_of_those_tied(X, data):
     qid = data.draw(st.lists(st.integers(0, 2), min_size=len(X), max_size=len(X)))

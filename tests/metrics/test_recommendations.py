@@ -128,10 +128,7 @@ def test_which_way_is_better():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: catalog_coverage([[0, 4]], 4),
-            "lists must hold item indices from 0 to 3, got 4",
-        ),
+        (lambda: catalog_coverage([[0, 4]], 4), "lists must hold item indices from 0 to 3, got 4"),
         (lambda: catalog_coverage([[0, -1]], 4), "lists must hold item indices .* got -1"),
         (lambda: catalog_coverage([[0.0, 1.0]], 4), "lists must be lists of item indices"),
         (lambda: catalog_coverage([["a"]], 4), "lists must be lists of item indices"),

@@ -100,10 +100,7 @@ def test_a_metric_is_evaluated_once():
         (lambda: metrics.evaluate_run(qrels(), MINE, ["ndcg@0"]), "ndcg@0"),
         (lambda: metrics.evaluate_run(qrels(), MINE, [""]), "unknown metrics: ''"),
         (lambda: metrics.evaluate_run(qrels(), MINE, gain="flat"), "gain must"),
-        (
-            lambda: metrics.evaluate_run(qrels([("1", "a", 2000)]), MINE, ["ndcg"]),
-            "y is too large",
-        ),
+        (lambda: metrics.evaluate_run(qrels([("1", "a", 2000)]), MINE, ["ndcg"]), "y is too large"),
     ],
 )
 def test_wrong_arguments_are_named(call, message):

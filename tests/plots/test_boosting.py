@@ -21,12 +21,7 @@ def labels(axes):
 class TestLearningCurve:
     def test_every_quantity_is_named_and_drawn(self, model):
         above, below = figure_of(model).axes
-        assert labels(above) == [
-            "bound",
-            "training error",
-            "Hamming loss",
-            "validation error",
-        ]
+        assert labels(above) == ["bound", "training error", "Hamming loss", "validation error"]
         np.testing.assert_array_equal(above.lines[0].get_ydata(), model.history_["bound"])
         np.testing.assert_array_equal(below.lines[0].get_ydata(), model.history_["edge"])
         assert below.get_xlim() == (1, 30)
@@ -54,10 +49,7 @@ class TestLearningCurve:
 
     @pytest.mark.parametrize(
         ("eval_metric", "name"),
-        [
-            ("roc_auc", "validation ROC AUC"),
-            ("balanced_accuracy", "validation balanced accuracy"),
-        ],
+        [("roc_auc", "validation ROC AUC"), ("balanced_accuracy", "validation balanced accuracy")],
     )
     def test_a_metric_that_is_not_an_error_rate_has_a_panel(self, rows, eval_metric, name):
         model = AdaBoostMH(n_rounds=12, eval_metric=eval_metric).fit(*rows, eval_set=rows)

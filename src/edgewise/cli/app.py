@@ -28,9 +28,7 @@ _SECTIONS = {
         "report": "Write an HTML report on a model.",
         "export": "Write a model as ONNX, Python or SQL.",
     },
-    "Ranked lists": {
-        "fuse": "Fuse TREC runs, with or without training.",
-    },
+    "Ranked lists": {"fuse": "Fuse TREC runs, with or without training."},
     "Ratings": {
         "recommend": "Train a recommender on ratings and list items for users.",
         "compare": "Compare recommenders by cross-validation.",

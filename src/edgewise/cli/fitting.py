@@ -179,11 +179,7 @@ def _candidates(task: str) -> dict[str, Settings]:
 
 
 def _train(
-    args: SimpleNamespace,
-    task: str,
-    rows: Rows,
-    settings: Settings,
-    validation: Rows | None = None,
+    args: SimpleNamespace, task: str, rows: Rows, settings: Settings, validation: Rows | None = None
 ) -> Any:
     from edgewise.boosting import ProgressBar
 

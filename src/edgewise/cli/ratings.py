@@ -200,10 +200,7 @@ def read_test(
     test = read_ratings(path, reading)
     users, items = (
         ids.values.astype(str) if train_ids.kind == "strings" else ids.values
-        for ids, train_ids in (
-            (test.user_ids, train.user_ids),
-            (test.item_ids, train.item_ids),
-        )
+        for ids, train_ids in ((test.user_ids, train.user_ids), (test.item_ids, train.item_ids))
     )
     with one_line_errors(f"{option} {path}"):
         train.user_ids.find("users", users[:1])

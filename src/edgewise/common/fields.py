@@ -244,12 +244,7 @@ class Record(Field):
         if not isinstance(saved, dict):
             raise TypeError(f"{name} must be a dict, got {saved!r}")
         values = {
-            key: field.unpack(
-                saved[key],
-                f"{name}.{key}",
-                arrays,
-                sizes,
-            )
+            key: field.unpack(saved[key], f"{name}.{key}", arrays, sizes)
             for key, field in self.fields.items()
         }
         return self.make(**values)

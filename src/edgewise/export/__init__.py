@@ -8,11 +8,7 @@ from edgewise.common.checks import integer, one_of
 from edgewise.common.files import PathLike, replace_file, resolve_target
 from edgewise.export.formula import formula_of
 
-FORMATS = {
-    ".onnx": ("dtype",),
-    ".py": ("max_size",),
-    ".sql": ("table", "max_size"),
-}
+FORMATS = {".onnx": ("dtype",), ".py": ("max_size",), ".sql": ("table", "max_size")}
 """The endings of files, and the options that go with each."""
 
 DTYPES = ("float64", "float32")

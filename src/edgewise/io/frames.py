@@ -17,13 +17,7 @@ from edgewise.common.lazy import import_optional
 from edgewise.common.text import quote_names
 from edgewise.data.columns import CategoricalColumn
 from edgewise.io.ranking import RankingData
-from edgewise.io.tables import (
-    ARROW,
-    RawColumn,
-    check_kind,
-    read_arrow_table,
-    read_raw_table,
-)
+from edgewise.io.tables import ARROW, RawColumn, check_kind, read_arrow_table, read_raw_table
 from edgewise.io.text import parse_number
 
 _LIBRARIES: Final = ("pandas", "polars")

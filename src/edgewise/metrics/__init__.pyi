@@ -6,8 +6,10 @@ from edgewise.metrics.classification import (
     hamming_loss as hamming_loss,
     log_loss as log_loss,
 )
-from edgewise.metrics.gain import expected_reciprocal_rank as expected_reciprocal_rank
-from edgewise.metrics.gain import ndcg as ndcg
+from edgewise.metrics.gain import (
+    expected_reciprocal_rank as expected_reciprocal_rank,
+    ndcg as ndcg,
+)
 from edgewise.metrics.lists import (
     Lists as Lists,
     Ranked as Ranked,

@@ -219,10 +219,7 @@ def ranking_metric(name: str) -> Metric:
 
 
 def get_metric(
-    name: Any,
-    metrics: dict[str, Metric] = METRICS,
-    argument: str = "metric",
-    k: int | None = None,
+    name: Any, metrics: dict[str, Metric] = METRICS, argument: str = "metric", k: int | None = None
 ) -> Metric:
     """Return the metric called `name` among `metrics`, or raise an error that names `argument`.
 
