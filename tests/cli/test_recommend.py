@@ -13,7 +13,7 @@ import edgewise
 from edgewise import AdaBoostMH, Ratings, recommend
 from edgewise.cli import main
 from edgewise.cli import recommend as command
-from edgewise.recommend.algorithms import ALGORITHMS, build
+from edgewise.cli.ratings import ALGORITHMS, build_recommender
 from edgewise.recommend.evaluation import evaluate
 
 BIAS = ["--algorithm", "bias"]
@@ -331,7 +331,7 @@ class TestSettings:
 
     def test_every_name_stands_for_a_class(self):
         for name, one in ALGORITHMS.items():
-            model = build(name, {}, {})
+            model = build_recommender(name, {}, {})
             assert type(model).__name__ == one.kind
             assert {key: getattr(model, key) for key in one.settings} == one.settings
 

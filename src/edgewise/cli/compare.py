@@ -10,7 +10,6 @@ from edgewise.cli import common, params
 from edgewise.cli import ratings as shared
 from edgewise.common.choices import COMPARE_BY
 from edgewise.common.text import one_line, pluralize
-from edgewise.recommend.algorithms import ALGORITHMS, build
 
 if TYPE_CHECKING:
     from edgewise.ratings import Ratings
@@ -121,8 +120,10 @@ def _build_models(args: SimpleNamespace, is_implicit: bool) -> dict[str, "Recomm
     default = DEFAULT_IMPLICIT if is_implicit else DEFAULT
     settings: dict[str, list[str]] = {}
     for name in map(str.strip, (args.algorithms or default).split(",")):
-        if name not in ALGORITHMS:
-            raise click.UsageError(f"--algorithms: {name!r} is not one of {', '.join(ALGORITHMS)}")
+        if name not in shared.ALGORITHMS:
+            raise click.UsageError(
+                f"--algorithms: {name!r} is not one of {', '.join(shared.ALGORITHMS)}"
+            )
         if name in settings:
             raise click.UsageError(f"--algorithms names {name} twice")
         settings[name] = []
@@ -136,7 +137,7 @@ def _build_models(args: SimpleNamespace, is_implicit: bool) -> dict[str, "Recomm
     defaults = shared.default_settings(args, is_implicit)
     with common.one_line_errors("--set"):
         return {
-            name: build(name, params.parse_settings(pairs), defaults)
+            name: shared.build_recommender(name, params.parse_settings(pairs), defaults)
             for name, pairs in settings.items()
         }
 

@@ -15,7 +15,6 @@ from edgewise.cli import common, params
 from edgewise.cli import ratings as shared
 from edgewise.cli.common import one_line_errors
 from edgewise.common.text import pluralize, quote_names
-from edgewise.recommend.algorithms import ALGORITHMS, build
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +85,7 @@ file_option, list_option, training_option, test_option = (
 @list_option("--include-seen", is_flag=True, help="Also list items that the user has rated.")
 @training_option(
     "--algorithm",
-    choices=ALGORITHMS,
+    choices=shared.ALGORITHMS,
     metavar="NAME",
     default=None,
     help=f"Name from the list below.  [default: {LISTS} for lists or --implicit, {MANY_ITEMS} past "
@@ -236,11 +235,11 @@ def _build(
     defaults["verbose"] = common.verbosity()
     settings = params.parse_settings(args.settings)
     with one_line_errors("--set"):
-        model = build(args.algorithm or default, settings, defaults)
+        model = shared.build_recommender(args.algorithm or default, settings, defaults)
     data = shared.add_features(shared.read_ratings(args.data, reading), args, reading)
     if args.algorithm is None and data.n_items > getattr(model, "max_items", math.inf):
         with one_line_errors("--set"):
-            model = build(MANY_ITEMS, settings, defaults)
+            model = shared.build_recommender(MANY_ITEMS, settings, defaults)
     return model, data
 
 
