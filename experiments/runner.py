@@ -478,8 +478,9 @@ def _section(experiment: Experiment, reports: Path) -> Iterator[str]:
     )
     if not (figures or stated or n_missing):
         return
-    about = experiment.about.split(". ")[0].rstrip(".")
-    yield f"## {experiment.title}\n\n{experiment.source}. {about}.\n"
+    # A claim speaks for itself; figures need to be told what they measure.
+    about = "" if stated else " " + experiment.about.split(". ")[0].rstrip(".") + "."
+    yield f"## {experiment.title}\n\n{experiment.source}.{about}\n"
     if stated:
         yield markdown_table([("the paper", "ours", ""), *stated]) + "\n"
     if figures:
