@@ -24,7 +24,6 @@ from edgewise.boosting import (
     TimeLimit,
     TrainingRun,
     boost,
-    check_callbacks,
 )
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import n_threads
@@ -55,6 +54,7 @@ class Setup(Generic[F]):
     start: F  # the model of no rounds, or of an earlier fit
     common: dict[str, Any]  # the fields of the model that do not depend on the job
     owner: Any  # the estimator that checkpoints save
+    callbacks: Sequence[Callback]  # the user's
     started: float
     limit: float = math.inf  # seconds from then on after which training is to stop
     validation: tuple[ValidationSet, ...] = ()  # the last decides
@@ -112,10 +112,14 @@ class Setup(Generic[F]):
     @property
     def fold_stride(self) -> int:
         """The rounds of the model for each round on folds; a user's patience counts its own."""
-        model = self.job.model
-        if model.early_stopping_rounds is not None or _user_early_stopping(model):
-            return 1
-        return self.job.settings.stride
+        patience = self.job.model.early_stopping_rounds
+        is_default = patience is None and not self.early_stopping
+        return self.job.settings.stride if is_default else 1
+
+    @property
+    def early_stopping(self) -> list[Callback]:
+        """The user's callbacks that stop early."""
+        return [callback for callback in self.callbacks if isinstance(callback, EarlyStopping)]
 
 
 def empty_model(job: Job[F], common: dict[str, Any], history_fields: tuple[str, ...]) -> F:
@@ -160,6 +164,7 @@ def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
         job=job,
         binned=encode_alike(rows.table),
         owner=model,
+        callbacks=(),
         limit=math.inf,
         validation=(validation,),
         source=EVAL_SET,
@@ -339,18 +344,6 @@ def run_watched(setup: Setup[F]) -> F:
     return FitRun(setup, settings.n_rounds or settings.max_rounds, monitors).train()
 
 
-def user_time_limit(model: Any) -> float:
-    """Return the seconds after which the user wants training to stop."""
-    callbacks = check_callbacks(model.callbacks)
-    limits = [callback.seconds for callback in callbacks if isinstance(callback, TimeLimit)]
-    return min([math.inf if model.time_limit is None else float(model.time_limit), *limits])
-
-
-def _user_early_stopping(model: Any) -> list[Callback]:
-    callbacks = check_callbacks(model.callbacks)
-    return [callback for callback in callbacks if isinstance(callback, EarlyStopping)]
-
-
 def make_callbacks(
     setup: Setup[Any], validates: bool, choice_fraction: float | None = None, stride: int = 1
 ) -> list[Callback]:
@@ -362,7 +355,7 @@ def make_callbacks(
     """
     model, settings = setup.job.model, setup.job.settings
     chooses, on_folds = settings.n_rounds is None, choice_fraction is not None
-    user_callbacks, user_stopping = check_callbacks(model.callbacks), _user_early_stopping(model)
+    user_callbacks, user_stopping = setup.callbacks, setup.early_stopping
     callbacks: list[Callback] = [ProgressBar(sys.stderr)] if model.verbose else []
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from edgewise.boosting import (
     Checkpoint,
     History,
+    TimeLimit,
     TrainingRun,
     boost_together,
     check_callbacks,
@@ -39,7 +40,6 @@ from edgewise.estimators.run import (
     empty_model,
     make_callbacks,
     run_watched,
-    user_time_limit,
 )
 from edgewise.estimators.time_limit import fit_into_time, sample_for_time
 
@@ -87,7 +87,9 @@ def prepare_setups(
     owner: "BoostedModel[Any]",
 ) -> list[Setup[Any]]:
     """Return the setup of each candidate: its job, the binned rows, and the model to start from."""
-    started, limit = time.perf_counter(), user_time_limit(model)
+    started, callbacks = time.perf_counter(), check_callbacks(model.callbacks)
+    limits = [callback.seconds for callback in callbacks if isinstance(callback, TimeLimit)]
+    limit = min([math.inf if model.time_limit is None else float(model.time_limit), *limits])
     before = model.fitted_ if model.warm_start and model.__sklearn_is_fitted__() else None
     table, columns = read_columns(model, X, before)
     problem = read_problem(table)
@@ -122,8 +124,20 @@ def prepare_setups(
         if is_sampled:
             settings = settings.because_of("time_limit", "n_rows")
         job = replace(job, settings=settings)
-        start, times = empty_model(job, common, fields), (started, limit)
-        setups.append(Setup(job, binned, start, common, owner, *times, tuple(validation), source))
+        setups.append(
+            Setup(
+                job,
+                binned,
+                empty_model(job, common, fields),
+                common,
+                owner,
+                callbacks,
+                started,
+                limit,
+                tuple(validation),
+                source,
+            )
+        )
     if adapts:
         setups = [fit_into_time(setups[0])]
     if before is not None:
@@ -266,7 +280,7 @@ def _best_index(setups: Sequence[Setup[F]], values: list[float]) -> int:
 def _check_checkpoints(setup: Setup[F]) -> None:
     """Raise if the model cannot be saved where a checkpoint is to be, before rounds are chosen."""
     if setup.binned.partition.is_root:
-        for callback in check_callbacks(setup.job.model.callbacks):
+        for callback in setup.callbacks:
             if isinstance(callback, Checkpoint):
                 callback.check(setup.owner._with(setup.start).save)
 
