@@ -48,10 +48,10 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         Maximum number of leaves of the trees of ``learner="auto"`` and "tree". None is 8 to 32 for
         "auto", more for more classes and rows, and 8 for "tree".
     min_samples_leaf : int or None, default None
-        Minimum number of a round's rows on each side of a split. None is at most 3 for
+        Minimum number of searched rows on each side of a split. None is at most 3 for
         ``learner="auto"``, fewer for small tables, else 1.
     min_weight_fraction_leaf : float, default 0.0
-        Minimum fraction of the weight of a round's rows on each side of a split.
+        Minimum fraction of the weight of the searched rows on each side of a split.
     subsample : float or None, default None
         Fraction of the rows that each round searches for rules; votes and steps use all rows. None
         is 0.7 for ``learner="auto"`` without `trim`, else 1.
@@ -87,12 +87,12 @@ list of them, or None, default None
     sampling : {"uniform", "weight"}, default "uniform"
         How `subsample` draws: uniformly, or by weight with replacement.
     factorized : bool, default True
-        Whether all classes share the base function of a round, or each has a stump of its own.
+        Whether all classes share one base function per round, or each has its own stump.
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"}, Search or None, \
 default None
-        Which columns a round searches: all, or random ones ("lazy"); the others learn which columns
-        pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns. None is
-        "auto" for ``learner="auto"``, else "exhaustive".
+        The columns to search in each round: all, or random ones ("lazy"); the others learn which
+        columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
+        None is "auto" for ``learner="auto"``, else "exhaustive".
     max_bins : int or None, default None
         Maximum number of bins per column, up to 65,535. A column with fewer distinct values is
         searched at every threshold. None is 256, or one per 32 rows, at least 32, for

@@ -68,8 +68,8 @@ class TableParameters(TrainingParameters):
         and steps use all rows.
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search, \
 default "exhaustive"
-        Which columns a round searches: all, or random ones ("lazy"); the others learn which columns
-        pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
+        The columns to search in each round: all, or random ones ("lazy"); the others learn which
+        columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
     max_bins : int or None, default None
         Maximum number of bins per column, up to 65,535. A column with fewer distinct values is
         searched at every threshold. None is 256 for trees, else 65,535, or 1,024 beyond 65,535

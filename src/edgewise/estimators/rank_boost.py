@@ -298,7 +298,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     def predict(self, X: Any, n_rounds: int | None = None) -> Reals:
         """Return the scores of documents: larger is ranked higher within a query.
 
-        With `n_rounds`, only the first rounds of the model count.
+        With `n_rounds`, only the first rounds count.
         """
         if n_rounds is not None:
             return self._first(n_rounds).predict(X)

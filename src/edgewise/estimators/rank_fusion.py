@@ -63,7 +63,7 @@ class RankFusion(RankingParameters, Ranker):
     ----------
     learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
         The family of rules, as in `RankBoost`. "auto" compares thresholds ("stump") with the values
-        themselves ("feature") on validation queries: those of `eval_set` or `validation_fraction`,
+        themselves ("feature") on validation queries, from `eval_set` or `validation_fraction`,
         else a fifth of the training queries, which also choose the number of rounds, up to
         `n_rounds`, before training on all. With fewer than 20 queries, or settings for thresholds
         alone, it is "stump".
@@ -224,7 +224,7 @@ class RankFusion(RankingParameters, Ranker):
         """Return the scores of the documents of lists: larger is ranked higher within a query.
 
         There is one for each row of `RankedLists`; other lists are sorted by query and document
-        first (`fuse` returns the documents too). With `n_rounds`, those of the first rounds.
+        first (`fuse` returns the documents too). With `n_rounds`, only the first rounds count.
         """
         return self.ranker_.predict(self._read_features(lists), n_rounds)
 

@@ -1,4 +1,4 @@
-"""The interface of learners, which find the best base function of a round."""
+"""The interface of learners, which find the best base function in each round."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence

@@ -26,7 +26,7 @@ class Product(Wrapper):
     Parameters
     ----------
     base : Learner, str or list, default "stump"
-        The learner of the terms, or a list of learners of which each step takes the best. "stump"
+        The learner of the terms, or a list of learners; each step takes the best. "stump"
         is stumps for numeric columns and subset indicators for categorical ones.
     n_terms : int, default 2
         m, the number of terms.

@@ -59,7 +59,7 @@ class Tree(Wrapper):
     Parameters
     ----------
     base : Learner, str or list, default "stump"
-        The learner of the tests, or a list of learners of which each node takes the best. "stump"
+        The learner of the tests, or a list of learners; each node takes the best. "stump"
         is stumps for numeric columns and subset indicators for categorical ones.
     max_leaf_nodes : int, default 8
         N, the maximum number of leaves.
@@ -361,7 +361,7 @@ def _make_test(
     assert subsets is not None
     if subsets.rare > 1:
         return subset_rule(table, column, sides[subsets.groups_[column]])
-    # The side of missing values follows those of the categories.
+    # The side of missing values comes after the sides of the categories.
     return Subset(column, sides[: bins.missing_code + 1].copy())
 
 

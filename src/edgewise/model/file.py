@@ -41,7 +41,7 @@ class Storable(BaseEstimator):
     """
 
     stored: ClassVar[Mapping[str, str | Field | None]] = {}
-    """Fitted attributes and their fields, beside those of base classes.
+    """Fitted attributes and their fields; base classes may have more.
 
     A string such as "users k" is an array of float64 of that shape; the field None is an attribute
     that files leave out.

@@ -281,8 +281,7 @@ class Hamming(Objective):
         plain = plain and settings.factorized and settings.damping is None
         plain = plain and self._selection is None and settings.subsample == 1.0
         plain = plain and not self._constraints and targets.matrix is None
-        # The call ends before a round that recomputes the weights. Of two classes every round has
-        # its own measures.
+        # The call ends before the weights are recomputed. Two classes have measures of every round.
         n_rounds = min(max_rounds, -t % REFRESH_EVERY)
         if search is None or not plain or n_rounds < 2 or len(targets.labels) == 1:
             return
@@ -378,7 +377,7 @@ class Hamming(Objective):
 
     @cached_property
     def _row_damping(self) -> float:
-        """The damping as a share of the initial weight, where a row weighs as an average entry."""
+        """The damping as a share of the initial weight, of which each entry has an equal part."""
         row = 1.0 / (self._partition.n_rows * self.state.n_scores)
         return (self.settings.damping or 0.0) * row
 

@@ -54,7 +54,7 @@ class TopLists:
     """Documents and the discounts of ranks.
 
     `gains` are in the order of the layout, divided by the best that a query can have and times its
-    weight in `factors` (Q,), which sum to 1; `discounts` are those of the first k ranks. With
+    weight in `factors` (Q,), which sum to 1; `discounts` belong to the first k ranks. With
     `precision` the metric is average precision. `order` is memory for documents by rank.
     """
 

@@ -169,7 +169,7 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
 
 
 def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> Signs:
-    """Label of each example in the two-class problem that the votes of a round define.
+    """Label of each example in the two-class problem that votes define.
 
     For given votes v the multi-class edge is a two-class edge, sum_i phi(x_i) s_i with
     s_i = sum_l w_il v_l y_il. The pseudo-label of an example is the sign of s_i, +1 where it is
