@@ -294,7 +294,7 @@ class DaskRankBoost(_OnDask, RankBoost):
             raise ValueError("group is for documents in memory: give qid")
         self._check_queries(qid)
         scores, grades, queries = compute(self.predict(X), y, qid)
-        return self._measured(scores, np.asarray(grades), queries)
+        return self._measure_scores(scores, np.asarray(grades), queries)
 
 
 def _call_method(model: Any, method: str, X: Any, empty: NDArray[Any]) -> NDArray[Any]:
