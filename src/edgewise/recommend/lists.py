@@ -239,12 +239,12 @@ def matching_items(where: Mapping[str, Any], features: ColumnTable | None, n_ite
         raise TypeError(f"where must map features to values, got {type(where).__name__}")
     matches = np.ones(n_items, dtype=bool)
     names = [] if features is None else [features.name(j) for j in range(features.n_columns)]
-    for name, wanted in where.items():
+    for name, allowed in where.items():
         if features is None or name not in names:
             problem = f"must name features of the items; valid names: {names}"
             raise ArgumentError("where", dict(where), problem)
-        is_several = isinstance(wanted, (list, tuple, set, frozenset, np.ndarray))
-        values = wanted if is_several else [wanted]
+        is_several = isinstance(allowed, (list, tuple, set, frozenset, np.ndarray))
+        values = allowed if is_several else [allowed]
         column = features.column(names.index(name))
         if isinstance(column, CategoricalColumn):
             matching = [category in set(values) for category in column.categories]

@@ -84,17 +84,17 @@ class RatingLevels:
         """The expected rating if all probabilities are 0."""
         return 0.0 if self.target == "one_hot" else float(self.values[0])
 
-    def chances(self, scores: Reals) -> Reals:
+    def column_probabilities(self, scores: Reals) -> Reals:
         """Return the probability of a positive label in each column."""
         if self.target == "value":
             return scores
         return 1.0 / (1.0 + exp(-scores if self.logistic else -2.0 * scores))
 
-    def slopes(self, chances: Reals) -> Reals:
+    def slopes(self, probabilities: Reals) -> Reals:
         """Return the derivatives of probabilities with respect to scores."""
         if self.target == "value":
-            return np.ones_like(chances)
-        return chances * (1.0 - chances) * (1.0 if self.logistic else 2.0)
+            return np.ones_like(probabilities)
+        return probabilities * (1.0 - probabilities) * (1.0 if self.logistic else 2.0)
 
     def mean(self, scores: Reals) -> Reals:
         """Return the expected rating, from scores of shape (..., columns)."""
@@ -103,8 +103,8 @@ class RatingLevels:
         rows = scores.reshape(-1, scores.shape[-1])
         ratings = np.empty(len(rows))
         for block in iter_blocks(len(rows), rows.shape[1], _BLOCK):
-            chances = self._normalized_chances(rows[block])
-            ratings[block] = self.low + (chances * self.gaps()).sum(axis=-1)
+            probabilities = self._normalized_probabilities(rows[block])
+            ratings[block] = self.low + (probabilities * self.gaps()).sum(axis=-1)
         return ratings.reshape(scores.shape[:-1])
 
     def approximate(self, columns: Iterator[tuple[Singles, Reals]]) -> tuple[Singles, Reals]:
@@ -128,12 +128,14 @@ class RatingLevels:
             errors = errors + gap * (slope * score_errors + _ROUNDING)
         return expected, errors + _ROUNDING * np.abs(self.values).max()
 
-    def _normalized_chances(self, scores: Reals) -> Reals:
+    def _normalized_probabilities(self, scores: Reals) -> Reals:
         """Return the probabilities of the columns; those of one-hot columns sum to 1."""
-        chances = self.chances(scores)
+        probabilities = self.column_probabilities(scores)
         if self.target == "one_hot":
-            chances = chances / np.maximum(chances.sum(axis=-1, keepdims=True), 1e-300)
-        return chances
+            probabilities = probabilities / np.maximum(
+                probabilities.sum(axis=-1, keepdims=True), 1e-300
+            )
+        return probabilities
 
     def median(self, scores: Reals) -> Reals:
         """Return the median level; for one-hot columns the most likely one."""
@@ -151,13 +153,13 @@ class RatingLevels:
 
     def probabilities(self, scores: Reals) -> Reals:
         """Return the probability of each level, shape (..., levels)."""
-        chances = self._normalized_chances(scores)
+        probabilities = self._normalized_probabilities(scores)
         if self.target == "one_hot":
-            return chances
+            return probabilities
         # The probabilities of "above this level" must not increase from level to level.
-        chances = -np.sort(-chances, axis=-1)
-        ends = np.ones((*chances.shape[:-1], 1))
-        return -np.diff(np.concatenate([ends, chances, 0.0 * ends], axis=-1))
+        probabilities = -np.sort(-probabilities, axis=-1)
+        ends = np.ones((*probabilities.shape[:-1], 1))
+        return -np.diff(np.concatenate([ends, probabilities, 0.0 * ends], axis=-1))
 
 
 def levels_of(

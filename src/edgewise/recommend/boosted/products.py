@@ -181,16 +181,16 @@ class ValueStep:
         if self.indicators is None:
             return newton_step(gradients, hessians, self.regularization, None), None
         by_row, by_indicator, scales = self._blocks
-        # Values of the other side have one size, so that products bend the loss about alike.
-        bends = self._multiply(by_indicator, scales * hessians.mean(axis=1))
+        # Values of the other side have one size, so that the loss bends about alike along products.
+        curvatures = self._multiply(by_indicator, scales * hessians.mean(axis=1))
         weights = self._multiply(by_indicator, gradients)
-        weights /= bends[:, None] + self.share_regularization
+        weights /= curvatures[:, None] + self.share_regularization
         shared = self._multiply(by_row, weights)
         # Indicators overlap, so their steps together are too long or too short: find the best
         # length along them.
-        bend = (hessians * shared * shared).sum(axis=0)
+        curvature = (hessians * shared * shared).sum(axis=0)
         length = (gradients * shared).sum(axis=0)
-        length = np.divide(length, bend, out=np.zeros_like(bend), where=bend > 0)
+        length = np.divide(length, curvature, out=np.zeros_like(curvature), where=curvature > 0)
         values = newton_step(gradients, hessians, self.regularization, shared * length)
         return values, weights * length
 
@@ -278,8 +278,8 @@ def best_votes(
     # Half-way between each column's best vote and the best common vote: the columns ask nearly the
     # same, and some have few ratings on one side.
     mean = float(hessian.mean())
-    bend = float((hessian * (direction * direction)).sum())
-    common = direction * (float((gradient * direction).sum()) / (bend + _TINY))
+    curvature = float((hessian * (direction * direction)).sum())
+    common = direction * (float((gradient * direction).sum()) / (curvature + _TINY))
     votes = (gradient + mean * common) / (hessian + mean + _TINY)
     size = np.sqrt((votes * votes).mean())
     return votes / size if size > 0 else direction

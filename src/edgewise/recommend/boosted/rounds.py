@@ -337,7 +337,10 @@ def explain_pair(
     products = products[:, None] * model.round_votes_
     constant = products[0] if len(products) else np.zeros(levels.n_columns)
     change = products[1:].sum(axis=0)
-    start, end = levels.chances(constant), levels.chances(constant + change)
+    start, end = (
+        levels.column_probabilities(constant),
+        levels.column_probabilities(constant + change),
+    )
     # Where contributions cancel, the quotient is noise: take the derivative there instead.
     has_quotient = np.abs(change) > 1e-6
     slope = np.divide(end - start, change, out=levels.slopes(start), where=has_quotient)

@@ -84,17 +84,17 @@ class _TestUsers:
         self.users = users[known] if evaluator.unknown == "nan" else users
         # Relevant test ratings, without pairs that were in training.
         pairs = self.seen.row_numbers * self.n_items + self.seen.others
-        wanted = evaluator.users * self.n_items + evaluator.items
+        tested = evaluator.users * self.n_items + evaluator.items
         # Pair numbers ascend, as rows and the items of a row do.
-        at = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
-        trained = (pairs[at] == wanted) & (evaluator.users >= 0) & (evaluator.items >= 0)
-        self.wanted = (test.values >= relevant) & evaluator.is_included & ~trained
+        at = np.minimum(np.searchsorted(pairs, tested), len(pairs) - 1)
+        trained = (pairs[at] == tested) & (evaluator.users >= 0) & (evaluator.items >= 0)
+        self.is_relevant = (test.values >= relevant) & evaluator.is_included & ~trained
 
     def blocks(self, everybody: bool) -> Iterator[tuple[Indices, Reals]]:
         """Yield users, by their test index, and their scores; minus infinity is on no list."""
         users = self.users
         if not everybody:
-            users = users[np.isin(users, self.evaluator.test.users[self.wanted])]
+            users = users[np.isin(users, self.evaluator.test.users[self.is_relevant])]
         for block in iter_blocks(len(users), self.n_items, _ENTRIES):
             yield users[block], self._scores(users[block])
 
@@ -118,8 +118,8 @@ class _TestUsers:
         evaluator = self.evaluator
         rows = np.full(evaluator.test.n_users, -1)
         rows[block] = np.arange(len(block))
-        mine = np.flatnonzero(self.wanted & (rows[evaluator.test.users] >= 0))
-        row, item = rows[evaluator.test.users[mine]], evaluator.items[mine]
+        pairs = np.flatnonzero(self.is_relevant & (rows[evaluator.test.users] >= 0))
+        row, item = rows[evaluator.test.users[pairs]], evaluator.items[pairs]
         relevant = np.bincount(row, minlength=len(block)).astype(np.float64)
         listed = (item >= 0) & (scores[row, item] > -np.inf)
         user_index = evaluator.trained_users[block]

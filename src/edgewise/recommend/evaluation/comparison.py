@@ -90,10 +90,10 @@ def compare(
     >>> from edgewise.recommend import BiasBaseline, Popularity, compare
     >>> rows = [(user, item, 1 + user * item % 5) for user in range(6) for item in range(5)]
     >>> ratings = Ratings.from_arrays(*zip(*rows))
-    >>> found = compare([BiasBaseline(), Popularity()], ratings, ["rmse", "auc"], random_state=0)
-    >>> found
+    >>> result = compare([BiasBaseline(), Popularity()], ratings, ["rmse", "auc"], random_state=0)
+    >>> result
     RecommenderComparison(2 models, 2 metrics, 5 folds)
-    >>> found.best("rmse")
+    >>> result.best("rmse")
     'BiasBaseline'
     """
     named = _named_models(models)

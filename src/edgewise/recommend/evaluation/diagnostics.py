@@ -95,8 +95,8 @@ def calibration(
     >>> from edgewise.recommend import calibration
     >>> rows = [(user, item, 1 + (user + item) % 3) for user in range(20) for item in range(10)]
     >>> train, test = Ratings.from_arrays(*zip(*rows)).split(0.5, random_state=0)
-    >>> found = calibration(BoostedFactorization(20, random_state=0).fit(train), test, n_bins=5)
-    >>> found.levels, found.counts.sum()
+    >>> result = calibration(BoostedFactorization(20, random_state=0).fit(train), test, n_bins=5)
+    >>> result.levels, result.counts.sum()
     (array([1., 2., 3.]), np.int64(300))
     """
     integer("n_bins", n_bins, 1)

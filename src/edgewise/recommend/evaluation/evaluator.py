@@ -72,8 +72,8 @@ class UserValues:
     >>> from edgewise.recommend import evaluate
     >>> train = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Heat": 4}})
     >>> test = Ratings.from_dict({"bob": {"Fargo": 5}, "ann": {"Up": 2}})
-    >>> found = evaluate(BiasBaseline().fit(train), test, "hit_rate", k=1, per_user=True)
-    >>> found.users, found.values["hit_rate@1"]
+    >>> result = evaluate(BiasBaseline().fit(train), test, "hit_rate", k=1, per_user=True)
+    >>> result.users, result.values["hit_rate@1"]
     (array(['ann', 'bob'], dtype='<U3'), array([nan,  1.]))
     """
 
@@ -156,8 +156,8 @@ def evaluate(
     >>> from edgewise.recommend import BiasBaseline, evaluate
     >>> train = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Heat": 4}})
     >>> test = Ratings.from_dict({"bob": {"Fargo": 4}})
-    >>> found = evaluate(BiasBaseline().fit(train), test, ["rmse", "ndcg"], k=1, relevant=4)
-    >>> list(found), found["ndcg@1"]
+    >>> result = evaluate(BiasBaseline().fit(train), test, ["rmse", "ndcg"], k=1, relevant=4)
+    >>> list(result), result["ndcg@1"]
     (['rmse', 'ndcg@1'], 1.0)
     """
     chosen = recommender_metrics(metrics, k)

@@ -31,7 +31,7 @@ _DENSE_ENTRIES = 1 << 22
 
 @dataclass(eq=False, repr=False)
 class SVDRecommender(BiasedFactorModel):
-    """Truncated SVD of the rating matrix with its gaps filled (Shi 2025).
+    """Truncated SVD of the rating matrix with missing ratings filled (Shi 2025).
 
     Missing ratings get a fill value, the fill is subtracted from the whole matrix, and the k
     largest singular values of the remainder, with their vectors, are the factors: the nearest
@@ -79,7 +79,7 @@ class SVDRecommender(BiasedFactorModel):
         self.user_factors_ = matrix @ self.item_factors_
 
     def _residuals(self, side: Grouped, user_biases: Reals) -> Any:
-        """Return the ratings less the fill as a sparse matrix, 0 in the gaps."""
+        """Return the ratings less the fill as a sparse matrix."""
         expected = self.intercept_ + self.item_biases_[side.others]
         expected += np.repeat(user_biases, side.sizes)
         shape = (len(side.starts) - 1, len(self.item_biases_))
@@ -118,8 +118,8 @@ def _leading(matrix: Any, n_factors: int) -> tuple[Reals, Reals]:
 
 ENTRIES = ("observed", "all")
 
-# The most epochs: those of a saved model are run when it learns about new users.
-_MOST_EPOCHS = 100_000
+# The maximum number of epochs: a saved model runs them to fold in new users.
+_MAX_EPOCHS = 100_000
 
 # NumPy's time for an entry, and for each factor of it, in entries visited.
 _VISITS_PER_ENTRY, _VISITS_PER_FACTOR = 60.0, 5.0
@@ -168,13 +168,13 @@ class NonNegativeFactorization(FactorModel, Seeded, Threaded, Verbose):
 
     n_factors: int = parameter(15, integer, 1)
     _: KW_ONLY
-    n_epochs: int = parameter(100, integer, 1, _MOST_EPOCHS)
+    n_epochs: int = parameter(100, integer, 1, _MAX_EPOCHS)
     entries: str = parameter("observed", one_of, ENTRIES)
     regularization: float = parameter(0.1, not_negative)
 
     @property
     def predicts(self) -> str:
-        """What predictions are: ratings, or scores if gaps count as 0."""
+        """The kind of predictions: ratings, or scores if missing ratings count as 0."""
         return "rating" if self.entries == "observed" else "score"
 
     def _fit(self, ratings: Ratings) -> None:
@@ -228,8 +228,7 @@ class NonNegativeSide:
 
     A row u with ratings R, weights w and rows y of the other side becomes
     ``u * (sum of w R y) / (sum of w (u y) y + penalty mass u)``, factor by factor. With
-    `everything`, gaps are entries of 0 with weight 1; they go through two small matrices, which
-    needs no kernel.
+    `everything`, missing ratings are entries of 0 with weight 1, summed by two small matrices.
     """
 
     entries: Grouped
@@ -238,7 +237,7 @@ class NonNegativeSide:
     kernels: ModuleType
 
     def mass(self, n_others: int) -> Reals:
-        """Return the sum of the weights of each row, gaps included if they count."""
+        """Return the sum of the weights of each row, missing ratings included if they count."""
         mass = self.entries.mass
         return mass + n_others - self.entries.sizes if self.everything else mass
 
@@ -255,8 +254,8 @@ class NonNegativeSide:
 
     def _update_everything(self, factors: Reals, others: Reals, mass: Reals) -> None:
         entries, weights = self.entries, self.entries.weights
-        wanted = entries.values if weights is None else weights * entries.values
-        above = self._matrix(wanted, len(others)) @ others
+        weighted = entries.values if weights is None else weights * entries.values
+        above = self._matrix(weighted, len(others)) @ others
         below = self.penalty * mass[:, None] * factors
         below += factors @ (others.T @ others)
         if weights is not None:
@@ -290,6 +289,6 @@ class NonNegativeSide:
         squares = (entries.values - products) ** 2
         if entries.weights is not None:
             squares *= entries.weights
-        # The squares of gaps are summed over all pairs at once.
+        # The squares of missing ratings are summed over all pairs at once.
         squares -= products**2
         return float(squares.sum())

@@ -192,7 +192,7 @@ class ConfidenceSide:
 
     def loss(self, factors: NDArray, others: NDArray) -> float:
         """Return half the sum of c (p - x y)^2 over all pairs and of the penalties."""
-        # As p is 0 or 1, a rated pair adds extra s^2 - 2 c p s + c p to the s^2 of a gap.
+        # As p is 0 or 1, a rated pair adds extra s^2 - 2 c p s + c p to the s^2 of an unrated one.
         error = self.kernels.confident_error(
             self.rows, self.entries.others, self.extra, self.targets, factors, others
         )
@@ -218,42 +218,42 @@ def pad_factors(factors: Reals) -> Singles:
 # One step in NumPy takes as long as visiting this many entries.
 _VISITS_PER_STEP = 6000
 
-# The loss is measured on this many choices.
+# The loss is measured on this many interactions.
 _SAMPLE = 2_000
 
 
 @dataclass(eq=False, repr=False)
 class PairwiseFactorization(FactorModel, Seeded, Threaded, Verbose):
-    """Stochastic gradient steps on pairs of a chosen and another item: BPR.
+    """Stochastic gradient steps on pairs of an interaction and another item: BPR.
 
-    Each step takes a choice, draws an item that the user did not choose, and lowers the logistic
-    loss of the difference of their scores (Rendle, Freudenthaler, Gantner and Schmidt-Thieme 2009).
-    A score is a product of factors plus a bias of the item. A choice is a positive rating; sizes
-    and weights do not matter. Predictions are scores, not ratings.
+    Each step takes an interaction, draws an item that the user did not interact with, and lowers
+    the logistic loss of the difference of their scores (Rendle, Freudenthaler, Gantner and
+    Schmidt-Thieme 2009). A score is a product of factors plus a bias of the item. An interaction is
+    a positive rating; sizes and weights do not matter. Predictions are scores, not ratings.
 
     Fitted: `user_factors_` and `item_factors_`, whose last column is 1 for users and the bias for
-    items, and `loss_history_`, the share of choices that are not above an item drawn at random, at
-    the start and after each epoch, on a sample.
+    items, and `loss_history_`, the fraction of sampled interactions that are not above an item
+    drawn at random, at the start and after each epoch.
 
     Parameters
     ----------
     n_factors : int, default 50
         Number of factors k.
     n_epochs : int, default 100
-        Passes over the choices.
+        Passes over the interactions.
     learning_rate : float, default 0.05
         Step length.
     regularization : float, default 0.02
-        The penalty on factors and biases, in each step. This and the two before were chosen on
-        choices held out of training parts of MovieLens 100K and 1M.
+        The penalty on factors and biases, in each step. This and the two before were positive on
+        interactions held out of training parts of MovieLens 100K and 1M.
     random_state, n_jobs, verbose
         See :class:`Recommender`; a fit runs on one thread.
 
     Examples
     --------
     >>> from edgewise import PairwiseFactorization, Ratings
-    >>> chosen = Ratings.from_arrays([1, 1, 2, 2, 3, 3], [7, 8, 7, 8, 9, 6])
-    >>> model = PairwiseFactorization(2, random_state=0).fit(chosen)
+    >>> liked = Ratings.from_arrays([1, 1, 2, 2, 3, 3], [7, 8, 7, 8, 9, 6])
+    >>> model = PairwiseFactorization(2, random_state=0).fit(liked)
     >>> model.fold_in({4: {7: 1}}).recommend(4, n=1).ids
     array([8])
     """
@@ -281,29 +281,31 @@ class PairwiseFactorization(FactorModel, Seeded, Threaded, Verbose):
     ) -> Iterator[float]:
         """Improve the factors of users, and of items if they are `moving`; yield the loss."""
         rate, penalty = float(self.learning_rate), float(self.regularization)
-        chosen, rows = np.flatnonzero(view.values > 0).astype(ROW), view.row_numbers.astype(ROW)
-        # What a user chose, in the order of the items; ratings of 0 and below are no choices.
-        user_items = view.others[chosen]
-        starts = np.searchsorted(chosen, view.starts).astype(view.starts.dtype)
+        positive, rows = np.flatnonzero(view.values > 0).astype(ROW), view.row_numbers.astype(ROW)
+        # The interactions of each user, in the order of the items.
+        user_items = view.others[positive]
+        starts = np.searchsorted(positive, view.starts).astype(view.starts.dtype)
         pairs = Interactions(rows, view.others, starts, user_items)
         state = np.random.default_rng([self.seed_, 1]).integers(1, 2**63, 1, dtype=np.uint64)
-        kernels = self._kernels(float(_VISITS_PER_STEP) * len(chosen) * self.n_epochs)
+        kernels = self._kernels(float(_VISITS_PER_STEP) * len(positive) * self.n_epochs)
         while True:
-            yield self._wrong(view.others, rows, chosen, users, items) if moving else 0.0
-            kernels.shuffle(chosen, state)
+            yield self._misranked(view.others, rows, positive, users, items) if moving else 0.0
+            kernels.shuffle(positive, state)
             rates = rate, rate if moving else 0.0
-            kernels.descend_pairs(chosen, pairs, rates, penalty, state, users, items)
+            kernels.descend_pairs(positive, pairs, rates, penalty, state, users, items)
 
-    def _wrong(self, others: Rows, rows: Rows, chosen: Rows, users: Reals, items: Reals) -> float:
-        """Return the share of sampled choices that are not above an item drawn at random."""
-        if not len(chosen):
+    def _misranked(
+        self, others: Rows, rows: Rows, positive: Rows, users: Reals, items: Reals
+    ) -> float:
+        """Return the fraction of sampled interactions not above an item drawn at random."""
+        if not len(positive):
             return 0.0
         rng = np.random.default_rng([self.seed_, 2])
-        some = np.sort(chosen)[rng.integers(len(chosen), size=_SAMPLE)]
+        sample = np.sort(positive)[rng.integers(len(positive), size=_SAMPLE)]
         drawn = rng.integers(len(items), size=_SAMPLE)
         with np.errstate(over="ignore", invalid="ignore"):
-            gaps = pair_products(users, items, rows[some], others[some])
-            gaps -= pair_products(users, items, rows[some], drawn)
+            gaps = pair_products(users, items, rows[sample], others[sample])
+            gaps -= pair_products(users, items, rows[sample], drawn)
         if not np.isfinite(gaps).all():
             raise ValueError(
                 "learning_rate is too large, scores are no longer finite: try "

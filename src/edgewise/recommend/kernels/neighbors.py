@@ -83,11 +83,11 @@ def _ones(matrix: sparse.csr_array) -> sparse.csr_array:
 def _keep_largest(table: Reals, others: Rows, similarities: Reals) -> None:
     n = min(others.shape[1], table.shape[1])
     nth = np.partition(table, table.shape[1] - n, axis=1)[:, [table.shape[1] - n]]
-    chosen, ties = table > nth, table == nth
-    # Of the ties for the last entries, the lowest numbers are chosen.
-    room = n - chosen.sum(axis=1, keepdims=True)
-    chosen |= ties & (np.cumsum(ties, axis=1, dtype=np.int32) <= room)
-    columns = np.nonzero(chosen)[1].reshape(len(table), n)
+    kept, ties = table > nth, table == nth
+    # Of the ties for the last entries, the lowest numbers are kept.
+    room = n - kept.sum(axis=1, keepdims=True)
+    kept |= ties & (np.cumsum(ties, axis=1, dtype=np.int32) <= room)
+    columns = np.nonzero(kept)[1].reshape(len(table), n)
     values = np.take_along_axis(table, columns, axis=1)
     order = np.argsort(-values, axis=1, kind="stable")
     largest = np.take_along_axis(values, order, axis=1)

@@ -222,12 +222,12 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
         self.reference_users_ = self._resolve_reference_users(ratings, self.seed_)
-        theirs = self._of_references(ratings)
-        means = training.ItemMeans.of(theirs)
+        reference_ratings = self._of_references(ratings)
+        means = training.ItemMeans.of(reference_ratings)
         self.item_sums_, self.item_counts_ = means
         self.start_weight_ = 0.0
         if self.init == "mean":
-            self.start_weight_ = means.start_weight(theirs, self.pair_weight)
+            self.start_weight_ = means.start_weight(reference_ratings, self.pair_weight)
         self._build_matrix(ratings)
 
     def _of_references(self, ratings: Ratings) -> Ratings:
@@ -240,7 +240,7 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         self._rankers: dict[int, StumpTerms] = {}
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        # Two models may know different users by one index: each keeps its own rankers from here on.
+        # Two models may know different users by one index: rankers are not shared from here on.
         self._rankers = dict(self._rankers)
 
     def _knows_items(self, ratings: Ratings) -> Mask:
@@ -302,8 +302,8 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         else:
             return None
         is_reference = self._matrix.column_of(user) >= 0
-        own_ratings = self.ratings_.by_user.row(user) if is_reference else training.NOBODY
-        return scale * training.ItemMeans(self.item_sums_, self.item_counts_).without(own_ratings)
+        user_ratings = self.ratings_.by_user.row(user) if is_reference else training.NOBODY
+        return scale * training.ItemMeans(self.item_sums_, self.item_counts_).without(user_ratings)
 
     def _score_items(self, user: int, terms: StumpTerms) -> Reals:
         """Return the scores of all items."""
@@ -337,8 +337,8 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
             self.n_rounds, self.learning_rate, self.monotonic_cst, self.missing, self.max_features,
             self.seed_,
         )  # fmt: skip
-        own_column, start = matrix.column_of(user), self._start_scores(user, None)
-        problem = training.user_problem(matrix, rated, start, own_column, self.pair_weight)
+        user_column, start = matrix.column_of(user), self._start_scores(user, None)
+        problem = training.user_problem(matrix, rated, start, user_column, self.pair_weight)
         return merge_terms(train(problem, settings), problem.matrix, matrix, self.missing)
 
 
@@ -356,15 +356,15 @@ def merge_terms(
     at, bins = firsts[order], bins[firsts[order]]
     local = cuts.columns[at]
     columns = part.columns[local]
-    # A column without gaps in training abstains on missing values, unless the user chose a side.
+    # A column without missing values in training abstains on them, unless `missing` names a side.
     side = 0 if missing == "learn" else training.MISSING_SIDES[missing]
-    without_gaps = np.where(columns < matrix.n_references, side, 0)
-    sides = np.where(part.table.has_missing[local], cuts.sides[at], without_gaps)
+    default_sides = np.where(columns < matrix.n_references, side, 0)
+    sides = np.where(part.table.has_missing[local], cuts.sides[at], default_sides)
     thresholds = np.full(len(columns), -np.inf)
-    for values, mine in matrix.by_values(columns):
-        mine = mine[cuts.firsts[at[mine]] > 0]
-        below, above = part.codes[bins[mine] - 1], part.codes[bins[mine]]
-        thresholds[mine] = values.thresholds(below, above)
+    for values, rules in matrix.by_values(columns):
+        rules = rules[cuts.firsts[at[rules]] > 0]
+        below, above = part.codes[bins[rules] - 1], part.codes[bins[rules]]
+        thresholds[rules] = values.thresholds(below, above)
     return StumpTerms(
         columns.astype(np.int32)[:, None],
         thresholds[:, None],
@@ -375,7 +375,7 @@ def merge_terms(
 
 
 def _weights_of(terms: StumpTerms) -> Reals:
-    """Return the weights of rules that say 0 or 1: the thesis's alpha, twice the coefficient."""
+    """Return twice the coefficients: the thesis's alpha, for rules with outputs 0 and 1."""
     return 2.0 * terms.coefficients[:, 0]
 
 
@@ -385,22 +385,22 @@ def missing_scores(terms: StumpTerms) -> Reals:
 
 
 def item_scores(terms: StumpTerms, matrix: ItemMatrix) -> Reals:
-    """Return the scores of all items: the weights of the rules that say 1."""
+    """Return the scores of all items: the weights of the rules with output 1."""
     columns, weights, absent = terms.columns[:, 0], _weights_of(terms), missing_scores(terms)
     # The scores of missing values are a constant; only items with values differ from it.
     entries = matrix.by_column
     sizes = entries.indptr[columns + 1] - entries.indptr[columns]
     positions = entry_positions(entries.indptr, columns)
-    says = entries.data[positions] >= np.repeat(_first_codes(terms, matrix), sizes)
-    moves = np.repeat(weights, sizes) * says - np.repeat(absent, sizes)
+    outputs = entries.data[positions] >= np.repeat(_first_codes(terms, matrix), sizes)
+    moves = np.repeat(weights, sizes) * outputs - np.repeat(absent, sizes)
     return absent.sum() + np.bincount(entries.indices[positions], moves, matrix.n_items)
 
 
 def _first_codes(terms: StumpTerms, matrix: ItemMatrix) -> Columns:
     """Return the first code on the positive side of each rule."""
     first = np.zeros(len(terms), dtype=np.intp)
-    for values, mine in matrix.by_values(terms.columns[:, 0]):
-        first[mine] = np.searchsorted(values.values, terms.thresholds[mine, 0], side="left")
+    for values, rules in matrix.by_values(terms.columns[:, 0]):
+        first[rules] = np.searchsorted(values.values, terms.thresholds[rules, 0], side="left")
     return first
 
 
@@ -421,11 +421,11 @@ class ReferenceWording(RankWording):
         matrix, row = self._matrix, self._matrix.by_item[[item]]
         codes = np.full(matrix.n_columns, -1, dtype=np.intp)
         codes[row.indices] = row.data
-        mine = codes[terms.columns[:, 0]]
+        item_codes = codes[terms.columns[:, 0]]
         missing = 0.5 + 0.5 * terms.missing[:, 0]
-        says = np.where(mine >= 0, mine >= _first_codes(terms, matrix), missing)
+        outputs = np.where(item_codes >= 0, item_codes >= _first_codes(terms, matrix), missing)
         columns, number = np.unique(terms.columns[:, 0], return_inverse=True)
-        totals = np.bincount(number, _weights_of(terms) * says, len(columns))
+        totals = np.bincount(number, _weights_of(terms) * outputs, len(columns))
         listed = zip(columns.tolist(), codes[columns].tolist(), totals.tolist(), strict=True)
         return [
             Contribution(self.name(column), total, self._value_of(column, code))

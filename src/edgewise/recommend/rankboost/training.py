@@ -252,7 +252,7 @@ def _as_cuts(terms: StumpTerms, matrix: UserMatrix) -> Cuts:
 
 
 class ItemMeans(NamedTuple):
-    """The mean ratings of items: weighted sums, and weights; one's own can be left out."""
+    """The mean ratings of items: weighted sums, and weights; those of a user can be left out."""
 
     sums: Reals
     counts: Reals
@@ -266,14 +266,14 @@ class ItemMeans(NamedTuple):
             _totals(ratings.items, weights, ratings.n_items),
         )
 
-    def without(self, own: RowRatings) -> Reals:
+    def without(self, rated: RowRatings) -> Reals:
         """Return each item's mean without a user's ratings, damped toward the overall mean."""
-        taken = weights_of(own)
+        weights = weights_of(rated)
         sums, counts = self.sums.copy(), self.counts.copy()
-        sums[own.others] -= taken * own.values
-        counts[own.others] -= taken
+        sums[rated.others] -= weights * rated.values
+        counts[rated.others] -= weights
         total, count = sums.sum(), counts.sum()
-        # What rounding leaves of one's own weights is no rating of others.
+        # Rounding may leave a little of the user's weights.
         return _damp_means(sums, counts, total / count if count > 1e-9 else 0.0)
 
     def start_weight(self, ratings: Ratings, pair_weight: str) -> float:
