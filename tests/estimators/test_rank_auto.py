@@ -121,7 +121,7 @@ def test_large_trees_see_a_part_of_many_columns(lists, monkeypatch, fewer_from, 
     monkeypatch.setattr("edgewise.estimators.train.NO_REFIT_ROWS", 100)
     monkeypatch.setattr("edgewise.estimators.candidates.MANY_DOCUMENTS", 100)
     monkeypatch.setattr("edgewise.estimators.judgments.MANY_DOCUMENTS", 100)
-    monkeypatch.setattr("edgewise.estimators.candidates.MIN_COLUMNS_TO_DRAW", 4)
+    monkeypatch.setattr("edgewise.estimators.ranking.MIN_COLUMNS_TO_DRAW", 4)
     some, every = (
         RankBoost(early_stopping_rounds=3, search=search).fit(X, y, qid=qid)
         for search in ("exhaustive", Exhaustive())

@@ -1,17 +1,13 @@
-"""The settings of rankers, and the candidates among which held-out queries choose."""
+"""The candidates of ``RankBoost(learner="auto")``, among which held-out queries choose."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from edgewise.boosting import StoppingRule
 from edgewise.common.choices import OBJECTIVES
-from edgewise.data import MAX_BINS
 from edgewise.data.columns import CategoricalColumn
-from edgewise.estimators.job import DEFAULT_BINS, ResolvedSettings
 from edgewise.estimators.judgments import MANY_DOCUMENTS, MAX_GRADE, JudgedPairs, JudgedRows
-from edgewise.learners import NAMED_LEARNERS, Best, Goal, Stump, Tree
-from edgewise.objective import DEFAULT_CUTOFF, RankSettings, TopSettings
-from edgewise.search import Lazy, resolve_search
+from edgewise.learners import Best, Tree
+from edgewise.objective import DEFAULT_CUTOFF
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
@@ -22,14 +18,6 @@ MIN_QUERIES = 20
 # From MANY_DOCUMENTS on stumps and large trees are compared, on half of the folds; then large
 # trees alone; then on fewer columns.
 _LARGE_TREES_ONLY, _FEWER_COLUMNS = 50_000, 150_000
-
-MIN_COLUMNS_TO_DRAW = 64
-"""With fewer columns, all are searched even if a candidate would draw some of them."""
-
-# Metrics of lists are uneven: any improvement counts, and patience is long.
-_STOPPING = StoppingRule(60, patience_fraction=0.5)
-
-_DEFAULT_ROUNDS, _BINS_OF_MANY_ROWS = 500, 1024
 
 
 class Candidate(NamedTuple):
@@ -105,43 +93,6 @@ def _have_categories(judged: JudgedRows, candidates: Sequence[Candidate]) -> boo
         return False
     columns = judged.table.columns()
     return judged.partition.any(any(isinstance(c, CategoricalColumn) for c in columns))
-
-
-def resolve_ranker(
-    model: "RankBoost", candidate: Candidate, n_rows: int, n_columns: int, seed: int
-) -> ResolvedSettings[RankSettings | TopSettings]:
-    """Return the settings of a ranker, as a candidate has them or as the user gave them."""
-    learner, is_candidate = candidate.learner, bool(candidate.name)
-    metric, k = parse_objective(candidate.objective)
-    rate, subsample = candidate.learning_rate, float(model.subsample)
-    if not isinstance(model.learning_rate, str):
-        rate = float(model.learning_rate)
-    search = resolve_search(model.search)
-    is_default = isinstance(model.search, str) and model.search == "exhaustive"
-    if candidate.column_fraction < 1 and n_columns >= MIN_COLUMNS_TO_DRAW and is_default:
-        search = Lazy(round(candidate.column_fraction * n_columns), per_round=True)
-    objective: RankSettings | TopSettings
-    if metric == "pairs":
-        step = model.step or ("bound" if model.criterion == "edge" else "exact")
-        objective = RankSettings(model.criterion, step, rate, subsample, seed)
-    else:
-        objective = TopSettings(metric, k, rate, subsample, seed=seed)
-    few_bins = learner == "tree" or isinstance(learner, Tree)
-    few_bins = few_bins or (is_candidate and learner == "feature")
-    max_bins = MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
-    n_rounds = _DEFAULT_ROUNDS if isinstance(model.n_rounds, str) else model.n_rounds
-    goal = Goal(ranking=True, missing=model.missing, newton=metric != "pairs")
-    return ResolvedSettings(
-        NAMED_LEARNERS[learner](Stump(), goal).learner if isinstance(learner, str) else learner,
-        objective,
-        search,
-        model.max_bins or (DEFAULT_BINS if few_bins else max_bins),
-        None if is_candidate else n_rounds,
-        _STOPPING,
-        learner if isinstance(learner, str) else None,
-        goal,
-        candidate.max_rounds,
-    )
 
 
 def parse_objective(name: Any) -> tuple[str, int]:

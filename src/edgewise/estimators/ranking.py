@@ -1,4 +1,4 @@
-"""Rankers: the parameters, the jobs, the learner, monotonic columns and validation metrics."""
+"""Rankers: parameters and their defaults, the jobs, monotonic columns, validation metrics."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,26 +11,43 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from edgewise.backend.base import Backend
-from edgewise.boosting import RANKER_FIELDS, Metric, Monitor
+from edgewise.boosting import RANKER_FIELDS, Metric, Monitor, StoppingRule
 from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
 from edgewise.common.dtypes import Reals, Signs
-from edgewise.data import BinnedTable, Categories
+from edgewise.data import MAX_BINS, BinnedTable, Categories
 from edgewise.estimators.candidates import (
     Candidate,
     parse_objective,
     ranking_candidates,
-    resolve_ranker,
 )
 from edgewise.estimators.fitted import FittedRanker
-from edgewise.estimators.job import Job, TrainingProblem
+from edgewise.estimators.job import DEFAULT_BINS, Job, ResolvedSettings, TrainingProblem
 from edgewise.estimators.judgments import JudgedPairs, JudgedRows
 from edgewise.estimators.rows import ValidationSet, check_column_kinds
-from edgewise.learners import Best, Learner, Tree, preset_for, resolve_learner
+from edgewise.learners import (
+    NAMED_LEARNERS,
+    Best,
+    Goal,
+    Learner,
+    Stump,
+    Tree,
+    preset_for,
+    resolve_learner,
+)
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.metrics.registry import metrics_by_name
-from edgewise.objective import Cumulative, Objective, Ranking, Top, TopSettings, edge_limit
+from edgewise.objective import (
+    Cumulative,
+    Objective,
+    Ranking,
+    RankSettings,
+    Top,
+    TopSettings,
+    edge_limit,
+)
 from edgewise.objective.feedback import Layout
+from edgewise.search import Lazy, resolve_search
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
@@ -43,6 +60,14 @@ LOST_METRIC = (
 # Two good rankers differ in a query by about this, in metrics from 0 to 1: their means over the
 # queries by this over the root of their number. Smaller differences may be chance.
 _DIFFERENCE = 0.07
+
+MIN_COLUMNS_TO_DRAW = 64
+"""With fewer columns, all are searched even if a candidate would draw some of them."""
+
+# Metrics of lists are uneven: any improvement counts, and patience is long.
+_STOPPING = StoppingRule(60, patience_fraction=0.5)
+
+_DEFAULT_ROUNDS, _BINS_OF_MANY_ROWS = 500, 1024
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "subsample": up_to_one,
@@ -147,6 +172,43 @@ def ranking_problem(
         ]
 
     return TrainingProblem(rows, make_jobs, bool(compared))
+
+
+def resolve_ranker(
+    model: "RankBoost", candidate: Candidate, n_rows: int, n_columns: int, seed: int
+) -> ResolvedSettings[RankSettings | TopSettings]:
+    """Return the settings of a ranker, as a candidate has them or as the user gave them."""
+    learner, is_candidate = candidate.learner, bool(candidate.name)
+    metric, k = parse_objective(candidate.objective)
+    rate, subsample = candidate.learning_rate, float(model.subsample)
+    if not isinstance(model.learning_rate, str):
+        rate = float(model.learning_rate)
+    search = resolve_search(model.search)
+    is_default = isinstance(model.search, str) and model.search == "exhaustive"
+    if candidate.column_fraction < 1 and n_columns >= MIN_COLUMNS_TO_DRAW and is_default:
+        search = Lazy(round(candidate.column_fraction * n_columns), per_round=True)
+    objective: RankSettings | TopSettings
+    if metric == "pairs":
+        step = model.step or ("bound" if model.criterion == "edge" else "exact")
+        objective = RankSettings(model.criterion, step, rate, subsample, seed)
+    else:
+        objective = TopSettings(metric, k, rate, subsample, seed=seed)
+    few_bins = learner == "tree" or isinstance(learner, Tree)
+    few_bins = few_bins or (is_candidate and learner == "feature")
+    max_bins = MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
+    n_rounds = _DEFAULT_ROUNDS if isinstance(model.n_rounds, str) else model.n_rounds
+    goal = Goal(ranking=True, missing=model.missing, newton=metric != "pairs")
+    return ResolvedSettings(
+        NAMED_LEARNERS[learner](Stump(), goal).learner if isinstance(learner, str) else learner,
+        objective,
+        search,
+        model.max_bins or (DEFAULT_BINS if few_bins else max_bins),
+        None if is_candidate else n_rounds,
+        _STOPPING,
+        learner if isinstance(learner, str) else None,
+        goal,
+        candidate.max_rounds,
+    )
 
 
 @dataclass(frozen=True, eq=False)

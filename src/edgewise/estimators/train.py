@@ -103,12 +103,11 @@ def prepare_setups(
         rows = sample_for_time(rows, limit, seed)
     is_sampled = rows is not problem.rows
     fraction, source = _validation_fraction(model, problem)
+    validation: list[ValidationSet] = []
     if eval_sets:
         validation, source = [rows.read_eval_set(eval_set) for eval_set in eval_sets], EVAL_SET
     elif fraction is not None:
         rows, *validation = rows.hold_out(fraction, seed)
-    else:
-        validation = []
     jobs = problem.make_jobs(rows, seed)
     binned = _bin_rows(X, table, jobs[0])
     validation = [_encode_validation(held_out, binned) for held_out in validation]
