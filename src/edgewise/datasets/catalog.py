@@ -137,9 +137,9 @@ def entries() -> dict[str, Entry]:
 def parse(text: str) -> dict[str, Entry]:
     """Read a catalog in the format of catalog.toml."""
     tables = tomllib.loads(text)
-    terms, shared = tables.pop("terms", {}), tables.pop("shared", {})
+    shared = tables.pop("shared", {})
     return {
-        name: _make_entry(name, shared.get(table.pop("like", ""), {}) | table, terms)
+        name: _make_entry(name, shared.get(table.pop("like", ""), {}) | table)
         for name, table in tables.items()
     }
 
@@ -180,17 +180,15 @@ def info(name: str) -> DatasetInfo:
     return find_entry(name).info
 
 
-def _make_entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
+def _make_entry(name: str, table: dict[str, Any]) -> Entry:
     columns = _name_columns(table.get("columns", ()), table.get("n_features", 0))
     facts = {
         "name": name,
         "n_classes": len(table.get("classes", ())),
         **_select_fields(DatasetInfo, table),
     }
-    if "terms" in table:
-        facts["license"] = terms[table["terms"]]
-    if "numeric" in table:
-        facts["n_categorical"] = len(columns) - len(table["numeric"])
+    if table.get("format") == "mixed":
+        facts["n_categorical"] = len(columns) - len(table.get("numeric", ()))
     if table["kind"] == "ranking":
         facts["n_folds"] = len(table["n_rows"])
     files = {role: _make_files(table, hashes) for role, hashes in table["files"].items()}
