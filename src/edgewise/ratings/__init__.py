@@ -6,7 +6,8 @@
 """
 
 from edgewise.common.ids import Ids
-from edgewise.ratings.ratings import Ratings, Split
+from edgewise.ratings.ratings import Ratings
 from edgewise.ratings.rows import Grouped, RowRatings
+from edgewise.ratings.splits import Split
 
 __all__ = ["Grouped", "Ids", "Ratings", "RowRatings", "Split"]

@@ -3,47 +3,28 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from edgewise.common.checks import generator, integer, one_of, positive
-from edgewise.common.choices import FOLDS, SPLITS
-from edgewise.common.dtypes import CATEGORY_CODE, ROW, Reals, Rows
-from edgewise.common.fields import (
-    Array,
-    Arrays,
-    Converted,
-    Field,
-    Json,
-    ListOf,
-    OrNone,
-    Record,
-    Sizes,
-    Value,
-)
+from edgewise.common.choices import SPLITS
+from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.files import PathLike
-from edgewise.common.ids import Ids, sorted_unique, text_array
-from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.common.ids import Ids
 from edgewise.data.table import ColumnTable
 from edgewise.ratings.features import append_rows
 from edgewise.ratings.rows import Grouped, group_ratings
 from edgewise.ratings.splits import (
     LEFT_OUT,
+    Split,
     fold_numbers,
     mask_held_out,
     mask_n_per_user,
     time_windows,
 )
-
-
-class Split(NamedTuple):
-    """A training part and a test part of ratings, with the same catalog."""
-
-    train: "Ratings"
-    test: "Ratings"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -423,20 +404,7 @@ class Ratings:
         [1. 2. 3.] [4. 5.]
         [3. 4. 5.] [6. 7.]
         """
-        integer("n_windows", n_windows, 1)
-        share = 0.5 / n_windows if test is None else positive("test", test, 1.0)
-        before = 1.0 if train is None else positive("train", train, 1.0)
-        if n_windows * share >= 1.0:
-            raise ValueError(
-                f"test must be below 1 / n_windows, {1 / n_windows:g}, to leave ratings to train "
-                f"on, got {share:g}"
-            )
-        masks = list(time_windows(n_windows, share, before, self._require_times("windows")))
-        if not all(mask.any() for pair in masks for mask in pair):
-            raise ValueError(
-                f"n_windows={n_windows} leaves a window without ratings to train or to test on: "
-                f"use fewer windows for {len(self)} ratings, or larger shares"
-            )
+        masks = time_windows(n_windows, test, train, self._require_times("windows"))
         return (Split(self.take(early), self.take(late)) for early, late in masks)
 
     def folds(
@@ -453,12 +421,6 @@ class Ratings:
         random_state : int, Generator, RandomState or None, default None
             Random seed.
         """
-        integer("n_folds", n_folds, 2)
-        if len(self) < n_folds:
-            raise ValueError(
-                f"n_folds must be at most the number of ratings, {len(self)}, got {n_folds}"
-            )
-        one_of("by", by, FOLDS)
         numbers = fold_numbers(by, n_folds, self.by_user, generator(random_state))
         return (self._split(numbers == fold) for fold in range(n_folds))
 
@@ -536,94 +498,3 @@ class Ratings:
             weights=append("weights", 1.0),
             times=append("times", np.nan),
         )
-
-
-# Fields of files
-
-
-@dataclass(frozen=True)
-class _IdsField(Field):
-    """Ids: integers as an array, strings as JSON."""
-
-    size: str
-
-    def pack(self, value: Ids, name: str, arrays: Arrays) -> Json:
-        if value.kind == "integers":
-            arrays[name] = value.values
-            return None
-        return value.values.tolist()
-
-    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Ids:
-        if saved is None:
-            values = Array(self.size, np.int64).unpack(None, name, arrays, sizes)
-        else:
-            strings = ListOf(Value(str)).unpack(saved, name, arrays, sizes)
-            values = text_array(name, strings)
-            sizes[self.size] = len(values)
-        if len(sorted_unique(values)) < len(values):
-            raise ValueError(f"{name} must all be different")
-        return Ids(values)
-
-
-@dataclass(frozen=True)
-class _ColumnField(Field):
-    """A column of a table of features: numbers, or codes and their categories."""
-
-    size: str
-
-    def pack(self, value: Column, name: str, arrays: Arrays) -> Json:
-        if isinstance(value, CategoricalColumn):
-            arrays[name] = value.codes
-            return list(value.categories)
-        arrays[name] = value.reals()
-        return None
-
-    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Column:
-        if saved is None:
-            numbers = Array(self.size, np.float64, finite=False)
-            return NumericColumn(numbers.unpack(None, name, arrays, sizes))
-        if not all(isinstance(value, (str, int, float)) for value in saved):
-            raise ValueError(f"the categories of {name} must be strings or numbers")
-        # The code after the last category stands for a missing value.
-        codes = Array(self.size, CATEGORY_CODE, below="codes")
-        bounded = {**sizes, "codes": len(saved) + 1}
-        return CategoricalColumn(codes.unpack(None, name, arrays, bounded), tuple(saved))
-
-
-def _table_field(size: str) -> Field:
-    def to_record(table: ColumnTable) -> dict[str, Any]:
-        columns = list(table.columns())
-        return {"names": [table.name(j) for j in range(len(columns))], "columns": columns}
-
-    def from_record(saved: dict[str, Any]) -> ColumnTable:
-        if len(saved["names"]) != len(saved["columns"]):
-            raise ValueError("every feature must have a name")
-        return ColumnTable(saved["columns"], saved["names"], "missing")
-
-    fields = {"names": ListOf(Value(str)), "columns": ListOf(_ColumnField(size))}
-    return OrNone(Converted(Record(fields, take=dict.__getitem__), to_record, from_record))
-
-
-def _make_ratings(**parts: Any) -> Ratings:
-    if len(parts["values"]) == 0:
-        raise ValueError("there must be at least one rating")
-    if parts["weights"] is not None and not (parts["weights"] > 0).all():
-        raise ValueError("the weights must be positive")
-    return Ratings(**parts)
-
-
-RATINGS = Record(
-    {
-        "user_ids": _IdsField("users"),
-        "item_ids": _IdsField("items"),
-        "values": Array("ratings", np.float64),
-        "users": Array("ratings", ROW, below="users"),
-        "items": Array("ratings", ROW, below="items"),
-        "weights": OrNone(Array("ratings", np.float64)),
-        "times": OrNone(Array("ratings", np.float64, finite=False)),
-        "user_features": _table_field("users"),
-        "item_features": _table_field("items"),
-    },
-    _make_ratings,
-)
-"""Ratings; reading them sets the sizes "users", "items" and "ratings"."""

@@ -18,7 +18,7 @@ from edgewise.common.progress import Step, progress
 from edgewise.common.threads import n_threads
 from edgewise.model.file import Storable, stored_fields
 from edgewise.ratings import Grouped, Ids, Ratings
-from edgewise.ratings.ratings import RATINGS
+from edgewise.ratings.file import RATINGS
 from edgewise.recommend.arrays import UnitVectors, center_ratings, view_means, weights_of
 
 MAX_INTEGER = 2**31 - 1

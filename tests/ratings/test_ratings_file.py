@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from edgewise import Ratings
-from edgewise.ratings.ratings import RATINGS
+from edgewise.ratings.file import RATINGS
 
 
 def made(numbers=False):
