@@ -35,47 +35,30 @@ def test_names_without_rows(here, failure, capsys):
         assert "none.csv is empty: it has column names and no rows" in failure(words, capsys)
 
 
-def test_a_target_alone(here, failure, capsys):
-    Path("alone.csv").write_text("y\na\nb\n")
-    said = failure(["train", "alone.csv", "--target", "y"], capsys)
-    assert "no column is left to learn from" in said
-
-
 def test_text_in_another_encoding(here, failure, capsys):
     Path("wide.csv").write_bytes(f"x,w,y\n{ROWS}".encode("utf-16"))
     assert "save it as UTF-8" in failure(["predict", "t.edgewise", "wide.csv"], capsys)
 
 
+WEIGHTED = "x,w,y\n0,{},no\n1,{},yes\n"
+
+
 @pytest.mark.parametrize(
-    ("weights", "said"),
+    ("table", "options", "message"),
     [
-        ("one two", "--weight 'w' must hold numbers, got 'one'"),
-        ("1 -2", "--weight 'w' must hold numbers of at least 0, got -2 in row 2"),
-        ("1 NA", "--weight 'w' must hold numbers of at least 0, got nan in row 2"),
-        ("0 0", "--weight 'w' is 0 in every row"),
+        (WEIGHTED.format("one", "two"), "--weight w", "--weight 'w' must hold numbers, got 'one'"),
+        (WEIGHTED.format(1, -2), "--weight w", "at least 0, got -2 in row 2"),
+        (WEIGHTED.format(1, "NA"), "--weight w", "at least 0, got nan in row 2"),
+        (WEIGHTED.format(0, 0), "--weight w", "--weight 'w' is 0 in every row"),
+        (WEIGHTED.format(1, 2), "--query w", "--target 'y' must hold numbers, got 'no'"),
+        ("x,q,y\n1,a,0\n2,,1\n", "--query q", "--query 'q' has no value in row 2"),
     ],
 )
-def test_weights_that_are_none(weights, said, here, failure, capsys):
-    pairs = zip(weights.split(), ("no", "yes"), strict=True)
-    Path("w.csv").write_text(
-        "x,w,y\n" + "".join(f"{i},{w},{y}\n" for i, (w, y) in enumerate(pairs))
-    )
-    line = failure(["train", "w.csv", "--target", "y", "--weight", "w"], capsys)
-    assert said in line
-    assert not Path("w.edgewise").exists()
-
-
-def test_a_query_that_is_missing(here, failure, capsys):
-    Path("q.csv").write_text("x,q,y\n1,a,0\n2,,1\n")
-    line = failure(["train", "q.csv", "--target", "y", "--query", "q"], capsys)
-    assert "--query 'q' has no value in row 2" in line
-
-
-def test_grades_must_be_numbers(here, failure, capsys):
-    line = failure(
-        ["train", "t.csv", "--target", "y", "--query", "w", "--model", "r.edgewise"], capsys
-    )
-    assert "--target 'y' must hold numbers, got 'no'" in line
+def test_columns_that_cannot_have_their_role(table, options, message, here, failure, capsys):
+    Path("role.csv").write_text(table)
+    words = ["train", "role.csv", "--target", "y", *options.split()]
+    assert message in failure(words, capsys)
+    assert not Path("role.edgewise").exists()
 
 
 def test_a_ranker_misses_its_queries(here, failure, capsys):
