@@ -11,7 +11,7 @@ from edgewise import Ratings, recommend
 from edgewise.cli import compare as command
 from edgewise.cli import main
 from edgewise.common.choices import FOLDS
-from edgewise.recommend.evaluation import compare
+from edgewise.recommend import compare
 
 
 def frame(seed=0, n_users=12, n_items=15):

@@ -14,7 +14,7 @@ from edgewise import AdaBoostMH, Ratings, recommend
 from edgewise.cli import main
 from edgewise.cli import recommend as command
 from edgewise.cli.ratings import ALGORITHMS, build_recommender
-from edgewise.recommend.evaluation import evaluate
+from edgewise.recommend import evaluate
 
 BIAS = ["--algorithm", "bias"]
 

@@ -63,7 +63,7 @@ def compare(**options: Any) -> None:
     and prediction times; * marks the best value of a column. DATA may have any
     format that `edgewise recommend` reads.
     """
-    from edgewise.recommend.evaluation import compare as compare_models
+    from edgewise.recommend import compare as compare_models
 
     args = SimpleNamespace(**options)
     reading = shared.reading_options(args)

@@ -160,7 +160,7 @@ def recommend(**options: Any) -> None:
     facts += [("users", f"{data.n_users:,}"), ("items", f"{data.n_items:,}")]
     values = {}
     if test is not None:
-        from edgewise.recommend.evaluation import evaluate
+        from edgewise.recommend import evaluate
 
         if not is_saved:
             facts.append(("training", _fit(model, train, args.data)))

@@ -18,7 +18,7 @@ from edgewise.recommend.base import ExplainedRecommender
 from edgewise.recommend.features import encode_features, has_features
 from edgewise.recommend.model import parameter
 from edgewise.recommend.per_user import MAX_ROUNDS, PerUserRecommender
-from edgewise.recommend.rankboost import RankBoostRecommender
+from edgewise.recommend.rankboost.recommender import RankBoostRecommender
 
 LEARNERS = ("ridge", "boosted")
 

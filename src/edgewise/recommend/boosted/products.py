@@ -24,7 +24,7 @@ from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
 from edgewise.recommend.arrays import relative_weights
 from edgewise.recommend.boosted.levels import RatingLevels
-from edgewise.recommend.boosted.rounds import BOTH, FactorStep, Floats
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorStep, Floats
 from edgewise.recommend.kernels import load_kernels
 from edgewise.recommend.kernels.boosting import WIDTH, FactorPairs, RatingTargets, Slopes
 
@@ -236,11 +236,9 @@ def best_single(
         values = newton_step(gradient, hessian, regularization, None)
         if sweep < _SINGLE_SWEEPS:
             votes = best_votes(gradients, hessians, values, direction, real_votes)
-    n_users, n_items = scored.sizes
     gain = float((gradient * values).sum())
-    if side == "users":
-        return FactorStep.of_users(values, n_items, votes, gain)
-    return FactorStep.of_items(n_users, values, votes, gain)
+    kind, n_others = (USERS, scored.sizes[1]) if side == "users" else (ITEMS, scored.sizes[0])
+    return FactorStep.of_side(kind, values, n_others, votes, gain)
 
 
 def best_products(

@@ -52,14 +52,13 @@ class FactorStep(NamedTuple):
         return self.user_values.shape[1]
 
     @classmethod
-    def of_items(cls, n_users: int, values: Reals, votes: Reals, gain: float = 0.0) -> Self:
-        """Return a round with values of items alone."""
-        return cls(ITEMS, np.ones((n_users, 1)), values[:, None], votes, gains=np.array([gain]))
-
-    @classmethod
-    def of_users(cls, values: Reals, n_items: int, votes: Reals, gain: float = 0.0) -> Self:
-        """Return a round with values of users alone."""
-        return cls(USERS, values[:, None], np.ones((n_items, 1)), votes, gains=np.array([gain]))
+    def of_side(
+        cls, kind: int, values: Reals, n_others: int, votes: Reals, gain: float = 0.0
+    ) -> Self:
+        """Return a round with values of users alone, or of items alone."""
+        column, ones = values[:, None], np.ones((n_others, 1))
+        sides = (column, ones) if kind == USERS else (ones, column)
+        return cls(kind, *sides, votes, gains=np.array([gain]))
 
 
 class FactorRounds(NamedTuple):

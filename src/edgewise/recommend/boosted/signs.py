@@ -186,7 +186,7 @@ def _unfold_rules(
     for side, size in sizes.items():
         table = ArrayTable(np.column_stack([column.of_side(side, size) for column in columns]))
         sources[side] = RawRows(table.with_categorical(categorical), categories)
-    steps = [FactorStep.of_items(ratings.n_users, np.ones(ratings.n_items), np.zeros(width))]
+    steps = [FactorStep.of_side(ITEMS, np.ones(ratings.n_items), ratings.n_users, np.zeros(width))]
     rules: list[Test] = [EVERYWHERE]
     for t in range(model.n_rounds_):
         factors = model.terms_.test(t).factors

@@ -23,7 +23,14 @@ from edgewise.recommend.boosted.products import (
     newton_step,
     slopes_along,
 )
-from edgewise.recommend.boosted.rounds import BOTH, USERS, FactorRounds, FactorStep, FittedRounds
+from edgewise.recommend.boosted.rounds import (
+    BOTH,
+    ITEMS,
+    USERS,
+    FactorRounds,
+    FactorStep,
+    FittedRounds,
+)
 from edgewise.recommend.features import build_indicators
 from edgewise.recommend.kernels.boosting import WIDTH
 
@@ -267,9 +274,8 @@ class _RoundSearch:
         n_users, n_items = scored.sizes
         if levels.target == "value":
             mean = float((scored.weights * scored.values).sum()) / self.total
-            return FactorStep.of_items(
-                n_users, np.ones(n_items), (mean - levels.low) / levels.gaps()
-            )
+            votes = (mean - levels.low) / levels.gaps()
+            return FactorStep.of_side(ITEMS, np.ones(n_items), n_users, votes)
         labels = levels.labels().T
         mass = np.bincount(scored.codes, scored.weights, labels.shape[1])
         # With weights of very different sizes, one side can weigh next to nothing.
@@ -277,7 +283,7 @@ class _RoundSearch:
             np.maximum((mass * is_label).sum(axis=1), _MIN_MASS)
             for is_label in (labels > 0, labels < 0)
         )
-        return FactorStep.of_items(n_users, np.ones(n_items), np.log(yes) - np.log(no))
+        return FactorStep.of_side(ITEMS, np.ones(n_items), n_users, np.log(yes) - np.log(no))
 
     def find(self, t: int) -> FactorStep | None:
         """Return the next step, whose first round is round `t`; None if nothing is left to gain."""

@@ -1,5 +1,1 @@
 """RankBoost for each user: others' ratings are the ranking features (Iyer 1999 section 5.2)."""
-
-from edgewise.recommend.rankboost.recommender import RankBoostRecommender
-
-__all__ = ["RankBoostRecommender"]
