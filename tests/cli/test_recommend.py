@@ -64,12 +64,24 @@ def model(ratings):
 
 
 class TestLists:
-    def test_json_holds_them(self, folder, model, success, capsys):
-        argv = ["recommend", "r.csv", *BIAS, "--user", 103, "-n", 3, "--json"]
-        (found,) = json.loads(success(argv, capsys))["lists"]
-        best = model.recommend(103, 3)
-        assert [one["item"] for one in found["items"]] == best.ids.tolist()
-        assert [one["score"] for one in found["items"]] == best.scores.tolist()
+    @pytest.mark.parametrize(
+        ("words", "ask"),
+        [
+            ("--user 103 -n 3", lambda model: model.recommend(103, 3)),
+            ("--user 101 --include-seen -n 99", lambda model: model.recommend(101, 99, False)),
+            ("--similar-to 3 -n 4", lambda model: model.similar_items(3, 4)),
+            (
+                "--new-user 3=5,4=1 -n 4",
+                lambda model: model.fold_in({0: {3: 5, 4: 1}}).recommend(0, 4),
+            ),
+        ],
+    )
+    def test_json_has_the_lists_of_the_library(self, words, ask, folder, model, success, capsys):
+        out = success(["recommend", "r.csv", *BIAS, *words.split(), "--json"], capsys)
+        (found,) = json.loads(out)["lists"]
+        best = ask(model)
+        assert [row["item"] for row in found["items"]] == best.ids.tolist()
+        assert [row["score"] for row in found["items"]] == best.scores.tolist()
 
     def test_are_those_of_the_library(self, folder, model, success, capsys):
         out = success(["recommend", "r.csv", *BIAS, "--user", 103, 101, "-n", 3], capsys)
@@ -96,30 +108,10 @@ class TestLists:
         out = success(["recommend", "words.csv", *BIAS, "--user", "u104", "-n", 1], capsys)
         assert f"   1  {best.ids[0]}  {best.scores[0]:.3f}\n" in out
 
-    def test_may_hold_what_was_seen(self, folder, model, success, capsys):
-        argv = ["recommend", "r.csv", *BIAS, "--user", 101, "--include-seen", "-n", 99]
-        rows = lines_of(
-            success(argv, capsys), f"user 101 ({(frame()['user'] == 101).sum()} ratings)"
-        )
-        assert [int(row[1]) for row in rows] == model.recommend(101, 99, False).ids.tolist()
-        assert len(rows) == 15
-
     def test_an_empty_list_says_so(self, folder, success, capsys):
         (folder / "full.csv").write_text("user,item,rating\n1,1,5\n1,2,3\n2,1,4\n")
         out = success(["recommend", "full.csv", *BIAS, "--user", 1], capsys)
         assert out.endswith("\nuser 1 (2 ratings)\n no items to recommend\n")
-
-    def test_similar_items(self, folder, model, success, capsys):
-        out = success(["recommend", "r.csv", *BIAS, "--similar-to", 3, "-n", 4], capsys)
-        similar = model.similar_items(3, 4)
-        assert [int(row[1]) for row in lines_of(out, "similar to 3")] == similar.ids.tolist()
-
-    def test_a_new_user_is_folded_in(self, folder, model, success, capsys):
-        out = success(["recommend", "r.csv", *BIAS, "--new-user", "3=5, 4=1", "-n", 4], capsys)
-        best = model.fold_in({0: {3: 5, 4: 1}}).recommend(0, 4)
-        rows = lines_of(out, "new user (2 ratings)")
-        assert [int(row[1]) for row in rows] == best.ids.tolist()
-        assert [row[2] for row in rows] == [f"{score:.3f}" for score in best.scores]
 
     def test_several_new_users_are_numbered(self, folder, success, capsys):
         argv = ["recommend", "words.csv", *BIAS, "--new-user", '"Film, part 3=5"']
@@ -287,16 +279,8 @@ class TestAdd:
 class TestSettings:
     def test_are_those_of_the_class(self, folder, success, capsys):
         argv = ["recommend", "r.csv", "--algorithm", "item-knn", "--model", "m.edgewise"]
-        argv += [
-            "--set",
-            "n_neighbors=7",
-            "similarity=pearson",
-            "--set",
-            "shrinkage=0.5",
-            "--threads",
-            2,
-        ]
-        success(argv, capsys)
+        argv += ["--set", "n_neighbors=7", "similarity=pearson", "--set", "shrinkage=0.5"]
+        success([*argv, "--threads", 2], capsys)
         model = edgewise.load("m.edgewise")
         assert (model.n_neighbors, model.similarity, model.shrinkage) == (7, "pearson", 0.5)
 
