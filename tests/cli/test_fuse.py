@@ -41,12 +41,12 @@ class TestFuse:
         assert (runs / "fused.run").read_bytes() == (runs / "expected.run").read_bytes()
 
     def test_runs_may_have_weights(self, runs, success, capsys):
-        argv = ["fuse", "test/good.run", "test/noise.run", "--method", "rrf", "--weights", 3, 0.5]
+        argv = ["fuse", "test/good.run", "test/noise.run", "--method", "rrf", "--weights", 3, -0.5]
         success([*argv, "--output", "fused.run"], capsys)
         named = {name: io.read_run(f"test/{name}.run") for name in ("good", "noise")}
         lists = fusion.RankedLists.from_runs(named)
         fused = {
-            *zip(lists.qid, lists.docs, fusion.fuse(lists, "rrf", weights=[3, 0.5]), strict=True)
+            *zip(lists.qid, lists.docs, fusion.fuse(lists, "rrf", weights=[3, -0.5]), strict=True)
         }
         found = io.read_run("fused.run")
         assert {*zip(found.queries, found.docs, found.scores, strict=True)} == fused

@@ -120,7 +120,7 @@ class Command(PlainHelp):
             if arg in takes_value and following in names:
                 raise click.BadOptionUsage(arg, f"Option {arg!r} requires an argument.")
             is_first_value = bool(expanded) and expanded[-1] in takes_value
-            is_option = arg.startswith("-") and not arg[1:].isdigit()
+            is_option = arg.startswith("-") and not isinstance(_parse_value(arg), (int, float))
             if repeated and not is_first_value and not is_option:
                 extra_values.append(len(expanded) + 1)
                 expanded.append(repeated)
