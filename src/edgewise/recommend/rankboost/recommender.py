@@ -75,13 +75,14 @@ RANKERS = Converted(_JOINED_RULES, _join_rankers, _split_rankers)
 
 @dataclass(eq=False, repr=False)
 class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbose):
-    """Order items for each user by the votes of other users, learned by RankBoost.
+    """Orders items for each user by the votes of other users, learned by RankBoost.
 
-    After Iyer 1999 section 5.2: the other users are the ranking features, each ordering the items
-    that it rated; item features are further ones. A user's ranker is a short list of rules such as
+    The other users are the ranking features, each ordering the items that it rated; item features
+    are further ones (Iyer 1999 section 5.2). A user's ranker is a short list of rules such as
     "user 405 rated it at least 4": see `rules` and `explain`. It is trained on first use, or by
-    `fit_users` for many users at once. Scores order the items of one user and cannot be compared
-    across users.
+    `fit_users` for many users at once. Scores of different users cannot be compared. A user without
+    differently rated items gets the reference users' mean ratings, damped by five ratings of the
+    overall mean.
 
     Parameters
     ----------
@@ -90,33 +91,27 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
     learning_rate : float, default 0.05
         The factor on every step, above 0 and at most 1.
     max_features : float, default 0.05
-        The fraction of the reference users and item features drawn per round, at least about ten:
-        more of them get rules. 1 takes all, as in the thesis.
+        The fraction of the reference users and item features drawn per round, at least about ten.
     init : {"mean", "zero"}, default "mean"
         The scores before the first round: the reference users' mean rating of each item, times a
-        weight learned from all reference users; or 0, as in the thesis.
+        weight learned from all reference users; or 0.
     reference_users : int, sequence of ids or None, default None
-        The users whose ratings are ranking features, the thesis's viewers: all (None), a random
-        number of them, or those named. Time is in proportion to their ratings.
+        The users whose ratings are ranking features, the thesis's viewers: a number of users drawn
+        at random, the users with these ids, or all users (None). Time grows with their ratings.
     side_features : bool, default True
-        Whether item features are ranking features too; a categorical one counts as one feature for
-        each category.
+        Whether item features are ranking features; a categorical one counts as one feature for each
+        category.
     monotonic_cst : {"increasing", "learn", "none"}, default "increasing"
         Whether a reference user's higher rating may lower the score: never (WeakLearn.3.cum of the
         thesis); only if the user's first rule does; or freely. Item features learn their
         direction, unless it is "none".
     missing : {"learn", "low", "high", "abstain"}, default "learn"
-        A rule's output for unrated items, the q_def of Iyer 1999: 0 or 1, whichever
-        is better; always 0 ("low") or 1 ("high"); or 1/2, which abstains. Item features learn
-        theirs.
+        A rule's output for unrated items, the q_def of the thesis: the better of 0 and 1; always 0
+        ("low") or 1 ("high"); or 1/2, which abstains. Item features always learn it.
     pair_weight : {"equal", "difference"}, default "difference"
         The weight of a pair of items: 1, or the difference of the user's ratings.
-    random_state : int, RandomState or None, default None
-        Seed of the draws of reference users and features.
-    n_jobs : int or None, default None
-        Threads, each training other users; -1 takes all cores. The rules are the same.
-    verbose : int, default 0
-        1 shows a progress line while many users are trained.
+    random_state, n_jobs, verbose
+        See :class:`Recommender`.
 
     Attributes
     ----------
@@ -131,10 +126,9 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
 
     Notes
     -----
-    The defaults were chosen on MovieLens 100k. The thesis has ``init="zero", learning_rate=1,
-    max_features=1, pair_weight="equal"``. The rules are those of `edgewise.RankBoost` with the same
-    settings on the matrix of the user's items. A user without pairs of different ratings gets the
-    reference users' mean ratings, damped by five ratings of the overall mean.
+    The rules are those of :class:`edgewise.RankBoost` with the same settings on the matrix of the
+    user's items. The defaults were chosen on MovieLens 100K; the thesis has ``init="zero",
+    learning_rate=1, max_features=1, pair_weight="equal"``.
 
     Examples
     --------
@@ -149,11 +143,6 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
     array(['Eraser', 'Fargo'], dtype='<U7')
     >>> print(model.rules("ann")[0])
     +4.82 where (user bob rated it >= 3)
-    >>> ratings = Ratings.from_arrays([1, 1, 2, 2, 2], [7, 8, 7, 8, 9], [5, 3, 4, 2, 4])
-    >>> model = RankBoostRecommender(n_rounds=1, init="zero", learning_rate=1).fit(ratings)
-    >>> print(model.explain(1, 9))
-    9 for 1: 3.45
-      +3.45  user 2: rated it 4
     """
 
     predicts = "score"
@@ -177,13 +166,7 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
     pair_weight: str = parameter("difference", one_of, PAIR_WEIGHTS)
 
     def fit_users(self, users: Any = None) -> Self:
-        """Train the rankers of users now rather than on first use.
-
-        Parameters
-        ----------
-        users : array-like of ids, one id, or None
-            The users; None for all that are known.
-        """
+        """Train the rankers of users, None for all known ones, now rather than on first use."""
         ratings = self._fitted_ratings()
         if users is None:
             users = ratings.user_ids.values[self.known_users_]
@@ -191,15 +174,9 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         return self
 
     def rules(self, user: Any, n: int | None = 10) -> list[ReadableRule]:
-        """Return the strongest rules of a user's ranker in words, the largest weights first.
+        """Return the `n` strongest rules of a user's ranker in words, None for all.
 
-        Parameters
-        ----------
-        user : id
-            The user.
-        n : int or None, default 10
-            The number of rules; None for all. They are numbered in the order of discovery, from 1;
-            the mean rating is number 0.
+        They are numbered in the order of discovery, from 1; the mean rating is number 0.
         """
         if n is not None:
             integer("n", n, 1)
@@ -222,7 +199,7 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
         self.reference_users_ = self._resolve_reference_users(ratings, self.seed_)
-        reference_ratings = self._of_references(ratings)
+        reference_ratings = self._reference_ratings(ratings)
         means = training.ItemMeans.of(reference_ratings)
         self.item_sums_, self.item_counts_ = means
         self.start_weight_ = 0.0
@@ -230,12 +207,12 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
             self.start_weight_ = means.start_weight(reference_ratings, self.pair_weight)
         self._build_matrix(ratings)
 
-    def _of_references(self, ratings: Ratings) -> Ratings:
-        """Return the ratings that are features."""
+    def _reference_ratings(self, ratings: Ratings) -> Ratings:
+        """Return the ratings by reference users."""
         return ratings.take(np.isin(ratings.users, self.reference_users_))
 
     def _build_matrix(self, ratings: Ratings) -> None:
-        """Make the matrix that all rankers share; none is trained yet."""
+        """Build the matrix that all rankers share; none is trained yet."""
         self._matrix = item_matrix(ratings, self.reference_users_, bool(self.side_features))
         self._rankers: dict[int, StumpTerms] = {}
 
@@ -276,7 +253,7 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
 
     def _check_restored(self) -> None:
         super()._check_restored()
-        means = training.ItemMeans.of(self._of_references(self.ratings_))
+        means = training.ItemMeans.of(self._reference_ratings(self.ratings_))
         if not np.array_equal(means.counts, self.item_counts_):
             raise ValueError("item_counts_ must be the counts of the ratings of reference_users_")
         rankers = self._rankers
@@ -286,8 +263,6 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
             if low < 0 or high >= self._matrix.n_columns:
                 raise ValueError("rules must be about columns that exist")
         self._rankers = rankers
-
-    # How it is done.
 
     def _wording(self) -> "ReferenceWording":
         names = self.ratings_.user_ids.values
