@@ -130,6 +130,11 @@ class Table(ABC):
         for j, column in enumerate(self._raws()):
             yield self._without_infinities(j, column)
 
+    def named_columns(self) -> Iterator[tuple[str, Column]]:
+        """Yield the name of every column and the column."""
+        for j, column in enumerate(self.columns()):
+            yield self.name(j), column
+
     def _raws(self) -> Iterator[Column]:
         """Yield every column in turn as it came."""
         for j in range(self.n_columns):

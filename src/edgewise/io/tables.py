@@ -160,7 +160,7 @@ def raw_table(X: Any) -> RawTable:
         return X
     if not is_frame(X):
         table = as_table(X, "value")
-        columns = {table.name(j): _dense(column) for j, column in enumerate(table.columns())}
+        columns = {name: _dense(column) for name, column in table.named_columns()}
         return RawTable({**columns}, table.n_rows)
     import narwhals.stable.v1 as nw
 

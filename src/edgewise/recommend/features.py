@@ -36,18 +36,18 @@ def encode_features(table: Table) -> tuple[Reals, list[str]]:
     """
     columns: list[Reals] = []
     names: list[str] = []
-    for j, column in enumerate(table.columns()):
+    for name, column in table.named_columns():
         if isinstance(column, CategoricalColumn):
             present = column.codes != column.missing_code
             for code, category in enumerate(column.categories):
                 columns.append(_center((column.codes == code).astype(np.float64), present))
-                names.append(f"{table.name(j)}={category}")
+                names.append(f"{name}={category}")
         else:
             values = column.reals()
             present = ~np.isnan(values)
             scale = _scale(values[present])
             columns.append(_center(np.where(present, values, 0.0), present) / scale)
-            names.append(table.name(j))
+            names.append(name)
     return np.stack(columns, axis=1), names
 
 
@@ -98,8 +98,7 @@ def _encode_columns(
     features: ColumnTable, n_trained: int
 ) -> Iterator[tuple[NDArray[np.intp], list[str]]]:
     """Yield the code of each row in each column, -1 if missing, and the names of the codes."""
-    for j, column in enumerate(features.columns()):
-        name = features.name(j)
+    for name, column in features.named_columns():
         if isinstance(column, CategoricalColumn):
             codes = column.codes.astype(np.intp)
             codes = np.where(codes == column.missing_code, -1, codes)

@@ -238,14 +238,14 @@ def matching_items(where: Mapping[str, Any], features: ColumnTable | None, n_ite
     if not isinstance(where, Mapping):
         raise TypeError(f"where must map features to values, got {type(where).__name__}")
     matches = np.ones(n_items, dtype=bool)
-    names = [] if features is None else [features.name(j) for j in range(features.n_columns)]
+    columns = {} if features is None else dict(features.named_columns())
     for name, allowed in where.items():
-        if features is None or name not in names:
-            problem = f"must name features of the items; valid names: {names}"
+        if name not in columns:
+            problem = f"must name features of the items; valid names: {list(columns)}"
             raise ArgumentError("where", dict(where), problem)
         is_several = isinstance(allowed, (list, tuple, set, frozenset, np.ndarray))
         values = allowed if is_several else [allowed]
-        column = features.column(names.index(name))
+        column = columns[name]
         if isinstance(column, CategoricalColumn):
             matching = [category in set(values) for category in column.categories]
             matches &= np.array([*matching, False])[column.codes]

@@ -68,8 +68,7 @@ def sign_columns(
     for table, of_users in tables if side_features else ():
         if table is None:
             continue
-        for j, column in enumerate(table.columns()):
-            name = table.name(j)
+        for j, (name, column) in enumerate(table.named_columns()):
             if isinstance(column, CategoricalColumn):
                 values = np.where(column.codes == column.missing_code, np.nan, column.codes)
                 columns.append(SignColumn(name, of_users, values, True, j))

@@ -208,7 +208,7 @@ def _groups(groups: Any, ratings: Ratings) -> tuple[tuple[str, ...], NDArray[np.
     if groups == "popularity":
         return POPULARITY, _thirds(ratings.by_item.sizes)
     table = ratings.item_features
-    columns = {} if table is None else {table.name(j): c for j, c in enumerate(table.columns())}
+    columns = {} if table is None else dict(table.named_columns())
     column = columns.get(groups) if isinstance(groups, str) else None
     if not isinstance(column, CategoricalColumn):
         listed = [repr(n) for n, c in columns.items() if isinstance(c, CategoricalColumn)]

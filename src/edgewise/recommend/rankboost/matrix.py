@@ -138,8 +138,7 @@ def _starts(sizes: NDArray[Any]) -> Columns:
 
 def _feature_columns(table: Table) -> Iterator[tuple[ItemFeature, Columns, Reals]]:
     """Yield the columns of item features with their items and numbers; categories one by one."""
-    for j, column in enumerate(table.columns()):
-        name = table.name(j)
+    for name, column in table.named_columns():
         if isinstance(column, CategoricalColumn):
             order = np.argsort(column.codes, kind="stable")
             ends = np.searchsorted(column.codes[order], np.arange(len(column.categories) + 1))
