@@ -22,7 +22,7 @@ from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 
 
-class Rule(Protocol):
+class RuleLike(Protocol):
     """What a backend must know of a rule: see `model.rules`."""
 
     # The `GrownTree` of a tree that has just been grown on these rows, or None.
@@ -36,11 +36,11 @@ class Rule(Protocol):
         """Return the outputs on all rows, shape (1, n) or (K, n)."""
 
 
-class Test(Rule, Protocol):
+class TestLike(RuleLike, Protocol):
     """A rule with outputs -1, 0 and +1: a product of factors, each of which tests one column."""
 
     @property
-    def factors(self) -> "Sequence[Test]":
+    def factors(self) -> "Sequence[TestLike]":
         """The factors; none for the constant."""
 
     def signs(self, source: Any) -> Signs:
@@ -260,7 +260,7 @@ class Growth(NamedTuple):
 class NodeSplit(NamedTuple):
     """The best split of a node."""
 
-    test: Any  # a `Test`
+    test: Any  # a `TestLike`
     improvement: int  # over leaving the node a leaf
     details: Any = None  # whatever the search wants to know of the split later
 
@@ -444,19 +444,19 @@ class RowWeights(ABC, Generic[StateT]):
         """Return the state before the first round: all scores 0, the weights normalized."""
 
     @abstractmethod
-    def edges(self, state: StateT, rule: Rule) -> Edges:
+    def edges(self, state: StateT, rule: RuleLike) -> Edges:
         """Return the edges of a rule with outputs -1, 0 and +1."""
 
     @abstractmethod
-    def energy(self, state: StateT, rule: Rule, coefficients: Reals) -> int:
+    def energy(self, state: StateT, rule: RuleLike, coefficients: Reals) -> int:
         """Return Z of a real-valued rule, the sum of w exp(-y h), at `ENERGY_SCALE`."""
 
     @abstractmethod
-    def advance(self, state: StateT, rule: Rule | None, step: Step) -> Tally:
+    def advance(self, state: StateT, rule: RuleLike | None, step: Step) -> Tally:
         """Take a step that multiplies the weights, without a rule all of them alike."""
 
     @abstractmethod
-    def reweigh(self, state: StateT, rule: Rule, step: RealStep) -> tuple[int, int]:
+    def reweigh(self, state: StateT, rule: RuleLike, step: RealStep) -> tuple[int, int]:
         """Move the scores and compute the weights from them, not yet normalized.
 
         Returns the sum of the new weights in fixed point, and `Tally.pseudo`.
@@ -474,10 +474,10 @@ class RowWeights(ABC, Generic[StateT]):
         """Return the scores, shape (K, n): for metrics of the training rows."""
 
     @abstractmethod
-    def outputs(self, rule: Rule) -> Signs | Reals:
+    def outputs(self, rule: RuleLike) -> Signs | Reals:
         """Return the rule's outputs on all rows, shape (1, n) or (K, n)."""
 
-    def outputs_on(self, table: BinnedTable, rule: Rule) -> Signs | Reals:
+    def outputs_on(self, table: BinnedTable, rule: RuleLike) -> Signs | Reals:
         """Return the rule's outputs on other rows in the same bins."""
         return rule.outputs(table)
 
@@ -497,11 +497,11 @@ class ColumnSearch(ABC, Generic[ProblemT]):
         """
 
     @abstractmethod
-    def flip(self, problem: ProblemT, tests: Sequence[Test]) -> ProblemT:
+    def flip(self, problem: ProblemT, tests: Sequence[TestLike]) -> ProblemT:
         """Return the problem with S multiplied by the tests' outputs: virtual labels."""
 
     @abstractmethod
-    def split(self, problem: ProblemT, test: Test) -> tuple[ProblemT, ProblemT]:
+    def split(self, problem: ProblemT, test: TestLike) -> tuple[ProblemT, ProblemT]:
         """Return the problem of the rows on which a test is -1, and of those on which it is +1."""
 
     @abstractmethod
@@ -525,7 +525,9 @@ class ColumnSearch(ABC, Generic[ProblemT]):
         """Return a tree, without nodes or None if there is no split: `growth.grow_best_first`."""
 
     @abstractmethod
-    def assign_leaves(self, nodes: Columns, tests: Sequence[Test], leaves: list[ProblemT]) -> Any:
+    def assign_leaves(
+        self, nodes: Columns, tests: Sequence[TestLike], leaves: list[ProblemT]
+    ) -> Any:
         """Return the leaf of each row of the table, given the rows of each leaf that count."""
 
     @abstractmethod

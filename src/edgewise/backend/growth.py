@@ -14,7 +14,7 @@ from edgewise.backend.base import (
     NodeSearch,
     NodeSplit,
     Problem,
-    Test,
+    TestLike,
 )
 from edgewise.common.dtypes import Columns, Exacts
 
@@ -90,7 +90,7 @@ def _build_tree(backend: ColumnSearch, nodes: list[_Leaf], leaves: list[_Leaf]) 
 
 
 def regrow(
-    backend: ColumnSearch, problem: Problem, nodes: Columns, tests: Sequence[Test]
+    backend: ColumnSearch, problem: Problem, nodes: Columns, tests: Sequence[TestLike]
 ) -> GrownTree:
     """Return a tree that was grown on other rows, with the sums and leaves of a problem's rows."""
     problems: dict[int, Problem] = {0: problem}
@@ -126,7 +126,7 @@ def with_histograms(problem: Problem) -> Problem:
     return replace(problem, histograms=NodeHistograms(), constraints=constraints)
 
 
-def split_node(backend: ColumnSearch, problem: Problem, test: Test) -> tuple[Problem, Problem]:
+def split_node(backend: ColumnSearch, problem: Problem, test: TestLike) -> tuple[Problem, Problem]:
     """Return the problems of a node's children, their histograms by subtraction where possible."""
     low, high = backend.split(problem, test)
     if problem.histograms is None:

@@ -19,12 +19,12 @@ from edgewise.backend.base import (
     Histogram,
     NodeSearch,
     Part,
-    Rule,
+    RuleLike,
     ScanQuery,
     StateT,
     Step,
     Targets,
-    Test,
+    TestLike,
 )
 from edgewise.backend.growth import grow_best_first
 from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, lanes_for, search_type
@@ -48,7 +48,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         self.keeps_histograms = True
         self._plans: dict[bytes, ScanPlan] = {}
         self._signs: dict[tuple[object, ...], Any] = {}
-        self._last_outputs: tuple[Rule, Any] | None = None
+        self._last_outputs: tuple[RuleLike, Any] | None = None
 
     # What each has its own way for.
 
@@ -57,7 +57,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         return array
 
     @abstractmethod
-    def _evaluate(self, test: Test) -> Any:
+    def _evaluate(self, test: TestLike) -> Any:
         """Return a test's signs on all rows."""
 
     @abstractmethod
@@ -95,10 +95,10 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         state.weights /= total
         self.advance(state, None, Step.scaling(state.n_scores))
 
-    def flip(self, problem: SignedProblem, tests: Sequence[Test]) -> SignedProblem:
+    def flip(self, problem: SignedProblem, tests: Sequence[TestLike]) -> SignedProblem:
         return self._flip(problem, self._product(tests))
 
-    def _product(self, tests: Sequence[Test]) -> Any:
+    def _product(self, tests: Sequence[TestLike]) -> Any:
         """Return the product of the tests' signs; the constant is left out of it."""
         product = None
         for test in tests:
@@ -107,7 +107,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
                 product = signs if product is None else product * signs
         return self.xp.ones(self.table.n_rows, dtype=np.int8) if product is None else product
 
-    def _signs_of(self, test: Test) -> Any:
+    def _signs_of(self, test: TestLike) -> Any:
         """Return a test's signs on all rows; those of the last tests are remembered."""
         key = test.key
         if key is None:
@@ -121,7 +121,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         self._signs[key] = signs
         return signs
 
-    def _cut_of(self, test: Test) -> tuple[int, int, int] | None:
+    def _cut_of(self, test: TestLike) -> tuple[int, int, int] | None:
         """Return the column, first bin and missing side of a cut between bins; None for others."""
         packed = getattr(test, "packed", None)
         if packed is None:
@@ -136,7 +136,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
             return None
         return column, first, missing
 
-    def split(self, problem: SignedProblem, test: Test) -> tuple[SignedProblem, SignedProblem]:
+    def split(self, problem: SignedProblem, test: TestLike) -> tuple[SignedProblem, SignedProblem]:
         """Return the problems on either side of a test, the larger as the rest if none abstain."""
         low, high = self._split_rows(problem.rows, test)
         low_is_larger = len(high) < len(low)
@@ -148,7 +148,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
             large = self.within(problem, larger)
         return (large, small) if low_is_larger else (small, large)
 
-    def _split_rows(self, rows: Any, test: Test) -> tuple[Any, Any]:
+    def _split_rows(self, rows: Any, test: TestLike) -> tuple[Any, Any]:
         """Return the rows, all or some, on which a test is -1, and those on which it is +1."""
         signs, xp = self._signs_of(test), self.xp
         if rows is None:
@@ -190,7 +190,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         return grow_best_first(self, problem, growth, search)
 
     def assign_leaves(
-        self, nodes: Columns, tests: Sequence[Test], leaves: list[SignedProblem]
+        self, nodes: Columns, tests: Sequence[TestLike], leaves: list[SignedProblem]
     ) -> Any:
         rows_of: dict[int, Any] = {-1 - number: leaf.rows for number, leaf in enumerate(leaves)}
         if sum(leaf.size for leaf in leaves) < self.table.n_rows:
@@ -200,7 +200,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
             row_leaves[rows] = -1 - end
         return row_leaves
 
-    def _follow(self, nodes: Columns, tests: Sequence[Test]) -> dict[int, Any]:
+    def _follow(self, nodes: Columns, tests: Sequence[TestLike]) -> dict[int, Any]:
         """Return the rows of each leaf of a tree, and after those of each node's abstentions."""
         rows_of: dict[int, Any] = {0: self.xp.arange(self.table.n_rows, dtype=ROW)}
         for number, test in enumerate(tests):
@@ -287,13 +287,13 @@ class HostBackend(LocalBackend[HostState]):
         totals = quanta.sum(keepdims=True), sizes.sum(keepdims=True)
         return SignedProblem.of(self._potentials, *totals, some, mass_column)
 
-    def _evaluate(self, test: Test) -> Signs:
+    def _evaluate(self, test: TestLike) -> Signs:
         return test.signs(self.table)
 
     def scores(self, state: HostState) -> Reals:
         return state.scores
 
-    def outputs(self, rule: Rule) -> Signs | Reals:
+    def outputs(self, rule: RuleLike) -> Signs | Reals:
         if self._last_outputs is None or self._last_outputs[0] is not rule:
             self._last_outputs = (rule, self._compute_outputs(rule))
         outputs: Signs | Reals = self._last_outputs[1]

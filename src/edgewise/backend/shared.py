@@ -25,12 +25,12 @@ from edgewise.backend.base import (
     Part,
     Problem,
     RealStep,
-    Rule,
+    RuleLike,
     ScanQuery,
     Step,
     Tally,
     Targets,
-    Test,
+    TestLike,
 )
 from edgewise.backend.growth import grow_best_first
 from edgewise.backend.host import HostState, search_type
@@ -91,10 +91,10 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     ) -> SharedProblem:
         return self._share([self.own.potentials(rows, quanta, mass_column, masses)])[0]
 
-    def flip(self, problem: SharedProblem, tests: Sequence[Test]) -> SharedProblem:
+    def flip(self, problem: SharedProblem, tests: Sequence[TestLike]) -> SharedProblem:
         return self._share([self.own.flip(problem.own, tests)])[0]
 
-    def split(self, problem: SharedProblem, test: Test) -> tuple[SharedProblem, SharedProblem]:
+    def split(self, problem: SharedProblem, test: TestLike) -> tuple[SharedProblem, SharedProblem]:
         low, high = self._share(list(self.own.split(problem.own, test)))
         return low, high
 
@@ -164,7 +164,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         return grow_best_first(self, problem, growth, search)
 
     def assign_leaves(
-        self, nodes: Columns, tests: Sequence[Test], leaves: list[SharedProblem]
+        self, nodes: Columns, tests: Sequence[TestLike], leaves: list[SharedProblem]
     ) -> Any:
         return self.own.assign_leaves(nodes, tests, [leaf.own for leaf in leaves])
 
@@ -188,17 +188,17 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     # The step.
 
-    def edges(self, state: HostState, rule: Rule) -> Edges:
+    def edges(self, state: HostState, rule: RuleLike) -> Edges:
         local = self.own.edges(state, rule)
         edges, masses, total = self._sum_together(
             local.edges, local.masses, np.array([local.total])
         )
         return Edges(edges, masses, int(total[0]))
 
-    def energy(self, state: HostState, rule: Rule, coefficients: Reals) -> int:
+    def energy(self, state: HostState, rule: RuleLike, coefficients: Reals) -> int:
         return int(self.partition.sum(self.own.energy(state, rule, coefficients)))
 
-    def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
+    def advance(self, state: HostState, rule: RuleLike | None, step: Step) -> Tally:
         local, problem = self.own.advance(state, rule, self._agree_on(step)), state.whole
         counts = np.array([local.pseudo, local.wrong_rows])
         counts, wrong, totals, masses = self._sum_together(
@@ -208,7 +208,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         pseudo = -1 if local.pseudo < 0 else int(counts[0])
         return Tally(pseudo, int(counts[1]), wrong)
 
-    def reweigh(self, state: HostState, rule: Rule, step: RealStep) -> tuple[int, int]:
+    def reweigh(self, state: HostState, rule: RuleLike, step: RealStep) -> tuple[int, int]:
         agreed = self._agree_on(step._replace(loss=0.0))._replace(loss=step.loss)  # type: ignore[arg-type]
         total, pseudo = self.own.reweigh(state, rule, agreed)
         sums = self.partition.sum(np.array([total, pseudo]))
@@ -241,10 +241,10 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     def scores(self, state: HostState) -> Reals:
         return self.own.scores(state)
 
-    def outputs(self, rule: Rule) -> Signs | Reals:
+    def outputs(self, rule: RuleLike) -> Signs | Reals:
         return self.own.outputs(rule)
 
-    def outputs_on(self, table: BinnedTable, rule: Rule) -> Signs | Reals:
+    def outputs_on(self, table: BinnedTable, rule: RuleLike) -> Signs | Reals:
         return self.own.outputs_on(table, rule)
 
     # Work.

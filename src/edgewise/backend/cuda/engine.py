@@ -18,13 +18,13 @@ from edgewise.backend.base import (
     RealStep,
     RoundResult,
     RoundsRequest,
-    Rule,
+    RuleLike,
     ScanQuery,
     State,
     Step,
     Tally,
     Targets,
-    Test,
+    TestLike,
 )
 from edgewise.backend.cuda.columns import DeviceColumns, DeviceHistogram, DevicePlan, form_of
 from edgewise.backend.cuda.device import Device, gpu
@@ -149,7 +149,7 @@ class CudaBackend(LocalBackend[DeviceState]):
             rows = xp.flatnonzero(signs).astype(ROW)
         return self.within(flipped, rows)
 
-    def _evaluate(self, test: Test) -> Any:
+    def _evaluate(self, test: TestLike) -> Any:
         cut = self._cut_of(test)
         if cut is not None:
             return self.columns.cut(*cut)
@@ -288,7 +288,7 @@ class CudaBackend(LocalBackend[DeviceState]):
 
     # The step.
 
-    def _outputs(self, rule: Rule | None) -> tuple[Any, Any, int]:
+    def _outputs(self, rule: RuleLike | None) -> tuple[Any, Any, int]:
         """Return a rule's outputs as kernels take them: signs or reals, and how many rows."""
         if rule is None:
             return None, None, 1
@@ -319,7 +319,7 @@ class CudaBackend(LocalBackend[DeviceState]):
             return self._signs_of(rule)[None]
         return device.upload(rule.outputs(self.table))
 
-    def edges(self, state: DeviceState, rule: Rule) -> Edges:
+    def edges(self, state: DeviceState, rule: RuleLike) -> Edges:
         k, device = state.n_scores, self.device
         sums, shared = device.zeros(3, k), 24 * k if 3 * k <= _MOST_SUMS else 0
         arguments = (
@@ -330,7 +330,7 @@ class CudaBackend(LocalBackend[DeviceState]):
         edges, masses, every = device.download(sums)
         return Edges(edges, masses, sum(every.tolist()))
 
-    def energy(self, state: DeviceState, rule: Rule, coefficients: Reals) -> int:
+    def energy(self, state: DeviceState, rule: RuleLike, coefficients: Reals) -> int:
         device, total = self.device, self.device.zeros(1)
         arguments = (
             np.int64(state.n_rows), state.n_scores, state.labels, state.weights,
@@ -339,7 +339,7 @@ class CudaBackend(LocalBackend[DeviceState]):
         device.launch("sum_energy", device.blocks(state.n_rows), arguments)
         return int(device.download(total)[0])
 
-    def advance(self, state: DeviceState, rule: Rule | None, step: Step) -> Tally:
+    def advance(self, state: DeviceState, rule: RuleLike | None, step: Step) -> Tally:
         k, device, problem = state.n_scores, self.device, state.whole
         outputs, count = self._outputs(rule), 4 * k + 2
         sums, shared = device.zeros(count), 8 * count if count <= _MOST_SUMS else 0
@@ -357,7 +357,7 @@ class CudaBackend(LocalBackend[DeviceState]):
         by_label = host_sums[2 * k : 4 * k].reshape(2, k)
         return Tally(pseudo if outputs[2] == 1 else -1, wrong_rows, by_label)
 
-    def reweigh(self, state: DeviceState, rule: Rule, step: RealStep) -> tuple[int, int]:
+    def reweigh(self, state: DeviceState, rule: RuleLike, step: RealStep) -> tuple[int, int]:
         device, sums, outputs = self.device, self.device.zeros(2), self._outputs(rule)
         moves = device.upload(np.stack([step.coefficients, step.votes]))
         arguments = (
@@ -391,7 +391,7 @@ class CudaBackend(LocalBackend[DeviceState]):
     def scores(self, state: DeviceState) -> Reals:
         return self.device.download(state.scores)
 
-    def outputs(self, rule: Rule) -> Signs | Reals:
+    def outputs(self, rule: RuleLike) -> Signs | Reals:
         signs, reals, _ = self._outputs(rule)
         return self.device.download(reals if signs is None else signs)
 

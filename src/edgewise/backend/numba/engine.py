@@ -20,11 +20,11 @@ from edgewise.backend.base import (
     RealStep,
     RoundResult,
     RoundsRequest,
-    Rule,
+    RuleLike,
     ScanQuery,
     Step,
     Tally,
-    Test,
+    TestLike,
 )
 from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, search_type
 from edgewise.backend.local import HostBackend
@@ -109,7 +109,7 @@ class NumbaBackend(HostBackend):
         rows = problem.rows if problem.rows is not None else np.flatnonzero(signs).astype(ROW)
         return self.within(flipped, rows)
 
-    def _split_rows(self, rows: Rows | None, test: Test) -> tuple[Rows, Rows]:
+    def _split_rows(self, rows: Rows | None, test: TestLike) -> tuple[Rows, Rows]:
         """Return the rows on either side; a cut of a dense column looks at these rows only."""
         cut = self._cut_of(test)
         if cut is None or self.table.storage_index[cut[0]] < 0:
@@ -345,7 +345,7 @@ class NumbaBackend(HostBackend):
 
     # The step.
 
-    def edges(self, state: HostState, rule: Rule) -> Edges:
+    def edges(self, state: HostState, rule: RuleLike) -> Edges:
         signs, spans = self.outputs(rule), self._row_spans(state.n_rows)
         sums = np.empty((len(spans), 3, state.n_scores), dtype=np.int64)
 
@@ -356,7 +356,7 @@ class NumbaBackend(HostBackend):
         edges, masses, idle = _total(sums)
         return Edges(edges, masses - idle, sum(masses.tolist()))
 
-    def energy(self, state: HostState, rule: Rule, coefficients: Reals) -> int:
+    def energy(self, state: HostState, rule: RuleLike, coefficients: Reals) -> int:
         outputs, spans = self.outputs(rule), self._row_spans(state.n_rows)
 
         def run(span: tuple[int, int]) -> int:
@@ -364,7 +364,7 @@ class NumbaBackend(HostBackend):
 
         return sum(self.spread(run, spans))
 
-    def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
+    def advance(self, state: HostState, rule: RuleLike | None, step: Step) -> Tally:
         signs = self._everywhere if rule is None else self.outputs(rule)
         spans, problem = self._row_spans(state.n_rows), state.whole
         lanes, signed = problem.shape[2], problem.vectors[0]
@@ -381,7 +381,7 @@ class NumbaBackend(HostBackend):
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
-    def reweigh(self, state: HostState, rule: Rule, step: RealStep) -> tuple[int, int]:
+    def reweigh(self, state: HostState, rule: RuleLike, step: RealStep) -> tuple[int, int]:
         outputs = self.outputs(rule)
         moves = (state.arrays, outputs, step.coefficients, step.votes, step.unit)
 

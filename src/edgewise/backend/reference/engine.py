@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.backend.arithmetic import ENERGY_SCALE, SEARCH_SCALE, exp, to_fixed_point
-from edgewise.backend.base import Backend, Edges, RealStep, Rule, Step, Tally
+from edgewise.backend.base import Backend, Edges, RealStep, RuleLike, Step, Tally
 from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.local import HostBackend
 from edgewise.backend.reference.ranking import NumpyPairs
@@ -82,19 +82,19 @@ class ReferenceBackend(HostBackend):
     def on_rows(self, rows: Rows) -> "ReferenceBackend":
         return ReferenceBackend(RowSubset(self.table).take(rows))
 
-    def edges(self, state: HostState, rule: Rule) -> Edges:
+    def edges(self, state: HostState, rule: RuleLike) -> Edges:
         signs = self.outputs(rule)
         exact = to_fixed_point(state.weights)
         edges = (exact * state.labels * signs).sum(axis=1)
         masses = (exact * (signs != 0)).sum(axis=1)
         return Edges(edges, masses, sum(exact.sum(axis=1).tolist()))
 
-    def energy(self, state: HostState, rule: Rule, coefficients: Reals) -> int:
+    def energy(self, state: HostState, rule: RuleLike, coefficients: Reals) -> int:
         h = self.outputs(rule) * coefficients[:, None]
         grown = state.weights * exp(np.where(state.labels > 0, -h, h))
         return int(np.rint(grown * ENERGY_SCALE).astype(np.int64).sum())
 
-    def advance(self, state: HostState, rule: Rule | None, step: Step) -> Tally:
+    def advance(self, state: HostState, rule: RuleLike | None, step: Step) -> Tally:
         signs: Any = self._everywhere if rule is None else self.outputs(rule)
         pseudo = int(_pseudo_weights(state, step.votes).sum()) if len(signs) == 1 else -1
         agreement = state.labels * signs
@@ -108,7 +108,7 @@ class ReferenceBackend(HostBackend):
         wrong_rows = state.row_mass[_wrong_rows(state, wrong)].sum()
         return Tally(pseudo, int(wrong_rows), np.array(by_label))
 
-    def reweigh(self, state: HostState, rule: Rule, step: RealStep) -> tuple[int, int]:
+    def reweigh(self, state: HostState, rule: RuleLike, step: RealStep) -> tuple[int, int]:
         outputs = self.outputs(rule)
         pseudo = int(_pseudo_weights(state, step.votes).sum()) if is_shared(outputs) else -1
         state.scores += outputs * step.coefficients[:, None]
