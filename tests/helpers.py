@@ -97,3 +97,11 @@ def state_of(labels, target, row_mass, weights, mass_column=False):
     """Return a state with given weights, not yet quantized for the search."""
     targets = Targets(labels, target, row_mass / 2.0**62, np.ones((2, len(labels))))
     return HostState(targets, 1.0, row_mass, weights, mass_column)
+
+
+def all_signed(problem, mass=False):
+    """Return S as an (n, K) int64 matrix, 0 in rows that do not count; `mass` adds its column."""
+    signed = problem.matrix(None, mass)
+    if problem.member is not None:
+        signed[~problem.member] = 0
+    return signed

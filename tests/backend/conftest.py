@@ -9,9 +9,9 @@ import pytest
 
 from edgewise.backend.base import MISSING_AUTO
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import ReferenceBackend, all_signed
+from edgewise.backend.reference.engine import ReferenceBackend
 
-from ..helpers import search
+from ..helpers import all_signed, search
 
 
 def all_cuts(values, thresholds, constant, absent):
@@ -44,7 +44,7 @@ def best_cut(signed, values, thresholds, constant=True, scores=None, absent=MISS
 
 def best_cuts(problem, state, constant=True, scores=None, absent=MISSING_AUTO):
     """Return the best cut of each column."""
-    signed = all_signed(state.problem()).tolist()
+    signed = all_signed(state.whole).tolist()
     return [
         best_cut(signed, problem.X[:, j].tolist(), b.thresholds.tolist(), constant, scores, absent)
         for j, b in enumerate(problem.binned.bins)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from edgewise.backend.base import MISSING_AUTO, Bounds
 from edgewise.backend.host import SignedProblem, aligned_zeros
-from edgewise.backend.reference.engine import ReferenceBackend, all_signed
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 
-from ..helpers import search, shapes
+from ..helpers import all_signed, search, shapes
 
 SIDES = [MISSING_AUTO, -1, 0, 1]
 
@@ -70,7 +70,7 @@ def make(make_problem, shape, absent):
     """Return a problem with one score column, its weights, all its columns and random bounds."""
     given = make_problem(n_scores=1, kind="multilabel", **shape)
     rng = np.random.default_rng(shape["seed"])
-    problem, columns = given.state().problem(), given.binned.splittable
+    problem, columns = given.state().whole, given.binned.splittable
     assume(len(columns))
     largest = int(problem.signed_masses[0])
     return given, problem, columns, random_bounds(rng, given, columns, absent, largest)
@@ -138,7 +138,7 @@ def test_some_of_the_rows(make_problem, both, shape, absent, share):
 
 def test_no_bound_is_no_bound(make_problem, both, equal_candidates):
     given = make_problem(3, n=50, d=6, n_scores=1, kind="multilabel")
-    problem, columns = given.state().problem(), given.binned.splittable
+    problem, columns = given.state().whole, given.binned.splittable
     nothing = np.empty(0, dtype=np.intp)
     free = Bounds(
         np.zeros(len(columns), dtype=np.int8), np.zeros(len(columns) + 1, dtype=np.intp),

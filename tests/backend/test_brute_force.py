@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
 from edgewise.backend.base import MISSING_AUTO, Step
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import ReferenceBackend, all_signed
+from edgewise.backend.reference.engine import ReferenceBackend
 
-from ..helpers import Given, search
+from ..helpers import Given, all_signed, search
 
 shapes = st.fixed_dictionaries(
     {
@@ -36,7 +36,7 @@ def assert_finds_the_best(backend, problem, brute_force, **options):
     state = problem.state()
     columns = np.arange(problem.binned.n_columns)
     expected = brute_force(problem, state, **options)
-    found = search(backend, columns, state.problem(), score_edges=True, **options)
+    found = search(backend, columns, state.whole, score_edges=True, **options)
     assert found.edges.tolist() == [best[0] for best in expected]
     assert found.first.tolist() == [best[1] for best in expected]
     assert found.missing.tolist() == [best[2] for best in expected]
@@ -47,7 +47,7 @@ def assert_finds_the_best(backend, problem, brute_force, **options):
 def assert_finds_the_best_of_each_score(backend, problem, brute_force, **options):
     state = problem.state()
     columns = np.arange(problem.binned.n_columns)
-    found = search(backend, columns, state.problem(), per_score=True, **options)
+    found = search(backend, columns, state.whole, per_score=True, **options)
     for score in range(state.n_scores):
         expected = brute_force(problem, state, scores=[score], **options)
         assert found.edges[:, score].tolist() == [best[0] for best in expected]
@@ -85,10 +85,10 @@ def test_the_constant_wins_where_one_class_weighs_most(make_problem):
     problem = make_problem(0, n=30, n_scores=1, kind="multilabel")
     problem.labels[:] = -1
     state = problem.state()
-    found = search(ReferenceBackend(problem.binned), problem.binned.splittable, state.problem())
+    found = search(ReferenceBackend(problem.binned), problem.binned.splittable, state.whole)
     assert (found.first == 0).all()
     assert (found.missing == 1).all()
-    assert (found.edges == np.abs(all_signed(state.problem())).sum()).all()
+    assert (found.edges == np.abs(all_signed(state.whole)).sum()).all()
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "multilabel"])
@@ -109,24 +109,20 @@ def test_a_step_does_what_its_definition_says(make_problem, kind, n_cuts):
         pull, row = 0.0, []
         for k in range(3):
             sign, label = int(signs[k % n_cuts, i]), int(problem.labels[k, i])
-            factor = {1: step.agree[k], -1: step.against[k], 0: step.rest}[sign * label]
+            factor = {1: step.agree[k], -1: step.against[k], 0: step.abstain}[sign * label]
             weight = problem.weights[k, i]
             pull += weight * label * np.sign(step.votes[k])
             assert state.weights[k, i] == weight * factor
             assert state.scores[k, i] == sign * step.coefficients[k]
-            assert (
-                all_signed(state.problem())[i, k] == round(weight * factor * SEARCH_SCALE) * label
-            )
+            assert all_signed(state.whole)[i, k] == round(weight * factor * SEARCH_SCALE) * label
             wrong = (state.scores[k, i] > 0) != (label > 0)
             wrong_entries[int(label > 0), k] += wrong * state.row_mass[i]
             row.append(wrong)
         pseudo += abs(pull)
         lost = int(state.scores[:, i].argmax()) != problem.target[i]
         wrong_rows += int(state.row_mass[i]) if (lost if kind == "multiclass" else any(row)) else 0
-    assert np.array_equal(state.whole.signed_totals, all_signed(state.problem()).sum(axis=0))
-    assert np.array_equal(
-        state.whole.signed_masses, np.abs(all_signed(state.problem())).sum(axis=0)
-    )
+    assert np.array_equal(state.whole.signed_totals, all_signed(state.whole).sum(axis=0))
+    assert np.array_equal(state.whole.signed_masses, np.abs(all_signed(state.whole)).sum(axis=0))
     assert tally.wrong_rows == wrong_rows
     assert np.array_equal(tally.wrong_entries, wrong_entries)
     if n_cuts == 1:

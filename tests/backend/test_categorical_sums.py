@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.backend.reference.engine import all_signed
 from edgewise.data import as_table, fit_encode
 
-from ..helpers import Given, some_rows, sums
+from ..helpers import Given, all_signed, some_rows, sums
 
 SCORES = [1, 3, 40]
 
@@ -47,7 +46,7 @@ def test_histograms_of_categorical_columns(
 ):
     rng = np.random.default_rng(seed)
     given = make_problem(seed, n=n, n_scores=n_scores, kind="multilabel")
-    problem, heavy = given.state().problem(), given.state(mass_column=True)
+    problem, heavy = given.state().whole, given.state(mass_column=True)
     table = categorical_table(rng, sizes, n)
     columns = np.sort(
         rng.choice(np.arange(1, 1 + len(sizes)), rng.integers(1, 1 + len(sizes)), replace=False)
@@ -60,7 +59,7 @@ def test_histograms_of_categorical_columns(
             found = sums(backend, columns, problem)
             assert found.dtype == np.int64
             assert np.array_equal(found, expected)
-        with_mass = replace(heavy.problem(), rows=problem.rows)
+        with_mass = replace(heavy.whole, rows=problem.rows)
         expected = sums_of_values(table, columns, all_signed(with_mass, mass=True))
         for backend in (reference, numba):
             assert np.array_equal(sums(backend, columns, with_mass, mass=True), expected)
@@ -81,7 +80,7 @@ def test_histograms_of_more_values_than_two_bytes_hold(make_problem, both, n_val
     binned = fit_encode(table, None, 256)
     assert [codes.dtype for codes in binned.categorical.codes] == [dtype, np.uint16]
     for n_scores in (1, 40):
-        problem = make_problem(0, n=n, d=1, n_scores=n_scores, kind="multilabel").state().problem()
+        problem = make_problem(0, n=n, d=1, n_scores=n_scores, kind="multilabel").state().whole
         with both(binned, n_jobs) as (reference, numba):
             for part in (problem, reference.within(problem, some_rows(rng, n, 0.3))):
                 expected = sums_of_values(binned, [0, 1], all_signed(part))

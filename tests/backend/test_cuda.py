@@ -116,7 +116,7 @@ def test_pairs_are_summed_by_the_backend_of_the_cpu(device):
     table = fit_encode(as_table(X), None, 16)
     later = ReferenceBackend(table)
     backend = CudaBackend(table, device, ReferenceBackend(table, lambda: later))
-    assert backend.upgraded() is backend
+    assert backend.upgrade() is backend
     assert backend.pairs is later.pairs
 
 

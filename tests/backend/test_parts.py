@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from edgewise.backend.base import Step
 from edgewise.backend.host import SignedProblem
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import ReferenceBackend, all_signed
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_encode
 
-from ..helpers import Given, search, shapes, sums
+from ..helpers import Given, all_signed, search, shapes, sums
 
 SCORES = [1, 3, 40]
 QUESTIONS = [{}, {"score_edges": True}, {"per_score": True}, {"absent": 0, "constant": False}]
@@ -70,7 +70,7 @@ def searched_alike(backend, parts, whole, equal_candidates, questions=QUESTIONS)
 @given(PROBLEMS, st.sampled_from([1, 2]))
 def test_some_rows(make_problem, both, equal_candidates, shape, n_jobs):
     given = make_problem(kind="multilabel", **shape)
-    problem = given.state().problem()
+    problem = given.state().whole
     rows = some_rows(shape["seed"], shape["n"])
     with both(given.binned, n_jobs) as backend:
         parts = [one.select(rows) for one in backend]
@@ -91,7 +91,7 @@ def test_some_rows(make_problem, both, equal_candidates, shape, n_jobs):
 @given(PROBLEMS, st.booleans(), st.sampled_from([1, 2]))
 def test_some_entries(make_problem, both, equal_candidates, shape, mass, n_jobs):
     given = make_problem(kind="multilabel", **shape)
-    problem = given.state(mass_column=mass).problem()
+    problem = given.state(mass_column=mass).whole
     least = a_size(problem, shape["seed"])
     chosen = np.abs(all_signed(problem)) >= least
     assume(chosen.any())
@@ -119,7 +119,7 @@ def test_some_entries(make_problem, both, equal_candidates, shape, mass, n_jobs)
 def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, abstain):
     # Products search on labels times the signs of their other terms, 0 where one abstains.
     given = make_problem(kind="multilabel", **shape)
-    problem = given.state().problem()
+    problem = given.state().whole
     assume(all_signed(problem).any())
     rng = np.random.default_rng(shape["seed"])
     with both(given.binned) as backend:
@@ -144,7 +144,7 @@ def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, 
 def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
     # Trees search on some rows of a part; the larger side of a split follows by subtraction.
     given = make_problem(kind="multilabel", **shape)
-    problem = given.state(mass_column=mass).problem()
+    problem = given.state(mass_column=mass).whole
     least, columns = a_size(problem, shape["seed"]), given.binned.splittable
     questions = [{"gain": True}] if mass else [{}, {"score_edges": True}]
     assume(all_signed(problem).any())
@@ -169,7 +169,7 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
 @given(PROBLEMS, st.booleans())
 def test_how_heavy_rows_and_entries_are(make_problem, both, shape, mass):
     given = make_problem(kind="multilabel", **shape)
-    problem = given.state(mass_column=mass).problem()
+    problem = given.state(mass_column=mass).whole
     sizes = np.abs(all_signed(problem))
     with both(given.binned) as backend:
         for one in backend:
@@ -181,7 +181,7 @@ def test_how_heavy_rows_and_entries_are(make_problem, both, shape, mass):
 def test_a_mass_column_in_a_vector_of_its_own(make_problem, both, equal_candidates):
     # With 32 score columns it is the first of the third vector of 16.
     given = make_problem(5, n=40, d=5, n_scores=32, kind="multilabel")
-    problem = given.state(mass_column=True).problem()
+    problem = given.state(mass_column=True).whole
     assert problem.shape == (3, 40, 16)
     least = a_size(problem, 1)
     whole = with_zeros(problem, np.abs(all_signed(problem)) >= least)
@@ -195,7 +195,7 @@ def test_a_mass_column_in_a_vector_of_its_own(make_problem, both, equal_candidat
 def test_a_part_follows_the_weights(make_problem, both, equal_candidates, kind):
     given = make_problem(3, n=50, d=5, n_scores=40, kind="multilabel")
     state = given.state()
-    problem, columns = state.problem(), given.binned.splittable
+    problem, columns = state.whole, given.binned.splittable
     least, rows = a_size(problem, 0), some_rows(0, 50)
     rng = np.random.default_rng(1)
     with both(given.binned) as backend:
@@ -209,9 +209,9 @@ def test_a_part_follows_the_weights(make_problem, both, equal_candidates, kind):
             state.weights *= rng.uniform(0.5, 1.5, state.weights.shape)
             state.weights /= state.weights.sum()
             backend[0].advance(state, Given(np.ones((1, 50), dtype=np.int8)), Step.scaling(40))
-            expected = search(backend[0], columns, with_zeros(state.problem(), chosen))
+            expected = search(backend[0], columns, with_zeros(state.whole, chosen))
             for part in parts:
-                now = part.gather(state.problem())
+                now = part.gather(state.whole)
                 equal_candidates(search(part.backend, columns, now), expected)
 
 
@@ -225,7 +225,7 @@ def test_categorical_columns_of_a_part(make_problem, both, n_scores):
     ).with_categorical([0, 2])
     binned = fit_encode(table, None, 256)
     given = replace(make_problem(1, n=80, d=3, n_scores=n_scores, kind="multilabel"), binned=binned)
-    problem = given.state().problem()
+    problem = given.state().whole
     columns, least = binned.splittable_categorical, a_size(problem, 2)
     rows = some_rows(3, 80)
     chosen = {

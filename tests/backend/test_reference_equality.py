@@ -72,7 +72,7 @@ def assert_equal_to_reference(both, same_candidates):
                     compiled.advance(other, Given(signs), step),
                 )
                 assert_same_state(state, other)
-                same_candidates(reference, compiled, state.problem(), other.problem())
+                same_candidates(reference, compiled, state.whole, other.whole)
 
     return check
 
@@ -141,7 +141,7 @@ def test_64_bit_search(
     assert (narrow.whole.signed.dtype, wide.whole.signed.dtype) == (np.int32, np.int64)
     assert_equal_to_reference(problem)
     with both(problem.binned) as (reference, compiled):
-        same_candidates(reference, compiled, narrow.problem(), wide.problem())
+        same_candidates(reference, compiled, narrow.whole, wide.whole)
 
 
 @pytest.mark.parametrize("label", [-1, 1])
@@ -159,7 +159,7 @@ def test_all_weight_on_one_entry_overflows_nothing(
     cut = problem.binned.cut(0, 1, 1)
     with closing(NumbaBackend(problem.binned)) as compiled:
         for backend in (ReferenceBackend(problem.binned), compiled):
-            found = search(backend, problem.binned.splittable, state.problem(), score_edges=True)
+            found = search(backend, problem.binned.splittable, state.whole, score_edges=True)
             assert (found.edges == 2**30).all()
             assert (np.abs(found.score_edges[:, score]) == 2**30).all()
             edges = backend.edges(state, Given(cut[None]))
@@ -172,11 +172,11 @@ def test_all_weight_on_one_entry_overflows_nothing(
 def test_some_columns_alone_give_their_own_candidates(make_problem):
     problem = make_problem(4, n=90, d=9, n_scores=3)
     state = problem.state()
-    everything = search(ReferenceBackend(problem.binned), np.arange(9), state.problem())
+    everything = search(ReferenceBackend(problem.binned), np.arange(9), state.whole)
     few = np.array([1, 4, 8])
     with closing(NumbaBackend(problem.binned)) as compiled:
         for backend in (ReferenceBackend(problem.binned), compiled):
-            found = search(backend, few, state.problem())
+            found = search(backend, few, state.whole)
             assert np.array_equal(found.columns, few)
             assert np.array_equal(found.edges, everything.edges[few])
             assert np.array_equal(found.first, everything.first[few])

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import NodeHistograms
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import all_signed
 
-from ..helpers import Given, search, shapes, some_rows
+from ..helpers import Given, all_signed, search, shapes, some_rows
 
 SCORES = [1, 3, 40]
 threads = pytest.mark.parametrize("n_jobs", [1, 2])
@@ -35,7 +34,7 @@ PROBLEMS = shapes(
 def test_parts_of_the_rows(make_problem, both, same_problem, same_candidates, shape, share, n_jobs):
     given = make_problem(kind="multilabel", **shape)
     rows = some_rows(np.random.default_rng(shape["seed"]), shape["n"], share)
-    problem = given.state().problem()
+    problem = given.state().whole
     with both(given.binned, n_jobs) as (reference, numba):
         part, other = reference.within(problem, rows), numba.within(problem, rows)
         same_problem(part, other)
@@ -63,9 +62,9 @@ def test_a_search_of_some_rows_is_the_search_of_a_table_of_them(
         columns = whole.binned.splittable
         with both(whole.binned, n_jobs) as backend, both(alone.binned) as (reference, _):
             for options in ({}, {"score_edges": True}, {"per_score": True}, {"absent": 0}):
-                expected = search(reference, columns, alone.state().problem(), **options)
+                expected = search(reference, columns, alone.state().whole, **options)
                 for one in backend:
-                    part = one.within(whole.state().problem(), rows)
+                    part = one.within(whole.state().whole, rows)
                     equal_candidates(search(one, columns, part, **options), expected)
 
 
@@ -76,7 +75,7 @@ def test_threads_share_the_columns_of_some_rows(
 ):
     given = make_problem(8, n=9_001, d=13, n_scores=n_scores, kind="multilabel", levels=90)
     rows = some_rows(np.random.default_rng(8), 9_001, 0.6)
-    problem = given.state().problem()
+    problem = given.state().whole
     with both(given.binned, n_jobs) as (reference, numba):
         part, other = reference.within(problem, rows), numba.within(problem, rows)
         same_problem(part, other)
@@ -161,7 +160,7 @@ def test_a_part_by_subtraction_is_the_part_searched_directly(
     given = make_problem(
         n_scores, n=200, d=9, n_scores=n_scores, kind="multilabel", storage=storage, levels=5
     )
-    problem = given.state(mass_column=options.get("gain", False)).problem()
+    problem = given.state(mass_column=options.get("gain", False)).whole
     columns = given.binned.splittable
     with both(given.binned, n_jobs) as (reference, numba):
         # Again and again: memory that was given back holds old sums.
@@ -182,7 +181,7 @@ def test_histograms_too_large_to_keep_are_summed_again(
 ):
     monkeypatch.setattr("edgewise.backend.numba.engine._KEPT_BYTES", 0)
     given = make_problem(0, n=200, d=5, n_scores=3)
-    problem = given.state().problem()
+    problem = given.state().whole
     with both(given.binned) as (reference, numba):
         found, rows = grown(numba, problem, 0, {})
         for candidates, mine in zip(found, rows, strict=True):
@@ -195,7 +194,7 @@ def test_a_part_is_subtracted_for_the_columns_that_were_searched_before_only(
     make_problem, both, equal_candidates, subtractions
 ):
     given = make_problem(1, n=200, d=9, n_scores=3)
-    problem, few, others = given.state().problem(), np.array([0, 3, 4]), np.array([0, 3, 5])
+    problem, few, others = given.state().whole, np.array([0, 3, 4]), np.array([0, 3, 5])
     with both(given.binned) as (reference, numba):
         whole = keeping(problem)
         search(numba, few, whole)
@@ -219,7 +218,7 @@ GAIN = [{"gain": True}, {"gain": True, "score_edges": True}]
 @given(PROBLEMS, st.sampled_from([None, 0.3, 0.8]), st.sampled_from([1, 2]))
 def test_searches_by_gain(make_problem, both, same_problem, same_candidates, shape, share, n_jobs):
     given = make_problem(kind="multilabel", **shape)
-    problem = given.state(mass_column=True).problem()
+    problem = given.state(mass_column=True).whole
     with both(given.binned, n_jobs) as (reference, numba):
         other = problem
         if share is not None:
@@ -265,7 +264,7 @@ def test_the_best_gain_is_that_of_trying_every_cut(make_problem, both, n_scores,
             seed, n=25, n_scores=n_scores, kind="multilabel", missing=missing, storage=storage,
             levels=4, weight_levels=(None, 3)[seed % 2],
         )  # fmt: skip
-        problem = given.state(mass_column=True).problem()
+        problem = given.state(mass_column=True).whole
         signed = all_signed(problem)
         expected = [
             best_gain(signed, given.X[:, j], b.thresholds) for j, b in enumerate(given.binned.bins)
@@ -283,7 +282,7 @@ def test_a_mass_column_changes_no_search_by_edge(
     make_problem, both, same_problem, same_candidates, n_scores, storage
 ):
     given = make_problem(5, n=70, n_scores=n_scores, kind="multilabel", storage=storage)
-    plain, other = given.state().problem(), given.state(mass_column=True).problem()
+    plain, other = given.state().whole, given.state(mass_column=True).whole
     assert np.array_equal(
         all_signed(other, mass=True)[:, -1], np.abs(all_signed(plain)).sum(axis=1)
     )
@@ -316,7 +315,7 @@ def test_virtual_labels(
 ):
     given = make_problem(kind="multilabel", **shape)
     rng = np.random.default_rng(shape["seed"])
-    problem = given.state().problem()
+    problem = given.state().whole
     before = all_signed(problem)
     with both(given.binned, n_jobs) as (reference, numba):
         if share is not None:
@@ -331,7 +330,7 @@ def test_virtual_labels(
             assert np.array_equal(all_signed(flipped), all_signed(problem) * signs[:, None])
             if len(reference.table.splittable):
                 same_candidates(reference, numba, flipped, other)
-        assert np.array_equal(all_signed(given.state().problem()), before)
+        assert np.array_equal(all_signed(given.state().whole), before)
 
 
 @every_width
@@ -342,7 +341,7 @@ def test_threads_share_the_rows_of_virtual_labels(
 ):
     given = make_problem(9, n=9_001, d=5, n_scores=n_scores, kind="multilabel", levels=40)
     rng = np.random.default_rng(9)
-    problem = given.state().problem()
+    problem = given.state().whole
     with both(given.binned, n_jobs) as (reference, numba):
         assert len(numba._row_spans(9_001)) == n_jobs
         if some:
@@ -358,7 +357,7 @@ def test_threads_share_the_rows_of_virtual_labels(
 
 def test_two_problems_with_virtual_labels_do_not_share_memory(make_problem, both):
     given = make_problem(2, n=60, n_scores=3)
-    problem = given.state().problem()
+    problem = given.state().whole
     rng = np.random.default_rng(0)
     first, second = signs_of(rng, 60, "signs"), signs_of(rng, 60, "signs")
     with both(given.binned) as (_, numba):
@@ -375,7 +374,7 @@ def test_parts_and_virtual_labels_in_64_bits(
     for n_scores in (1, 40):
         given = make_problem(3, n=120, n_scores=n_scores, kind="multilabel", storage=storage)
         rng = np.random.default_rng(n_scores)
-        problem, rows = given.state().problem(), some_rows(rng, 120, 0.5)
+        problem, rows = given.state().whole, some_rows(rng, 120, 0.5)
         assert problem.signed.dtype == np.int64
         with both(given.binned) as (reference, numba):
             part, other = reference.within(problem, rows), numba.within(problem, rows)
@@ -398,7 +397,7 @@ def test_kernels_over_another_table_search_its_columns(
     make_problem, both, same_candidates, equal_candidates, n_jobs
 ):
     one, other = make_problem(1, n=80, d=4, n_scores=3), make_problem(2, n=80, d=7, n_scores=3)
-    problem = one.state().problem()
+    problem = one.state().whole
     columns = np.arange(7)
     with both(one.binned, n_jobs) as (reference, numba), both(other.binned) as (expected, _):
         for backend in (reference, numba):

@@ -17,7 +17,7 @@ from ..helpers import Given, search
 
 def histogram(problem):
     columns = np.arange(problem.binned.n_columns)
-    return ReferenceBackend(problem.binned).histogram(columns, problem.state().problem()).values
+    return ReferenceBackend(problem.binned).histogram(columns, problem.state().whole).values
 
 
 @given(st.integers(0, 10**6), st.integers(2, 40), st.integers(1, 5))
@@ -46,13 +46,13 @@ def test_permuted_rows_give_the_same_candidates_edges_and_tally(make_problem, n_
     permuted = problem.rows(order)
     columns = problem.binned.splittable
     reference, given = ReferenceBackend(problem.binned), problem.state()
-    expected = search(reference, columns, given.problem(), score_edges=True)
+    expected = search(reference, columns, given.whole, score_edges=True)
     cut = problem.binned.cut(0, 2, -1)
     edges = reference.edges(given, Given(cut[None]))
     with closing(NumbaBackend(permuted.binned)) as compiled:
         for backend in (ReferenceBackend(permuted.binned), compiled):
             state = permuted.state()
-            found = search(backend, columns, state.problem(), score_edges=True)
+            found = search(backend, columns, state.whole, score_edges=True)
             for name in ("edges", "first", "missing", "score_edges"):
                 assert np.array_equal(getattr(found, name), getattr(expected, name))
             other = backend.edges(state, Given(np.ascontiguousarray(cut[order])[None]))

@@ -59,7 +59,7 @@ class Small:
         rng = np.random.default_rng(0) if rng is None else rng
         backend = ReferenceBackend(self.binned) if backend is None else backend
         if problem is None:
-            problem = self.state(mass_column=gain).problem()
+            problem = self.state(mass_column=gain).whole
         compare = Comparison("gain" if gain else "edge", energies, score_edges, splits=gain)
         floor = SMOOTHING * SEARCH_SCALE / problem.n_scores
         return Round(backend, problem, lambda: rng, compare, **{"floor": floor, **settings})
@@ -70,7 +70,7 @@ class Small:
         ready = learner.ready(self.binned, search or Exhaustive(), seed)
         ready.begin(t)
         if learner.needs_mass and "problem" not in settings:
-            settings["problem"] = self.state(mass_column=True).problem()
+            settings["problem"] = self.state(mass_column=True).whole
         return ready.find(self.round(**settings))
 
     def units(self, edge):

@@ -153,7 +153,8 @@ def test_a_scan_finds_the_best_cut_that_holds_enough(
         missing = 1
     given = make_problem(seed, n=40, d=4, n_scores=2, kind="multilabel", equal_mass=False)
     columns = given.binned.splittable
-    problem = given.state(mass_column=criterion == "gain").problem(names)
+    state = given.state(mass_column=criterion == "gain")
+    problem = ReferenceBackend(given.binned).problem(state, names)
     totals = dict(zip(names, problem.constraints.signed_totals.tolist(), strict=True))
     least = tuple(int(share * totals[name]) for name in names)
     found = []

@@ -190,8 +190,8 @@ def test_virtual_labels_are_the_labels_times_signs(random_small, shape, absent):
     backend, columns = ReferenceBackend(problem.binned), problem.binned.splittable
     assume(len(columns))
     signs = np.random.default_rng(0).choice([-1, 1], size=len(problem.X)).astype(np.int8)
-    flipped = backend.flip(problem.state().problem(), [Given(signs)])
-    relabeled = problem.state(problem.labels * signs).problem()
+    flipped = backend.flip(problem.state().whole, [Given(signs)])
+    relabeled = problem.state(problem.labels * signs).whole
     assert_same_search(backend, columns, flipped, relabeled, absent=absent)
 
 
@@ -201,9 +201,9 @@ def test_a_sign_of_zero_takes_a_row_out(random_small, shape):
     backend, columns = ReferenceBackend(problem.binned), problem.binned.splittable
     assume(len(columns))
     signs = np.random.default_rng(1).choice([-1, 0, 1], size=len(problem.X)).astype(np.int8)
-    flipped = backend.flip(problem.state().problem(), [Given(signs)])
+    flipped = backend.flip(problem.state().whole, [Given(signs)])
     labels = problem.labels * np.where(signs == 0, 1, signs)
-    without = problem.state(labels, problem.weights * np.abs(signs)).problem()
+    without = problem.state(labels, problem.weights * np.abs(signs)).whole
     assert_same_search(backend, columns, flipped, without)
 
 
@@ -215,9 +215,9 @@ def test_virtual_labels_compiled(random_small, n_scores, zeros):
         choices = [-1, 0, 1] if zeros else [-1, 1]
         signs = np.random.default_rng(seed).choice(choices, size=25).astype(np.int8)
         labels = problem.labels * np.where(signs == 0, 1, signs)
-        relabeled = problem.state(labels, problem.weights * np.abs(signs)).problem()
+        relabeled = problem.state(labels, problem.weights * np.abs(signs)).whole
         with closing(NumbaBackend(problem.binned)) as backend:
-            flipped = backend.flip(problem.state().problem(), [Given(signs)])
+            flipped = backend.flip(problem.state().whole, [Given(signs)])
             assert_same_search(backend, problem.binned.splittable, flipped, relabeled)
 
 
@@ -230,12 +230,12 @@ def test_on_some_of_the_rows_the_product_is_that_of_those_rows(random_small, sma
             seed, n=30, numeric=3 - categorical, categorical=categorical, n_scores=2
         )
         rows = np.sort(np.random.default_rng(seed).choice(30, 18, replace=False)).astype(np.int32)
-        part = ReferenceBackend(problem.binned).within(problem.state().problem(), rows)
+        part = ReferenceBackend(problem.binned).within(problem.state().whole, rows)
         weights = np.zeros_like(problem.weights)
         weights[:, rows] = problem.weights[:, rows]
         learner = Product(Selector() if kind == "categorical" else Stump(), n_terms=2)
         ours = problem.find(learner, problem=part)
-        theirs = problem.find(learner, problem=problem.state(weights=weights).problem())
+        theirs = problem.find(learner, problem=problem.state(weights=weights).whole)
         assert ours.edge == theirs.edge
         assert ours.rule.key == theirs.rule.key
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from edgewise import Best, Exhaustive, Indicator, Product, Stump, Tree
 from edgewise.backend.base import Step
-from edgewise.backend.reference.engine import ReferenceBackend, all_signed
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 from edgewise.learners import Comparison, Round, resolve_learner
 from edgewise.model import EVERYWHERE, Cut, PerScore
 
-from ..helpers import Given, state_of
+from ..helpers import Given, all_signed, state_of
 
 shapes = st.fixed_dictionaries(
     {
@@ -40,9 +40,7 @@ def ready(learner, binned):
 
 def round_of(binned, state, **settings):
     compare = Comparison("edge", **settings)
-    return Round(
-        ReferenceBackend(binned), state.problem(), lambda: np.random.default_rng(0), compare
-    )
+    return Round(ReferenceBackend(binned), state.whole, lambda: np.random.default_rng(0), compare)
 
 
 def outputs(X, column, threshold, missing):
@@ -88,7 +86,7 @@ def test_the_stump_found_is_the_best_of_all(make_problem, shape, constant, choic
     state = problem.state()
     learner = ready(Stump(constant, choice), problem.binned)
     found = learner.find(round_of(problem.binned, state, score_edges=True))
-    signed = all_signed(state.problem())
+    signed = all_signed(state.whole)
     best, expected, score_edges = best_stump(problem, signed, constant, choice)
     if expected is not None:
         assert found.rule == expected
@@ -104,7 +102,7 @@ def test_the_stump_of_each_score_is_the_best_of_all(make_problem, shape, constan
     state = problem.state()
     learner = ready(Stump(constant, choice), problem.binned)
     rule = learner.find_per_score(round_of(problem.binned, state))
-    signed = all_signed(state.problem())
+    signed = all_signed(state.whole)
     for score in range(state.n_scores):
         best, expected, _ = best_stump(problem, signed[:, [score]], constant, choice)
         if best > 0:
@@ -212,7 +210,7 @@ def test_where_no_column_can_be_cut_each_score_has_its_constant():
 def test_with_energies_columns_are_compared_by_the_energy_of_their_best_cut(make_problem, seed):
     problem = make_problem(seed, n=12, d=4, n_scores=3, missing=False, levels=4)
     state = problem.state()
-    signed = all_signed(state.problem())
+    signed = all_signed(state.whole)
     masses = np.abs(signed).sum(axis=0)
 
     def energies(score_edges, given):

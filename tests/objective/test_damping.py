@@ -135,7 +135,7 @@ def test_backends_agree(make_problem, make_targets, make_objective, boost):
 def test_gains_are_of_the_weight_and_the_damping(make_problem, seed, damping, n_scores):
     """Both backends find the cut that a trial of every cut finds."""
     given = make_problem(seed, n=30, d=3, n_scores=n_scores, kind="multilabel")
-    problem = given.state(mass_column=True).problem()
+    problem = given.state(mass_column=True).whole
     signed = problem.signed.transpose(1, 0, 2).reshape(30, -1)[:, :n_scores].astype(np.int64)
     columns, row = given.binned.splittable, SEARCH_SCALE / 30
     with closing(NumbaBackend(given.binned)) as compiled:

@@ -130,7 +130,7 @@ def test_a_rule_is_the_best_on_its_sample_and_its_step_that_of_all_rows(start, m
     (rows,) = objective.backend.rows
     sample = make_problem(4, n=80, n_scores=3).rows(rows)
     sample.weights[:] = objective.state.weights[:, rows]
-    best = search(ReferenceBackend(sample.binned), table.splittable, sample.state().problem())
+    best = search(ReferenceBackend(sample.binned), table.splittable, sample.state().whole)
     assert found.edge == best.edges.max()
     outputs = found.rule.outputs(table)
     vote = objective.vote(found)

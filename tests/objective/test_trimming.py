@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import Step
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.backend.reference.engine import ReferenceBackend, all_signed
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.objective import trimming
 from edgewise.objective.trimming import HeaviestWeights, SampledRows, heaviest_rows
 
-from ..helpers import Given
+from ..helpers import Given, all_signed
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
         selection = HeaviestWeights(least)
         rng = np.random.default_rng(seed)
         for t in range(8):
-            problem = state.problem()
+            problem = state.whole
             selection.begin_round(backend, problem, t)
             _, part = selection.select(backend, problem, t)
             assert mass(part) >= least * mass(problem)
@@ -82,7 +82,7 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
     given, state = problem_of(make_problem, 12.0)
     backend = ReferenceBackend(given.binned)
     selection = HeaviestWeights(0.8)
-    selection.begin_round(backend, state.problem(), 0)
+    selection.begin_round(backend, state.whole, 0)
     first = selection._part
     assert first is not None
     rows = first.rows
@@ -94,23 +94,23 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
         state.weights[:, inside] *= wanted / state.weights[:, inside].sum()
         state.weights[:, ~inside] *= (1 - wanted) / state.weights[:, ~inside].sum()
         backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(3))
-        selection.begin_round(backend, state.problem(), 1)
+        selection.begin_round(backend, state.whole, 1)
         assert (selection._part is first) == kept
-    assert mass(selection.select(backend, state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
+    assert mass(selection.select(backend, state.whole, 1)[1]) >= 0.9 * mass(state.whole)
 
 
 def test_a_part_is_looked_for_now_and_then(make_problem):
     given, state = problem_of(make_problem, 0.0)
     backend = ReferenceBackend(given.binned)
     selection = HeaviestWeights(0.8)
-    selection.begin_round(backend, state.problem(), 0)
+    selection.begin_round(backend, state.whole, 0)
     assert selection._part is None
     _, heavy = problem_of(make_problem, 20.0)
     for t in range(1, trimming._TRY_EVERY):
-        selection.begin_round(backend, heavy.problem(), t)
+        selection.begin_round(backend, heavy.whole, t)
         assert selection.cost == 1.0
-        assert selection.select(backend, heavy.problem(), t)[0] is backend
-    selection.begin_round(backend, heavy.problem(), trimming._TRY_EVERY)
+        assert selection.select(backend, heavy.whole, t)[0] is backend
+    selection.begin_round(backend, heavy.whole, trimming._TRY_EVERY)
     assert selection._part is not None
     assert selection.cost < trimming._MAX_COST
 
@@ -119,14 +119,14 @@ def test_a_part_is_renewed_as_weight_gathers(make_problem):
     given, wide = problem_of(make_problem, 4.0, n=200)
     backend = ReferenceBackend(given.binned)
     selection = HeaviestWeights(0.6)
-    selection.begin_round(backend, wide.problem(), 0)
+    selection.begin_round(backend, wide.whole, 0)
     size = selection._part.size
     # Heavier where it was heavy: the part holds still more of the weight, but fewer would do.
     _, narrow = problem_of(make_problem, 40.0, n=200)
     for t in range(1, trimming._RENEW_EVERY):
-        selection.begin_round(backend, narrow.problem(), t)
+        selection.begin_round(backend, narrow.whole, t)
         assert selection._part.size == size
-    selection.begin_round(backend, narrow.problem(), trimming._RENEW_EVERY)
+    selection.begin_round(backend, narrow.whole, trimming._RENEW_EVERY)
     assert selection._part.size < size / 2
 
 
@@ -135,9 +135,9 @@ def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
     given, state = problem_of(make_problem, 0.0, n_scores=n_scores)
     backend = ReferenceBackend(given.binned)
     selection = HeaviestWeights(0.5)
-    selection.begin_round(backend, state.problem(), 0)
+    selection.begin_round(backend, state.whole, 0)
     assert selection.cost == 1.0
-    assert selection.select(backend, state.problem(), 0)[0] is backend
+    assert selection.select(backend, state.whole, 0)[0] is backend
 
 
 # Rows or entries
@@ -146,7 +146,7 @@ def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
 @pytest.mark.parametrize("mass_column", [False, True])
 def test_entries_where_they_are_fewer(make_problem, mass_column):
     given, state = problem_of(make_problem, 60.0, n=200, n_scores=40, mass=mass_column)
-    problem = state.problem()
+    problem = state.whole
     sizes = np.abs(all_signed(problem))
     found = []
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
@@ -171,7 +171,7 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
             np.testing.assert_array_equal(state.weights, weights)
             backend = ReferenceBackend(one.binned)
             selection = HeaviestWeights(0.8)
-            selection.begin_round(backend, state.problem(), 0)
+            selection.begin_round(backend, state.whole, 0)
             chosen.append((selection._part.rows, selection.cost, selection._part.size))
         assert sorted(order[chosen[1][0]]) == chosen[0][0].tolist()
         assert chosen[0][1:] == chosen[1][1:]
@@ -184,7 +184,7 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
 @pytest.mark.parametrize("n_scores", [1, 3])
 def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
     given, state = problem_of(make_problem, 3.0, n_scores=n_scores, mass=mass_column)
-    problem = state.problem()
+    problem = state.whole
     masses = np.abs(all_signed(problem)).sum(axis=1)
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
         selection = SampledRows(0.5, seed=4)
@@ -205,7 +205,7 @@ def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
 
 def test_heavy_rows_are_drawn_more_often(make_problem):
     given, state = problem_of(make_problem, 6.0, n_scores=1)
-    problem = state.problem()
+    problem = state.whole
     shares = np.abs(all_signed(problem)).sum(axis=1) / mass(problem)
     backend, selection = ReferenceBackend(given.binned), SampledRows(1.0, seed=0)
     sums = np.zeros(1)
@@ -221,7 +221,7 @@ def test_heavy_rows_are_drawn_more_often(make_problem):
 
 def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
     given, state = problem_of(make_problem, 2.0)
-    problem = state.problem()
+    problem = state.whole
 
     def drawn(seed, t):
         return all_signed(
@@ -239,7 +239,7 @@ def test_rows_without_weight_are_never_drawn(make_problem):
     state.weights /= state.weights.sum()
     backend = ReferenceBackend(given.binned)
     backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(1))
-    problem = state.problem()
+    problem = state.whole
     selection = SampledRows(1.0, seed=0)
     for t in range(20):
         part_kernels, part = selection.select(backend, problem, t)

@@ -139,6 +139,10 @@ class Problem:
         """Return the gain of the constant on these rows: see `gains`."""
         return int(gains((self.signed_totals**2).sum(), self.mass, damping))
 
+    def histogram(self, columns: Columns, compute: Callable[[], "Histogram"]) -> "Histogram":
+        """Return the histogram of some columns, which `compute` makes where none is kept."""
+        return compute() if self.histograms is None else self.histograms.get(columns, compute)
+
     def absolute(self) -> Self:
         """Return the problem with ``|S|`` in place of S."""
         raise NotImplementedError
@@ -372,13 +376,13 @@ class Step(NamedTuple):
     """A step that multiplies the weights.
 
     The weight of an entry is multiplied by ``agree[l]`` where rule and label agree, by
-    ``against[l]`` where they do not, and by `rest` where the rule abstains; its score changes by
-    the rule times ``coefficients[l]``. Only the signs of `votes` count.
+    ``against[l]`` where they do not, and by `abstain` where the rule abstains; its score changes by
+    the rule's output times ``coefficients[l]``. Only the signs of `votes` count.
     """
 
     agree: Reals
     against: Reals
-    rest: float
+    abstain: float
     coefficients: Reals
     votes: Reals
 
@@ -606,7 +610,7 @@ class Backend(RowWeights[StateT], ColumnSearch[ProblemT]):
         """
         return iter(())
 
-    def upgraded(self) -> "Backend":
+    def upgrade(self) -> "Backend":
         """Return the backend for the next rounds: this one, or a faster one that is ready now."""
         return self
 

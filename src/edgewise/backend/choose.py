@@ -90,11 +90,15 @@ def backend_for(
 
         # A warm-up fit of one process would wait for the others.
         alone = replace(table, partition=Partition(table.n_rows))
-        own = backend_for(alone, n_scores, n_rounds, n_jobs, layout, by_energy, settings)
-        return SharedBackend(own, table.partition)
+        local = backend_for(alone, n_scores, n_rounds, n_jobs, layout, by_energy, settings)
+        return SharedBackend(local, table.partition)
     visits = training_visits(table, n_scores, n_rounds, layout, by_energy)
     form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
-    if device != "cuda" and not (device == "auto" and visits >= COMPILE_FROM and has_gpu()):
+    if device == "auto" and visits >= COMPILE_FROM:
+        from edgewise.backend.cuda.device import why_no_gpu
+
+        device = "cpu" if why_no_gpu() else "cuda"
+    if device != "cuda":
         return _cpu_backend(table, n_jobs, visits, form, warmup)
     from edgewise.backend.cuda.engine import CudaBackend
 
@@ -126,15 +130,8 @@ def _cpu_backend(
     return ReferenceBackend(table, lambda: compiled_backend() if ready() else None)
 
 
-def has_gpu() -> bool:
-    """Return whether there is a GPU to train on."""
-    from edgewise.backend.cuda.device import why_no_gpu
-
-    return why_no_gpu() is None
-
-
 def need_gpu() -> None:
-    """Raise if there is no GPU to train on."""
+    """Raise an error without a GPU to train on."""
     from edgewise.backend.cuda.device import why_no_gpu
 
     why = why_no_gpu()

@@ -171,15 +171,7 @@ class HostState(State):
         signed = aligned_zeros((chunks, n, lanes), search_type((n_all or n) * k))
         nothing = np.zeros(k, dtype=np.int64)
         self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
-        self._constraints: dict[tuple[str, ...], SignedProblem] = {}
-
-    def problem(self, constraints: tuple[str, ...] = ()) -> SignedProblem:
-        """Return the round's problem: S of all rows, valid until the weights change."""
-        if not constraints:
-            return self.whole
-        if constraints not in self._constraints:
-            self._constraints[constraints] = self._constraint_problem(constraints)
-        return replace(self.whole, constraints=self._constraints[constraints])
+        self.constraints: dict[tuple[str, ...], SignedProblem] = {}
 
     @cached_property
     def initial(self) -> tuple[Reals, Reals, Reals]:
@@ -202,11 +194,3 @@ class HostState(State):
             self.labels, self.target, self.row_mass, equal_mass, self.initial, self.weights,
             self.scores, self.whole.mass_column,
         )  # fmt: skip
-
-    def _constraint_problem(self, names: tuple[str, ...]) -> SignedProblem:
-        """Return sample weights, numbers of rows or both as a problem, one after the other."""
-        quanta = self.targets.leaf_constraints(names)
-        signed = aligned_zeros((*quanta.shape, 1), self.whole.signed.dtype.type)
-        signed[:, :, 0] = quanta
-        totals = quanta.sum(axis=1)
-        return SignedProblem.of(signed, totals, totals)

@@ -49,6 +49,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         self._plans: dict[bytes, ScanPlan] = {}
         self._signs: dict[tuple[object, ...], Any] = {}
         self._last_outputs: tuple[RuleLike, Any] | None = None
+        self._potentials: Integers | None = None
 
     # What each has its own way for.
 
@@ -59,6 +60,10 @@ class LocalBackend(Backend[StateT, SignedProblem]):
     @abstractmethod
     def _evaluate(self, test: TestLike) -> Any:
         """Return a test's signs on all rows."""
+
+    @abstractmethod
+    def _compute_outputs(self, rule: Any) -> Any:
+        """Return a rule's outputs on all rows, shape (1, n) or (K, n)."""
 
     @abstractmethod
     def _flip(self, problem: SignedProblem, signs: Any) -> SignedProblem:
@@ -84,6 +89,31 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         """Return the sum of the weights in units of 2**-shift."""
 
     # What all share.
+
+    def problem(self, state: Any, constraints: tuple[str, ...] = ()) -> SignedProblem:
+        whole: SignedProblem = state.whole
+        if not constraints:
+            return whole
+        if constraints not in state.constraints:
+            quanta = state.targets.leaf_constraints(constraints)
+            signed = self._upload(quanta[:, :, None].astype(whole.signed.dtype))
+            totals = quanta.sum(axis=1)
+            state.constraints[constraints] = SignedProblem.of(signed, totals, totals)
+        return replace(whole, constraints=state.constraints[constraints])
+
+    def potentials(
+        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
+    ) -> SignedProblem:
+        n_rows, lanes = self.table.n_rows, lanes_for(1 + mass_column)[1]
+        if self._potentials is None or self._potentials.shape[2] != lanes:
+            self._potentials = aligned_zeros((1, n_rows, lanes), search_type(n_rows))
+        sizes = np.abs(quanta) if masses is None else masses
+        self._potentials[0, rows, 0] = quanta
+        if mass_column:
+            self._potentials[0, rows, 1] = sizes
+        some = None if len(rows) == n_rows else self._upload(np.sort(rows).astype(ROW, copy=False))
+        totals = quanta.sum(keepdims=True), sizes.sum(keepdims=True)
+        return SignedProblem.of(self._upload(self._potentials), *totals, some, mass_column)
 
     def refresh(self, state: StateT) -> None:
         largest = self.restore_weights(state, self.least_margin(state))
@@ -120,6 +150,12 @@ class LocalBackend(Backend[StateT, SignedProblem]):
                 del self._signs[next(iter(self._signs))]
         self._signs[key] = signs
         return signs
+
+    def _outputs_of(self, rule: RuleLike) -> Any:
+        """Return a rule's outputs on all rows; those of the last rule are remembered."""
+        if self._last_outputs is None or self._last_outputs[0] is not rule:
+            self._last_outputs = (rule, self._compute_outputs(rule))
+        return self._last_outputs[1]
 
     def _cut_of(self, test: TestLike) -> tuple[int, int, int] | None:
         """Return the column, first bin and missing side of a cut between bins; None for others."""
@@ -168,12 +204,9 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         )
 
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
-        if problem.histograms is None or not self.keeps_histograms:
+        if not self.keeps_histograms:
             return self._compute_histogram(columns, problem)
-        histogram: Histogram = problem.histograms.get(
-            columns, lambda: self._compute_histogram(columns, problem)
-        )
-        return histogram
+        return problem.histogram(columns, lambda: self._compute_histogram(columns, problem))
 
     def scan(self, histogram: Histogram, query: ScanQuery) -> Candidates:
         return scan(self._plan(histogram.columns), histogram, query)
@@ -246,8 +279,6 @@ class LocalBackend(Backend[StateT, SignedProblem]):
 class HostBackend(LocalBackend[HostState]):
     """A backend whose rows are in this process' memory."""
 
-    _potentials: Integers | None = None
-
     @cached_property
     def _everywhere(self) -> Signs:
         """The outputs of the constant."""
@@ -269,24 +300,6 @@ class HostBackend(LocalBackend[HostState]):
         self.refresh(state)
         return state
 
-    def problem(self, state: HostState, constraints: tuple[str, ...] = ()) -> SignedProblem:
-        return state.problem(constraints)
-
-    def potentials(
-        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
-    ) -> SignedProblem:
-        lanes = lanes_for(1 + mass_column)[1]
-        n_rows = self.table.n_rows
-        if self._potentials is None or self._potentials.shape[2] != lanes:
-            self._potentials = aligned_zeros((1, n_rows, lanes), search_type(n_rows))
-        sizes = np.abs(quanta) if masses is None else masses
-        self._potentials[0, rows, 0] = quanta
-        if mass_column:
-            self._potentials[0, rows, 1] = sizes
-        some = None if len(rows) == n_rows else np.sort(rows)
-        totals = quanta.sum(keepdims=True), sizes.sum(keepdims=True)
-        return SignedProblem.of(self._potentials, *totals, some, mass_column)
-
     def _evaluate(self, test: TestLike) -> Signs:
         return test.signs(self.table)
 
@@ -294,9 +307,7 @@ class HostBackend(LocalBackend[HostState]):
         return state.scores
 
     def outputs(self, rule: RuleLike) -> Signs | Reals:
-        if self._last_outputs is None or self._last_outputs[0] is not rule:
-            self._last_outputs = (rule, self._compute_outputs(rule))
-        outputs: Signs | Reals = self._last_outputs[1]
+        outputs: Signs | Reals = self._outputs_of(rule)
         return outputs
 
     def _compute_outputs(self, rule: Any) -> Signs | Reals:

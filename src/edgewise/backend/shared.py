@@ -1,8 +1,8 @@
-"""A backend for rows that several processes share: this one's rows, summed with everybody's.
+"""A backend for rows that several processes share: sums over the local rows, summed over processes.
 
-Every process runs the same loop with a backend of its own rows. What a backend returns are sums of
-integers over rows, so the sum over all processes is what one process would have found on all rows,
-and everybody goes on alike. Rows never travel.
+Every process runs the same loop with a backend of its own rows. All that a backend returns are sums
+of integers over rows, so their sums over all processes are those of one process with all rows, and
+every process continues alike. Rows never travel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,26 +44,26 @@ StepT = TypeVar("StepT", Step, RealStep)
 
 @dataclass
 class SharedProblem(Problem):
-    """A problem of all rows, of which `own` has those of this process."""
+    """A problem of all rows; `local` is the problem of the rows of this process."""
 
-    own: Any = None
+    local: Any = None
 
     def absolute(self) -> "SharedProblem":
-        local = self.own.absolute()
-        return replace(self, signed_totals=self.signed_masses, own=local, histograms=None)
+        local = self.local.absolute()
+        return replace(self, signed_totals=self.signed_masses, local=local, histograms=None)
 
 
 class SharedBackend(Backend[HostState, SharedProblem]):
-    """The rows of this process in a backend of its `own`, and of others in theirs."""
+    """All rows: those of this process in the backend `local`, others at other processes."""
 
-    def __init__(self, own: Backend[Any, Any], partition: Partition) -> None:
-        self.own = own
-        self.table: BinnedTable = replace(own.table, partition=partition)
+    def __init__(self, local: Backend[Any, Any], partition: Partition) -> None:
+        self.local = local
+        self.table: BinnedTable = replace(local.table, partition=partition)
         self.partition = partition
-        # The sums of S and |S| after the last step, and those of the rows' masses, by their names.
+        # The sums of S and |S| after the last step.
         self._totals: tuple[Exacts, Exacts] | None = None
-        self._masses: dict[tuple[str, ...], SharedProblem] = {}
-        self.pairs = SharedPairs(own.pairs, partition)
+        self._constraints: dict[tuple[str, ...], SharedProblem] = {}
+        self.pairs = SharedPairs(local.pairs, partition)
 
     # The round's problem.
 
@@ -71,35 +71,35 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         """Return the state of the rows here, normalized with all others."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         scale = 1.0 / exact_sum(weights, self.partition)
-        local: Any = self.own
+        local: Any = self.local
         state: HostState = local.state(targets, mass_column, scale, self.partition.n_rows)
         self.refresh(state)
         return state
 
     def problem(self, state: HostState, constraints: tuple[str, ...] = ()) -> SharedProblem:
-        local, n_rows = self.own.problem(state, constraints), self.partition.n_rows
+        local, n_rows = self.local.problem(state, constraints), self.partition.n_rows
         assert self._totals is not None
-        masses = None
+        shared = None
         if constraints:
-            if constraints not in self._masses:
-                self._masses[constraints] = self._share([local.constraints])[0]
-            masses = replace(self._masses[constraints], own=local.constraints)
-        return SharedProblem(n_rows, n_rows, *self._totals, local.mass_column, masses, own=local)
+            if constraints not in self._constraints:
+                self._constraints[constraints] = self._share([local.constraints])[0]
+            shared = replace(self._constraints[constraints], local=local.constraints)
+        return SharedProblem(n_rows, n_rows, *self._totals, local.mass_column, shared, local=local)
 
     def potentials(
         self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
     ) -> SharedProblem:
-        return self._share([self.own.potentials(rows, quanta, mass_column, masses)])[0]
+        return self._share([self.local.potentials(rows, quanta, mass_column, masses)])[0]
 
     def flip(self, problem: SharedProblem, tests: Sequence[TestLike]) -> SharedProblem:
-        return self._share([self.own.flip(problem.own, tests)])[0]
+        return self._share([self.local.flip(problem.local, tests)])[0]
 
     def split(self, problem: SharedProblem, test: TestLike) -> tuple[SharedProblem, SharedProblem]:
-        low, high = self._share(list(self.own.split(problem.own, test)))
+        low, high = self._share(list(self.local.split(problem.local, test)))
         return low, high
 
     def within(self, problem: SharedProblem, rows: Rows) -> SharedProblem:
-        return self._share([self.own.within(problem.own, rows)])[0]
+        return self._share([self.local.within(problem.local, rows)])[0]
 
     def draw_rows(self, fraction: float, seed: int, t: int) -> Rows:
         return draw_rows(self.table.n_rows, fraction, seed, t, self.partition.numbers)
@@ -107,25 +107,22 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     def _share(self, problems: Sequence[Problem]) -> list[SharedProblem]:
         """Return problems of the rows here as problems of all rows: one message for their sums."""
         counts = [
-            np.concatenate([[part.size], part.signed_totals, part.signed_masses])
+            np.concatenate([[summed.size], summed.signed_totals, summed.signed_masses])
             for problem in problems
-            for part in _with_constraints(problem)
+            for summed in (problem, problem.constraints)
+            if summed is not None
         ]
         sums = iter(self._sum_together(*counts))
         return [self._to_shared(problem, sums) for problem in problems]
 
-    def _to_shared(self, own: Problem, sums: Iterator[Exacts]) -> SharedProblem:
-        counted, k = next(sums), own.n_scores
-        masses = None if own.constraints is None else self._to_shared(own.constraints, sums)
+    def _to_shared(self, local: Problem, sums: Iterator[Exacts]) -> SharedProblem:
+        counts, constraints = next(sums), local.constraints
+        shared = None if constraints is None else self._to_shared(constraints, sums)
+        totals, masses = np.split(counts[1:], 2)
         return SharedProblem(
-            self.partition.n_rows,
-            int(counted[0]),
-            counted[1 : 1 + k],
-            counted[1 + k :],
-            own.mass_column,
-            masses,
-            own=own,
-        )
+            self.partition.n_rows, int(counts[0]), totals, masses, local.mass_column, shared,
+            local=local,
+        )  # fmt: skip
 
     def _sum_together(self, *parts: Exacts) -> list[Exacts]:
         """Return arrays of integers, summed over all processes in one message."""
@@ -136,70 +133,65 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     # The search.
 
     def histogram(self, columns: Columns, problem: SharedProblem) -> Histogram:
-        if problem.histograms is None:
-            return self._histogram(columns, problem)
-        histogram: Histogram = problem.histograms.get(
-            columns, lambda: self._histogram(columns, problem)
-        )
-        return histogram
+        return problem.histogram(columns, lambda: self._compute_histogram(columns, problem))
 
-    def _histogram(self, columns: Columns, problem: SharedProblem) -> ArrayHistogram:
-        values = self.own.histogram(columns, problem.own).by_score
+    def _compute_histogram(self, columns: Columns, problem: SharedProblem) -> ArrayHistogram:
+        values = self.local.histogram(columns, problem.local).by_score
         # The type in which one process would sum all rows.
         narrow = search_type(self.partition.n_rows * problem.n_scores)
         sums = self.partition.sum(np.ascontiguousarray(values, dtype=narrow))
         return ArrayHistogram(columns, sums.astype(np.int64), problem.signed_totals, problem.mass)
 
     def scan(self, histogram: Histogram, query: ScanQuery) -> Candidates:
-        return self.own.scan(histogram, query)
+        return self.local.scan(histogram, query)
 
     def grow(self, problem: SharedProblem, growth: Growth, search: NodeSearch) -> GrownTree | None:
-        local: Any = self.own
+        local: Any = self.local
         can_grow = hasattr(local, "can_grow") and local.can_grow(
-            problem.own, growth, self.partition
+            problem.local, growth, self.partition
         )
         if len(growth.columns) and self.partition.all(can_grow):
-            grown: GrownTree | None = local.grow(problem.own, growth, search, self.partition)
+            grown: GrownTree | None = local.grow(problem.local, growth, search, self.partition)
             return grown
         return grow_best_first(self, problem, growth, search)
 
     def assign_leaves(
         self, nodes: Columns, tests: Sequence[TestLike], leaves: list[SharedProblem]
     ) -> Any:
-        return self.own.assign_leaves(nodes, tests, [leaf.own for leaf in leaves])
+        return self.local.assign_leaves(nodes, tests, [leaf.local for leaf in leaves])
 
     def with_columns(self, table: BinnedTable) -> "SharedBackend":
-        return SharedBackend(self.own.with_columns(table), self.partition)
+        return SharedBackend(self.local.with_columns(table), self.partition)
 
     # Parts of the weights.
 
     def row_weight_sums(self, problem: SharedProblem) -> Exacts:
-        return self.own.row_weight_sums(problem.own)
+        return self.local.row_weight_sums(problem.local)
 
     def sum_heavy(self, problem: SharedProblem, least: int) -> int:
-        return int(self.partition.sum(self.own.sum_heavy(problem.own, least)))
+        return int(self.partition.sum(self.local.sum_heavy(problem.local, least)))
 
     def select(self, rows: Rows) -> Part[SharedProblem]:
-        return SharedPart(self, self.own.select(rows))
+        return SharedPart(self, self.local.select(rows))
 
     def select_heavy(self, problem: SharedProblem, least: int) -> Part[SharedProblem] | None:
-        local = self.own.select_heavy(problem.own, least)
+        local = self.local.select_heavy(problem.local, least)
         return None if local is None else SharedPart(self, local)
 
     # The step.
 
     def edges(self, state: HostState, rule: RuleLike) -> Edges:
-        local = self.own.edges(state, rule)
+        local = self.local.edges(state, rule)
         edges, masses, total = self._sum_together(
             local.edges, local.masses, np.array([local.total])
         )
         return Edges(edges, masses, int(total[0]))
 
     def energy(self, state: HostState, rule: RuleLike, coefficients: Reals) -> int:
-        return int(self.partition.sum(self.own.energy(state, rule, coefficients)))
+        return int(self.partition.sum(self.local.energy(state, rule, coefficients)))
 
     def advance(self, state: HostState, rule: RuleLike | None, step: Step) -> Tally:
-        local, problem = self.own.advance(state, rule, self._agree_on(step)), state.whole
+        local, problem = self.local.advance(state, rule, self._agree_on(step)), state.whole
         counts = np.array([local.pseudo, local.wrong_rows])
         counts, wrong, totals, masses = self._sum_together(
             counts, local.wrong_entries, problem.signed_totals, problem.signed_masses
@@ -210,7 +202,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def reweigh(self, state: HostState, rule: RuleLike, step: RealStep) -> tuple[int, int]:
         agreed = self._agree_on(step._replace(loss=0.0))._replace(loss=step.loss)  # type: ignore[arg-type]
-        total, pseudo = self.own.reweigh(state, rule, agreed)
+        total, pseudo = self.local.reweigh(state, rule, agreed)
         sums = self.partition.sum(np.array([total, pseudo]))
         return int(sums[0]), -1 if pseudo < 0 else int(sums[1])
 
@@ -230,7 +222,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         return type(step)(*values)
 
     def refresh(self, state: HostState) -> None:
-        local: Any = self.own
+        local: Any = self.local
         least_margin = self.partition.min(local.least_margin(state))
         largest = self.partition.max(local.restore_weights(state, least_margin))
         shift = exact_shift(self.partition.n_rows * state.n_scores, largest)
@@ -239,13 +231,13 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         self.advance(state, None, Step.scaling(state.n_scores))
 
     def scores(self, state: HostState) -> Reals:
-        return self.own.scores(state)
+        return self.local.scores(state)
 
     def outputs(self, rule: RuleLike) -> Signs | Reals:
-        return self.own.outputs(rule)
+        return self.local.outputs(rule)
 
     def outputs_on(self, table: BinnedTable, rule: RuleLike) -> Signs | Reals:
-        return self.own.outputs_on(table, rule)
+        return self.local.outputs_on(table, rule)
 
     # Work.
 
@@ -254,48 +246,44 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         return [run(task) for task in parts]
 
     def close(self) -> None:
-        self.own.close()
+        self.local.close()
 
 
 class SharedPairs(PairSums):
     """Sums over pairs of documents, where those of a query are all at one process."""
 
-    def __init__(self, own: PairSums, partition: Partition) -> None:
-        self._own, self._partition = own, partition
+    def __init__(self, local: PairSums, partition: Partition) -> None:
+        self._local, self._partition = local, partition
 
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        return self._own.weigh_pairs(lists, scores)
+        return self._local.weigh_pairs(lists, scores)
 
     def weigh_top(self, lists: Any, scores: Reals) -> Any:
-        return self._own.weigh_top(lists, scores)
+        return self._local.weigh_top(lists, scores)
 
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        return self._own.pair_moments(lists, scores, outputs)
+        return self._local.pair_moments(lists, scores, outputs)
 
     def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        return self._own.misordered_pairs(lists, scores, moved)
+        return self._local.misordered_pairs(lists, scores, moved)
 
     def crossing_pairs(
         self, lists: Any, weights: Any, codes: Exacts, n_values: int
     ) -> tuple[Exacts, Exacts]:
-        changes = self._own.crossing_pairs(lists, weights, codes, n_values)
+        changes = self._local.crossing_pairs(lists, weights, codes, n_values)
         right, wrong = self._partition.sum(np.stack(changes))
         return right, wrong
 
 
 class SharedPart(Part[SharedProblem]):
-    """Some rows or entries, of which `own` are at this process."""
+    """Some rows or entries, of which `local` are at this process."""
 
-    def __init__(self, backend: SharedBackend, own: Part[Any]) -> None:
-        size = int(backend.partition.sum(own.size))
-        super().__init__(SharedBackend(own.backend, backend.partition), own.rows, size)
-        self._own = own
+    def __init__(self, backend: SharedBackend, local: Part[Any]) -> None:
+        size = int(backend.partition.sum(local.size))
+        super().__init__(SharedBackend(local.backend, backend.partition), local.rows, size)
+        self._local = local
 
     def gather(self, problem: SharedProblem, factors: Reals | None = None) -> SharedProblem:
         backend: Any = self.backend
-        gathered: SharedProblem = backend._share([self._own.gather(problem.own, factors)])[0]
+        gathered: SharedProblem = backend._share([self._local.gather(problem.local, factors)])[0]
         return gathered
-
-
-def _with_constraints(problem: Problem) -> list[Problem]:
-    return [problem] if problem.constraints is None else [problem, problem.constraints]

@@ -202,7 +202,7 @@ def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
 
 def _hand_over(task: Task) -> None:
     """Continue with a faster backend if one is ready: both keep the same state."""
-    backend = task.objective.backend.upgraded()
+    backend = task.objective.backend.upgrade()
     if backend is not task.objective.backend:
         task.objective.hand_over(backend)
         for monitor in task.watched.values():

@@ -95,9 +95,9 @@ class CudaBackend(LocalBackend[DeviceState]):
     def _upload(self, array: NDArray[Any]) -> Any:
         return self.device.upload(array)
 
-    def upgraded(self) -> Backend:
+    def upgrade(self) -> Backend:
         if self._cpu is not None:
-            self._cpu = self._cpu.upgraded()
+            self._cpu = self._cpu.upgrade()
             self.pairs = self._cpu.pairs
         return self
 
@@ -108,29 +108,6 @@ class CudaBackend(LocalBackend[DeviceState]):
         state = DeviceState(self.device, targets, 1.0 / exact_sum(weights), mass_column)
         self.refresh(state)
         return state
-
-    def problem(self, state: DeviceState, constraints: tuple[str, ...] = ()) -> SignedProblem:
-        if not constraints:
-            return state.whole
-        if constraints not in state.constraints:
-            quanta = state.targets.leaf_constraints(constraints)
-            signed = self.device.upload(quanta[:, :, None], state.whole.signed.dtype)
-            totals = quanta.sum(axis=1)
-            state.constraints[constraints] = SignedProblem.of(signed, totals, totals)
-        return replace(state.whole, constraints=state.constraints[constraints])
-
-    def potentials(
-        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
-    ) -> SignedProblem:
-        n_rows, lanes = self.table.n_rows, lanes_for(1 + mass_column)[1]
-        sizes = np.abs(quanta) if masses is None else masses
-        signed = np.zeros((1, n_rows, lanes), dtype=search_type(n_rows))
-        signed[0, rows, 0] = quanta
-        if mass_column:
-            signed[0, rows, 1] = sizes
-        some = None if len(rows) == n_rows else self.device.upload(np.sort(rows), ROW)
-        totals = quanta.sum(keepdims=True), sizes.sum(keepdims=True)
-        return SignedProblem.of(self.device.upload(signed), *totals, some, mass_column)
 
     def _flip(self, problem: SignedProblem, signs: Any) -> SignedProblem:
         chunks, n, lanes = problem.shape
@@ -292,9 +269,7 @@ class CudaBackend(LocalBackend[DeviceState]):
         """Return a rule's outputs as kernels take them: signs or reals, and how many rows."""
         if rule is None:
             return None, None, 1
-        if self._last_outputs is None or self._last_outputs[0] is not rule:
-            self._last_outputs = (rule, self._compute_outputs(rule))
-        outputs = self._last_outputs[1]
+        outputs = self._outputs_of(rule)
         is_real = outputs.dtype.kind == "f"
         return None if is_real else outputs, outputs if is_real else None, len(outputs)
 
@@ -346,8 +321,8 @@ class CudaBackend(LocalBackend[DeviceState]):
         factors = np.stack([step.agree, step.against, step.coefficients, step.votes])
         arguments = (
             np.int64(state.n_rows), k, state.labels, state.target, state.row_mass, *outputs,
-            device.upload(factors), float(step.rest), state.mass_column, shared > 0, state.weights,
-            state.scores, problem.signed, sums,
+            device.upload(factors), float(step.abstain), state.mass_column, shared > 0,
+            state.weights, state.scores, problem.signed, sums,
         )  # fmt: skip
         blocks = device.blocks(state.n_rows)
         device.launch("advance", blocks, arguments, form_of(problem), shared)

@@ -30,7 +30,7 @@ _MOST_CODES = 1 << 28
 class _Launched(NamedTuple):
     """A launch, and what waits for its results: see the kernel."""
 
-    most: int
+    max_rounds: int
     done: Any  # on the device
     rules: Callable[[], NDArray[np.int32]]
     sums: Callable[[], NDArray[np.int64]]
@@ -104,7 +104,7 @@ class ProductRounds:
             np.int64(state.n_rows), k, n_terms, len(self.columns), self._any_missing,
             *self._search, *self._columns, state.labels, state.target, state.row_mass,
             float(request.floor), float(request.rate), n_rounds,
-            None if before is None else before.done, 0 if before is None else before.most,
+            None if before is None else before.done, 0 if before is None else before.max_rounds,
             self._current, state.weights, state.scores, state.whole.signed, self._flipped,
             self._signs, self._histogram, xp.zeros(3, dtype=np.uint64),
             xp.zeros(3 * self._lanes, dtype=np.int32), xp.zeros(1, dtype=np.uint32), rules, sums,

@@ -240,7 +240,7 @@ class NumbaBackend(HostBackend):
         growth, watched = request.growth, request.watched
         if growth is None:
             return iter(())
-        problem = state.problem(request.constraints)
+        problem = self.problem(state, request.constraints)
         grower = self._grower(problem, growth)
         if grower is None or (watched is not None and not self._may_watch(watched[0], growth)):
             return iter(())

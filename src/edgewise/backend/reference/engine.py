@@ -40,7 +40,7 @@ class ReferenceBackend(HostBackend):
         self.pairs = NumpyPairs()
         self._successor = successor
 
-    def upgraded(self) -> Backend:
+    def upgrade(self) -> Backend:
         return (None if self._successor is None else self._successor()) or self
 
     def _flip(self, problem: SignedProblem, signs: Signs) -> SignedProblem:
@@ -99,7 +99,7 @@ class ReferenceBackend(HostBackend):
         pseudo = int(_pseudo_weights(state, step.votes).sum()) if len(signs) == 1 else -1
         agreement = state.labels * signs
         factors = np.where(agreement > 0, step.agree[:, None], step.against[:, None])
-        factors[agreement == 0] = step.rest
+        factors[agreement == 0] = step.abstain
         state.weights *= factors
         state.scores += signs * step.coefficients[:, None]
         _quantize(state)
@@ -169,11 +169,3 @@ def _wrong_rows(state: HostState, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]
 def is_shared(outputs: NDArray[Any]) -> bool:
     """Return whether outputs are -1, 0 or +1, the same for all score columns."""
     return len(outputs) == 1 and outputs.dtype == np.int8
-
-
-def all_signed(problem: SignedProblem, mass: bool = False) -> Exacts:
-    """Return S as an (n, K) int64 matrix, 0 in rows that do not count; `mass` adds its column."""
-    signed = problem.matrix(None, mass)
-    if problem.member is not None:
-        signed[~problem.member] = 0
-    return signed
