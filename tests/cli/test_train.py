@@ -344,6 +344,20 @@ class TestTasks:
         assert np.array_equal(np.transpose([found["0"], found["1"]]), model.predict(frame))
         assert not np.array_equal(model.predict_proba(frame) > 0.5, model.predict(frame) > 0)
 
+    @pytest.mark.parametrize("first", ["t.csv", "t.parquet"])
+    def test_booleans_are_the_same_in_all_files(self, first, folder, success, capsys):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame({"x": np.arange(60) % 7, "flag": np.arange(60) % 2 == 0})
+        frame["y"] = (frame["x"] > 3) ^ frame["flag"]
+        frame.to_csv("t.csv", index=False)
+        frame.to_parquet("t.parquet")
+        success(["train", first, "--target", "y", "--rounds", 3], capsys)
+        shown = [
+            success(["evaluate", "t.edgewise", name], capsys).replace(name, "")
+            for name in ("t.csv", "t.parquet")
+        ]
+        assert shown[0] == shown[1]
+
     def test_explains_rows_of_which_no_value_is_known(self, folder, success, capsys):
         rows = [{"c": c, "a": i % 7, "y": c == "u"} for i, c in enumerate("uvw" * 20)]
         write("colors.csv", rows)

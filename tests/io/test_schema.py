@@ -194,6 +194,18 @@ class TestTransform:
             assert gone.all()
 
 
+@pytest.mark.parametrize("names", [("False", "True"), ("false", "true"), ("TRUE", "FALSE")])
+def test_booleans_of_text_and_of_frames_are_the_same(names):
+    flags = np.arange(N) % 3 == 0
+    frame = pd.DataFrame({"x": flags, "other": np.arange(N) % 7})
+    text = frame.assign(x=np.where(flags, *sorted(names, key=str.lower, reverse=True)))
+    schema = Schema.fit(text)
+    expected = schema.transform(text).column(0).codes.tolist()
+    assert schema.transform(frame).column(0).codes.tolist() == expected
+    assert schema.new_categories(frame) == {}
+    assert Schema.fit(frame).transform(text).column(0).reals().tolist() == flags.tolist()
+
+
 class TestLabels:
     def test_classes_are_integers_or_words(self):
         frame = pd.DataFrame({"y": [1, 0, 1], "w": ["b", None, "a"], "x": [1.0, 2.0, 3.0]})

@@ -292,8 +292,8 @@ def align_classes(classes: Any, rows: Rows) -> Rows:
 
     if rows.classes is None:
         return rows
-    positions = {id_text(name): k for k, name in enumerate(classes.tolist())}
-    names = [id_text(name) for name in rows.classes.tolist()]
+    positions = {_class_name(name): k for k, name in enumerate(classes.tolist())}
+    names = [_class_name(name) for name in rows.classes.tolist()]
     y = np.array([positions.get(name, -1) for name in names])[rows.y]
     rows = replace(rows, y=y, classes=classes)
     if (y >= 0).all():
@@ -304,3 +304,11 @@ def align_classes(classes: Any, rows: Rows) -> Rows:
     size = pluralize(int((y < 0).sum()), "rows")
     logger.warning("%s: dropped %s of unknown classes: %s", rows.path, size, unknown)
     return rows.take(np.flatnonzero(y >= 0))
+
+
+def _class_name(label: Any) -> str:
+    """Return a class as text; false and true are 0 and 1, as in frames and Arrow files."""
+    from edgewise.io.schema import BOOLEANS
+
+    name = id_text(label)
+    return str(BOOLEANS.index(name.lower())) if name.lower() in BOOLEANS else name

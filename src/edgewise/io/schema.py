@@ -13,7 +13,13 @@ from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.choices import TASKS
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize, quote_names
-from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, strings_of_numbers
+from edgewise.data.columns import (
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+    recode,
+    strings_of_numbers,
+)
 from edgewise.data.table import ColumnTable, Table
 from edgewise.io.tables import (
     MOSTLY,
@@ -43,6 +49,8 @@ _COUNTED_ROWS: Final = 1_000_000
 # The maximum number of names that an error lists.
 _LISTED: Final = 60
 _NAMED_ID: Final = re.compile(r"(.*[_\W])?(id|uuid|guid|key|index|no|nr|number)|.*(Id|ID)")
+BOOLEANS: Final = ("false", "true")
+"""Booleans in text files, in lower case; in frames they are 0 and 1."""
 _TRUTH: Final = {"1": 1, "0": 0, "true": 1, "false": 0, "yes": 1, "no": 0, "y": 1, "n": 0}
 
 _ISO: Final = "ISO 8601"
@@ -242,7 +250,7 @@ class Schema:
         for column in self.columns:
             if column.kind == "category" and column.name in table.columns:
                 trained = set(column.categories)
-                raw = _as_categorical(table.columns[column.name], column.name)
+                raw = _categories_as_trained(table.columns[column.name], column)
                 unseen[column.name] = [str(name) for name in raw.categories if name not in trained]
         return {name: categories for name, categories in unseen.items() if categories}
 
@@ -514,7 +522,7 @@ def _features(schema: ColumnSchema, raw: RawColumn) -> list[Column]:
     if schema.kind == "number":
         return [_as_numeric(schema, raw)]
     if schema.kind == "category":
-        return [_as_categorical(raw, schema.name).recode(schema.categories)]
+        return [_categories_as_trained(raw, schema).recode(schema.categories)]
     times = _as_dates(schema, raw)
     missing = np.isnat(times)
     features: list[Column] = []
@@ -533,11 +541,28 @@ def _as_numeric(schema: ColumnSchema, raw: RawColumn) -> NumericColumn:
         return raw
     if not isinstance(raw, CategoricalColumn):
         raise ValueError(f"column {schema.name!r} holds dates, where training had numbers")
-    numbers = [parse_number(str(string)) for string in raw.categories]
+    strings = [str(string) for string in raw.categories]
+    numbers: list[float | None] = [parse_number(string) for string in strings]
+    if {string.lower() for string in strings} <= {*BOOLEANS}:
+        numbers = [float(BOOLEANS.index(string.lower())) for string in strings]
     if not schema.lenient and None in numbers:
         odd = raw.categories[numbers.index(None)]
         raise ValueError(f"column {schema.name!r} holds {odd!r}, where training had numbers")
     return NumericColumn(np.array([*numbers, None], dtype=float)[raw.codes])
+
+
+def _categories_as_trained(raw: RawColumn, schema: ColumnSchema) -> CategoricalColumn:
+    """Return a column of categories; booleans have the names that training had for them.
+
+    They are 0 and 1 in frames and Arrow files, and words in text.
+    """
+    column = _as_categorical(raw, schema.name)
+    names = sorted(schema.categories, key=str.lower)
+    if [name.lower() for name in names] != [*BOOLEANS]:
+        return column
+    name_of = dict(zip(("0", "1", *BOOLEANS), names * 2, strict=True))
+    values = [str(category) for category in column.categories]
+    return recode(column.codes, [name_of.get(value.lower(), value) for value in values])
 
 
 def _as_categorical(raw: RawColumn, name: str) -> CategoricalColumn:
