@@ -529,6 +529,10 @@ class TestErrors:
         message = failure(["recommend", "r.csv", *words.split()], capsys)
         assert f"Invalid value for '{words.split()[0]}'" in message
 
+    def test_a_report_names_its_own_option(self, failure, capsys):
+        argv = ["report", "m.edgewise", "--data", "words.csv", "-o", "page.html"]
+        assert "--data words.csv: users must be integers" in failure(argv, capsys)
+
     def test_ids_are_looked_at_before_training(self, failure, capsys, monkeypatch):
         def never(*args):
             raise AssertionError

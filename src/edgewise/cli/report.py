@@ -40,7 +40,7 @@ def report(
     loaded = common.load_model(model)
     if isinstance(loaded, Recommender):
         options = ratings.reading_options(SimpleNamespace(**reading))
-        test = ratings.read_test(data, options, loaded.ratings_)
+        test = ratings.read_test(data, options, loaded.ratings_, "--data")
         with common.one_line_errors(data):
             loaded.report(test, output)
         click.echo(f"Wrote {output}: {pluralize(len(test), 'ratings')} of {data}")

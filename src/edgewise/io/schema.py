@@ -558,7 +558,7 @@ def _categories_as_trained(raw: RawColumn, schema: ColumnSchema) -> CategoricalC
     """
     column = _as_categorical(raw, schema.name)
     names = sorted(schema.categories, key=str.lower)
-    if [name.lower() for name in names] != [*BOOLEANS]:
+    if tuple(map(str.lower, names)) != BOOLEANS:
         return column
     name_of = dict(zip(("0", "1", *BOOLEANS), names * 2, strict=True))
     values = [str(category) for category in column.categories]
