@@ -356,7 +356,8 @@ def _line(experiment: Experiment, result: Mapping[str, Any]) -> str:
 def markdown_table(rows: Iterable[Sequence[str]]) -> str:
     """Return rows of cells, the first of which is the head, as a Markdown table."""
     head, *body = ([cell.replace("|", "\\|") for cell in row] for row in rows)
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *body)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 
 
 def _words(experiment: Experiment, results: list[dict[str, Any]]) -> Iterator[Sequence[str]]:
