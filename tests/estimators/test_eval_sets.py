@@ -242,6 +242,7 @@ def test_a_function_is_no_callback(parts):
 
 def test_the_history_is_a_frame_of_rounds(model):
     frame = model.history_.to_frame()
+    assert model.history_.to_frame("polars")["round"].to_list() == frame.index.tolist()
     assert [*frame.columns] == [*model.history_]
     assert frame.index.tolist() == list(range(1, model.history_.n_rounds + 1))
     np.testing.assert_array_equal(frame["far:log_loss"], model.evals_result_["far"]["log_loss"])

@@ -95,6 +95,7 @@ def test_a_pair_prints_its_largest_contributions_and_the_sum_of_the_others():
 def test_an_explanation_becomes_a_frame_and_a_picture(model, kind):
     explanation = pair() if kind == "pair" else model[2]
     frame = explanation.to_frame()
+    assert explanation.to_frame("polars").columns == frame.columns.tolist()
     assert list(frame) == ["name", explanation.unit, "detail"]
     assert frame["name"].tolist() == [part.name for part in explanation.contributions]
     assert frame[explanation.unit].tolist() == [part.amount for part in explanation.contributions]

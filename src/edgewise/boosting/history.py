@@ -2,15 +2,11 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CLASSIFIER_FIELDS = (
     "edge",
@@ -157,8 +153,10 @@ class History(Mapping[str, Reals]):
     def __repr__(self) -> str:
         return f"History({self.n_rounds} rounds: {', '.join(self)})"
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return all rounds as a pandas DataFrame: a row for each, from 1 on.
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return all rounds as a frame of `library`, "pandas" or "polars": a row for each, from 1.
+
+        pandas has their numbers in its index, polars in the column "round".
 
         Examples
         --------
@@ -170,10 +168,11 @@ class History(Mapping[str, Reals]):
         1            0.333  0.943
         2            0.333  0.816
         """
-        pandas = import_module("pandas")
-        rounds = pandas.RangeIndex(1, self.n_rounds + 1, name="round")
-        frame: pd.DataFrame = pandas.DataFrame(dict(self), index=rounds)
-        return frame
+        from edgewise.io.frames import frame_library
+
+        frames = frame_library(library)
+        frame = frames.DataFrame({"round": range(1, self.n_rounds + 1), **self})
+        return frame.set_index("round") if frames.__name__ == "pandas" else frame
 
     def to_array(self) -> Reals:
         """Return all rounds as an array of shape (rounds, quantities)."""

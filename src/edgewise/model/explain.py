@@ -7,7 +7,7 @@ print, to plot and to turn into a frame.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -23,7 +23,6 @@ from edgewise.model.scorer import Scorer
 from edgewise.model.shapley import add_linear_rules, additive_shares, forest_shares
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from edgewise.plots import ContributionDisplay
@@ -73,11 +72,15 @@ class Explanation(ABC):
             lines.append(f"  {total:>{width}}  {pluralize(len(others), 'others')}")
         return "\n".join([self.title, *lines])
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the contributions as a pandas DataFrame, one row each."""
-        rows = [asdict(c) for c in self.contributions]
-        frame = import_module("pandas").DataFrame(rows, columns=["name", "amount", "detail"])
-        return frame.rename(columns={"amount": self.unit})
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the contributions as a frame of `library`, "pandas" or "polars", one row each."""
+        from edgewise.io.frames import frame_library
+
+        listed = self.contributions
+        columns: dict[str, Any] = {"name": [c.name for c in listed]}
+        columns[self.unit] = [c.amount for c in listed]
+        columns["detail"] = [c.detail for c in listed]
+        return frame_library(library).DataFrame(columns)
 
     def plot(self, *, ax: "Axes | None" = None) -> "ContributionDisplay":
         """Draw the largest contributions as bars, on `ax` or a new figure."""
@@ -153,14 +156,16 @@ class RowExplanation(Explanation):
         bias, *others = map(Contribution, self.names, values, self.details)
         return _sort_by_size([*(c for c in others if c.amount), bias])
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return all contributions as a pandas DataFrame with a column for each score.
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return all contributions as a frame of `library`, with a column for each score.
 
         Two classes share the score of the second one.
         """
-        frame = import_module("pandas").DataFrame({"name": self.names, "value": self.details})
-        scored = self.classes[-self.amounts.shape[1] :]
-        return frame.assign(**{str(c): self.amounts[:, k] for k, c in enumerate(scored)})
+        from edgewise.io.frames import frame_library
+
+        scored = zip(self.classes[-self.amounts.shape[1] :], self.amounts.T, strict=True)
+        columns: dict[str, Any] = {"name": self.names, "value": self.details}
+        return frame_library(library).DataFrame({**columns, **{str(c): s for c, s in scored}})
 
     @property
     def bias(self) -> float:
