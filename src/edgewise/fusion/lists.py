@@ -33,11 +33,11 @@ class RankedLists:
         ("unranked", Iyer 1999 section 5.1). Gaps and shared positions are allowed.
     qid : array-like of shape (n_rows,)
         Query id of each row: integers or strings.
-    scores : array-like or data frame of shape (n_rows, n_lists), optional
+    scores : array-like or data frame of shape (n_rows, n_lists), or None, default None
         Scores that the lists are sorted by, larger is better; NaN where `positions` is.
-    docs : array-like of shape (n_rows,), optional
+    docs : array-like of shape (n_rows,) or None, default None
         Document id of each row, different within a query.
-    names : sequence of str, optional
+    names : sequence of str, default ()
         Names of the lists; by default the columns of the frame, or list0, list1, ...
 
     Examples

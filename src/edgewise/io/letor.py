@@ -50,9 +50,9 @@ def read_letor(path: PathLike, n_features: int | None = None, sparse: bool = Fal
     ----------
     path : str or path-like
         A file, plain or gzipped.
-    n_features : int, default=None
+    n_features : int, default None
         The number of columns; with None, the largest feature number in the file.
-    sparse : bool, default=False
+    sparse : bool, default False
         Whether to return ``X`` as a CSR matrix, without stored zeros.
 
     Examples
@@ -139,7 +139,7 @@ def read_letor_parts(
     ----------
     folder : str or path-like
         The folder.
-    prefix : str, default=""
+    prefix : str, default ""
         Read only files whose names begin with this.
     n_features, sparse
         As for :func:`read_letor`; with None, the largest feature number of all files.
@@ -213,7 +213,7 @@ def write_letor(
         The grades, finite numbers.
     qid : array-like of shape (n,), or None
         The query id of each row, words or integers; None writes none.
-    docs : array-like of str of shape (n,), default=None
+    docs : array-like of str of shape (n,), default None
         Document ids for the comments; ``""`` writes no comment.
 
     Examples

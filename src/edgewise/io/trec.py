@@ -66,7 +66,7 @@ class Run(_QueryDocuments):
 
         Parameters
         ----------
-        order : {"score", "rank"}, default="score"
+        order : {"score", "rank"}, default "score"
             With ``"score"``, rows are sorted as trec_eval sorts them: larger scores first and,
             among equal scores, larger document ids first. With ``"rank"``, they are sorted by the
             ranks in the file, equal ranks in file order.
@@ -138,7 +138,7 @@ def write_run(
         The query id and document id of each row: words or integers.
     scores : array-like of shape (n,)
         Larger is better.
-    tag : str, default="edgewise"
+    tag : str, default "edgewise"
         The name of the system.
 
     Examples
