@@ -1,4 +1,4 @@
-"""Rankers of single users: those of RankBoost, by its engine and by the compiled loop."""
+"""Rankers of single users: the same as RankBoost's, in NumPy and compiled."""
 
 import logging
 
@@ -13,15 +13,14 @@ from edgewise.recommend.rankboost.matrix import item_matrix
 from edgewise.recommend.rankboost.recommender import item_scores, merge_terms
 from edgewise.recommend.rankboost.training import (
     RankerSettings,
-    by_engine,
-    by_kernel,
     drawn_columns,
+    find_cuts,
     user_problem,
 )
 
 from .worlds import dense, world
 
-TRAINERS = {"engine": by_engine, "kernel": by_kernel}
+TRAINERS = {"numpy": False, "numba": True}
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +37,7 @@ def problem_of(ratings, user, pair_weight="equal", start=None):
 def trained(train, ratings, user, how, pair_weight="equal", start=None):
     """Return the rules of a user's rounds, as found and as terms, and the matrix."""
     problem, matrix = problem_of(ratings, user, pair_weight, start)
-    cuts = train(problem, how)
+    cuts = find_cuts(problem, how, train)
     return cuts, merge_terms(cuts, problem.matrix, matrix, how.missing), matrix
 
 
@@ -93,7 +92,7 @@ def test_they_are_those_of_rank_boost(train, monotonic_cst, missing, rate, pair_
     share=st.sampled_from([0.01, 0.5, 1.0]),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_kernel_and_the_engine_agree_to_the_last_bit(
+def test_both_kernels_agree_to_the_last_bit(
     seed, n_users, n_items, levels, seen, monotonic_cst, missing, rate, pair_weight, begins,
     weighted, described, share,
 ):  # fmt: skip

@@ -1,7 +1,6 @@
 """All rounds of RankBoost on one small table in one call, for thousands of small rankers.
 
-The engine (objective `Ranking`, learner `Stump`, `boosting.boost`) finds the same rules and steps,
-bit for bit, with more work around each round: it is the reference of this kernel.
+The rules and steps are those of :class:`edgewise.RankBoost`, bit for bit, as in `kernels.rankers`.
 """
 
 import math
@@ -86,12 +85,7 @@ def _edge(potentials, energy, signs):  # type: ignore[no-untyped-def]
 def boost(  # type: ignore[no-untyped-def]
     table, pairs, start, columns, learning_rate, stops, drawn_columns, cuts
 ):
-    """Train a ranker; return its number of rounds.
-
-    Reads the table (a `TrainingTable`), the pairs (`GradedPairs`), start (scores), and stops
-    (smallest energy, smoothing, widest span of scores); drawn_columns (rounds, columns) are
-    repeated if there are more rounds. OUT columns (directions), cuts.
-    """
+    """Train a ranker; return its number of rounds: see the reference. OUT columns, cuts."""
     min_energy, smoothing, widest = stops
     directions, learns, _ = columns
     first_bins, steps = table.first_bins, cuts.steps

@@ -290,20 +290,20 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         """Return the rankers of users, training those that are not there yet."""
         new = sorted({user for user in users if user not in self._rankers})
         if new:
-            train = training.trainer_for(new, self.ratings_, self._matrix, self.n_rounds)
+            compiled = training.uses_compiled_loop(new, self.ratings_, self._matrix, self.n_rounds)
             with (
                 self._progress(len(new), "users") as step,
                 Threads(min(self._threads(), len(new))) as pool,
             ):
 
                 def run(user: int) -> None:
-                    self._rankers[user] = self._train(user, train)
+                    self._rankers[user] = self._train(user, compiled)
                     step()
 
                 pool.map(run, new)
         return [self._rankers[user] for user in users]
 
-    def _train(self, user: int, train: training.Trainer) -> StumpTerms:
+    def _train(self, user: int, compiled: bool) -> StumpTerms:
         rated = self.ratings_.by_user.row(user)
         if len(np.unique(rated.values)) < 2:
             return NO_TERMS
@@ -314,7 +314,8 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         )  # fmt: skip
         user_column, start = matrix.column_of(user), self._start_scores(user, None)
         problem = training.user_problem(matrix, rated, start, user_column, self.pair_weight)
-        return merge_terms(train(problem, settings), problem.matrix, matrix, self.missing)
+        cuts = training.find_cuts(problem, settings, compiled)
+        return merge_terms(cuts, problem.matrix, matrix, self.missing)
 
 
 def merge_terms(

@@ -1,8 +1,7 @@
-"""How one user's ranker is trained: by RankBoost's engine, or by a compiled loop for many users."""
+"""The training of one user's ranker: its problem, its rules, and the mean ratings of items."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,41 +9,28 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import splitmix64
 from edgewise.backend.base import MISSING_AUTO
-from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.backend.reference.ranking import GradedPairs
-from edgewise.boosting import RANKER_FIELDS, History, Task, TermList, TrainingRun
-from edgewise.boosting import boost as run_rounds
 from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.compiled import use_compiled
-from edgewise.common.dtypes import NARROW_CODE, Columns, Exacts, Reals, Signs
-from edgewise.common.progress import mute_logging
-from edgewise.data import BinnedTable
-from edgewise.data.binned import dense_table
-from edgewise.data.bins import Bins
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.estimators.judgments import graded_layout
-from edgewise.learners import Best, Learner, Stump
-from edgewise.model import StumpTerms, Terms
-from edgewise.objective import Cumulative, Ranking, RankSettings, edge_limit
 from edgewise.objective.feedback import GradedLists, Layout, best_step
 from edgewise.objective.ranking import MAX_SPAN, MIN_ENERGY, SMOOTHING
 from edgewise.ratings import Ratings, RowRatings
 from edgewise.recommend.arrays import weights_of
-from edgewise.recommend.kernels import load_compiled
-from edgewise.recommend.rankboost.matrix import MAX_CODES, ItemMatrix, UserMatrix, user_matrix
-from edgewise.search import Search
+from edgewise.recommend.kernels import load_compiled, rankers
+from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, user_matrix
 
 MISSING_SIDES = {"learn": MISSING_AUTO, "low": -1, "abstain": 0, "high": 1}
 """The side of missing values, by its name in stumps."""
 
-_STUMPS = {side: name for name, side in MISSING_SIDES.items()}
-
 # A round looks at this many columns at least, on average; draws repeat after this many rounds.
-_LEAST_DRAWN = 10
-_MOST_DRAWS = 512
+_MIN_DRAWN = 10
+_MAX_DRAWS = 512
 
-# The cost of a round of the engine in NumPy, per entry of the user's matrix and in any case,
-# counted in visits of a histogram; setting up takes as long as this many rounds.
-_VISITS_AN_ENTRY, _VISITS_A_ROUND, _ROUNDS_OF_SETUP = 5, 200_000, 15
+# The cost of a round in NumPy, per entry of the user's matrix and in any case, counted in visits of
+# a histogram; setting up takes as long as this many rounds.
+_VISITS_PER_ENTRY, _VISITS_PER_ROUND, _SETUP_ROUNDS = 5, 200_000, 15
 
 # An item's mean counts this many more ratings, each of them the overall mean.
 _DAMPING = 5.0
@@ -129,10 +115,10 @@ def drawn_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool
 
     The draw depends on the seed, the round and the column's number alone.
     """
-    share = max(settings.max_features, _LEAST_DRAWN / max(len(columns), 1))
+    share = max(settings.max_features, _MIN_DRAWN / max(len(columns), 1))
     if share >= 1.0:
         return np.ones((1, len(columns)), dtype=bool)
-    rounds = np.arange(min(settings.n_rounds, _MOST_DRAWS), dtype=np.uint64)[:, None]
+    rounds = np.arange(min(settings.n_rounds, _MAX_DRAWS), dtype=np.uint64)[:, None]
     zero, one = np.zeros(1, dtype=np.uint64), np.uint64(1)
     state = np.array([settings.seed], dtype=np.uint64) + (rounds << np.uint64(32))
     by_round = splitmix64(zero, state + one)
@@ -140,115 +126,29 @@ def drawn_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool
     return (mixed >> np.uint64(11)).astype(np.float64) < share * 2.0**53
 
 
-Trainer = Callable[[UserProblem, RankerSettings], Cuts]
-
-
-def trainer_for(users: list[int], ratings: Ratings, matrix: ItemMatrix, n_rounds: int) -> Trainer:
-    """Return what trains the rankers of users: the compiled loop if there is enough to do."""
+def uses_compiled_loop(
+    users: list[int], ratings: Ratings, matrix: ItemMatrix, n_rounds: int
+) -> bool:
+    """Return whether the rankers of users are worth loading the compiled loop."""
     view, sizes = ratings.by_user, np.diff(matrix.by_item.indptr)
     entries = sum(int(sizes[view.row(user).others].sum()) for user in users)
-    work = float(_VISITS_AN_ENTRY) * entries + _VISITS_A_ROUND * len(users)
-    return by_kernel if use_compiled(work * (n_rounds + _ROUNDS_OF_SETUP)) else by_engine
+    work = float(_VISITS_PER_ENTRY) * entries + _VISITS_PER_ROUND * len(users)
+    return use_compiled(work * (n_rounds + _SETUP_ROUNDS))
 
 
-def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
-    """Return the rules of a user's ranker, found in one call of compiled code."""
-    matrix, layout, rounds = problem.matrix, problem.layout, settings.n_rounds
-    cuts = Cuts.empty(rounds)
-    pairs = GradedPairs.of(GradedLists(layout))
-    columns = *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.missing)
-    n = load_compiled("rankers").boost(
-        matrix.table, pairs, problem.start, columns, float(settings.learning_rate),
-        (MIN_ENERGY, SMOOTHING, MAX_SPAN), drawn_columns(matrix.columns, settings), cuts,
-    )  # fmt: skip
-    return Cuts(cuts.columns[:n], cuts.firsts[:n], cuts.sides[:n], cuts.steps[:n])
-
-
-def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
-    """Return the rules of a user's ranker, found by RankBoost's objective and loop."""
-    matrix, rate = problem.matrix, float(settings.learning_rate)
+def find_cuts(problem: UserProblem, settings: RankerSettings, compiled: bool) -> Cuts:
+    """Return the rules of a user's ranker."""
+    matrix, lists, cuts = problem.matrix, GradedLists(problem.layout), Cuts.empty(settings.n_rounds)
     if len(matrix.columns) == 0:
         return Cuts.empty(0)
-    table = _table(matrix)
-    directions, learn = problem.directions(settings.monotonic_cst)
-    cumulative = None
-    if settings.monotonic_cst != "none":
-        limit = partial(edge_limit, learning_rate=rate)
-        cumulative = Cumulative(table, directions, learn, limit)
-    pairs, backend = _UnmeasuredLists(problem.layout), ReferenceBackend(table)
-    objective = Ranking(
-        backend, pairs, RankSettings(learning_rate=rate), cumulative, start=problem.start
-    )
-    drawn, sides = drawn_columns(matrix.columns, settings), problem.missing_sides(settings.missing)
-    learner = _learner(table, drawn, sides)
-    everything = _learner(table, np.ones((1, len(sides)), dtype=bool), sides)
-    terms = TermList(Terms.empty(1, n_cuts=1))
-    run = TrainingRun(settings.n_rounds, History(RANKER_FIELDS), save=lambda _: None)
-    task = Task(table, objective, learner, None if drawn.all() else lambda: everything)
-    # It warns if there is nothing to learn; then the ranker has no rules.
-    with mute_logging():
-        run_rounds(task, terms, run, [])
-    if run.stop_reason == "interrupted":
-        # A boosted model keeps its rounds then; a recommender stays as it was.
-        raise KeyboardInterrupt
-    return _as_cuts(terms.pack().stumps, matrix)
-
-
-class _UnmeasuredLists(GradedLists):
-    """The pairs of a ranker that keeps no history: the ranking loss is never measured."""
-
-    def ranking_loss(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
-        return float("nan")
-
-
-class _Draws(Search):
-    """Looks at the columns drawn for each round; `drawn` has a row for each."""
-
-    def __init__(self, drawn: Any) -> None:
-        self.drawn = drawn
-
-    def pull(self, n: int | None = None) -> Columns:
-        return np.flatnonzero(self.drawn[self.round_ % len(self.drawn)])
-
-
-def _learner(table: BinnedTable, drawn: NDArray[np.bool_], sides: Signs) -> Learner:
-    """Return stumps on the drawn columns, one learner for each side of missing values."""
-    stumps = [
-        Stump(constant=False, missing=_STUMPS[side]).ready(
-            table, _Draws(drawn & (sides == side)), 0
-        )
-        # Of equal rules the lowest column's is taken: reference users come before features.
-        for side in dict.fromkeys(sides.tolist())
-    ]
-    best = Best(stumps)
-    best.learners_ = stumps
-    return best
-
-
-def _table(matrix: UserMatrix) -> BinnedTable:
-    """Return the user's matrix as a table, coded already; bin b begins at b - 1/2."""
-    starts, user_bins, first_bins, has_missing = matrix.table
-    sizes, n_rows = np.diff(first_bins), len(starts) - 1
-    bins = [_bins(*shape) for shape in zip(sizes.tolist(), has_missing.tolist(), strict=True)]
-    dtype = NARROW_CODE if sizes.max() < MAX_CODES else np.uint16
-    codes = np.repeat(sizes.astype(dtype)[:, None], n_rows, axis=1)
-    columns = np.repeat(np.arange(len(sizes)), sizes)[user_bins]
-    rows = np.repeat(np.arange(n_rows), np.diff(starts))
-    codes[columns, rows] = user_bins - first_bins[columns]
-    return dense_table(bins, codes)
-
-
-@cache
-def _bins(n_values: int, has_missing: bool) -> Bins:
-    return Bins("", np.arange(1, n_values, dtype=np.float64) - 0.5, has_missing)
-
-
-def _as_cuts(terms: StumpTerms, matrix: UserMatrix) -> Cuts:
-    """Return the engine's terms as cuts between bins."""
-    columns = terms.columns[:, 0].astype(np.intp)
-    firsts = np.maximum(terms.thresholds[:, 0] + 0.5, 0.0).astype(np.intp)
-    sides = np.where(matrix.table.has_missing[columns], terms.missing[:, 0], 1).astype(np.int8)
-    return Cuts(columns, firsts, sides, terms.coefficients[:, 0])
+    kernels: Any = load_compiled("rankers") if compiled else rankers
+    columns = *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.missing)
+    n = kernels.boost(
+        matrix.table, GradedPairs.of(lists) if compiled else lists, problem.start, columns,
+        float(settings.learning_rate), (MIN_ENERGY, SMOOTHING, MAX_SPAN),
+        drawn_columns(matrix.columns, settings), cuts,
+    )  # fmt: skip
+    return Cuts(cuts.columns[:n], cuts.firsts[:n], cuts.sides[:n], cuts.steps[:n])
 
 
 class ItemMeans(NamedTuple):
