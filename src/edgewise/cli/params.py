@@ -170,7 +170,8 @@ def option(
         attrs = {"type": click.Choice(tuple(choices)), "default": next(iter(choices)), **attrs}
         if "metavar" not in attrs and len("|".join(choices)) > _MAX_CHOICES_WIDTH:
             attrs["metavar"] = "NAME"
-            attrs["help"] += f" One of {', '.join(choices)}."
+            about, mark, default = attrs["help"].partition("  [default")
+            attrs["help"] = f"{about} One of {', '.join(choices)}.{mark}{default}"
     kind = attrs.get("type")
     if isinstance(kind, click.IntRange):
         attrs.setdefault("metavar", "N")

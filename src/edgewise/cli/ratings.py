@@ -54,7 +54,7 @@ columns = params.combine(
         "--columns", metavar="LIST", help="Comma-separated names, for files without a header."
     ),
     _column_option(
-        "--separator", metavar="S", help='One of "," ";" "::" tab.  [default: detected]'
+        "--separator", metavar="S", help='Such as "," ";" "::" or tab.  [default: detected]'
     ),
     *(
         _column_option(
