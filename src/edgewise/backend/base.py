@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE, draw_rows
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
+from edgewise.data.partition import Partition
 
 
 class RuleLike(Protocol):
@@ -526,7 +527,13 @@ class ColumnSearch(ABC, Generic[ProblemT]):
 
     @abstractmethod
     def grow(self, problem: ProblemT, growth: Growth, search: NodeSearch) -> GrownTree | None:
-        """Return a tree, without nodes or None if there is no split: `growth.grow_best_first`."""
+        """Return a tree, or one without nodes or None if nothing can be split: see `growth`."""
+
+    def joint_grower(
+        self, problem: ProblemT, growth: Growth, partition: Partition
+    ) -> Callable[[], GrownTree] | None:
+        """Return a function that all processes call to grow a tree together, or None without it."""
+        return None
 
     @abstractmethod
     def assign_leaves(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import draw_rows, exact_shift, exact_sum
 from edgewise.backend.base import (
@@ -21,7 +20,6 @@ from edgewise.backend.base import (
     Growth,
     Histogram,
     NodeSearch,
-    PairSums,
     Part,
     Problem,
     RealStep,
@@ -63,7 +61,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         # The sums of S and |S| after the last step.
         self._totals: tuple[Exacts, Exacts] | None = None
         self._constraints: dict[tuple[str, ...], SharedProblem] = {}
-        self.pairs = SharedPairs(local.pairs, partition)
+        self.pairs = local.pairs
 
     # The round's problem.
 
@@ -146,13 +144,10 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         return self.local.scan(histogram, query)
 
     def grow(self, problem: SharedProblem, growth: Growth, search: NodeSearch) -> GrownTree | None:
-        local: Any = self.local
-        can_grow = hasattr(local, "can_grow") and local.can_grow(
-            problem.local, growth, self.partition
-        )
-        if len(growth.columns) and self.partition.all(can_grow):
-            grown: GrownTree | None = local.grow(problem.local, growth, search, self.partition)
-            return grown
+        grow = self.local.joint_grower(problem.local, growth, self.partition)
+        if len(growth.columns) and self.partition.all(grow is not None):
+            assert grow is not None
+            return grow()
         return grow_best_first(self, problem, growth, search)
 
     def assign_leaves(
@@ -247,32 +242,6 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def close(self) -> None:
         self.local.close()
-
-
-class SharedPairs(PairSums):
-    """Sums over pairs of documents, where those of a query are all at one process."""
-
-    def __init__(self, local: PairSums, partition: Partition) -> None:
-        self._local, self._partition = local, partition
-
-    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        return self._local.weigh_pairs(lists, scores)
-
-    def weigh_top(self, lists: Any, scores: Reals) -> Any:
-        return self._local.weigh_top(lists, scores)
-
-    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        return self._local.pair_moments(lists, scores, outputs)
-
-    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        return self._local.misordered_pairs(lists, scores, moved)
-
-    def crossing_pairs(
-        self, lists: Any, weights: Any, codes: Exacts, n_values: int
-    ) -> tuple[Exacts, Exacts]:
-        changes = self._local.crossing_pairs(lists, weights, codes, n_values)
-        right, wrong = self._partition.sum(np.stack(changes))
-        return right, wrong
 
 
 class SharedPart(Part[SharedProblem]):

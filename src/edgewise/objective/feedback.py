@@ -427,7 +427,8 @@ class GradedLists(Feedback):
 
     def cut_sides(self, weights: ListWeights, codes: Exacts, n_values: int) -> Sides:
         """Return W- and W+ of every cut in one pass over the codes: O(documents x grades)."""
-        crossed = self.pairs.crossing_pairs(self.lists, weights, codes, n_values)
+        changes = self.pairs.crossing_pairs(self.lists, weights, codes, n_values)
+        crossed = self.queries.sum(np.stack(changes))
         # A document that has crossed stays on the high side of all lower cuts.
         return Sides(*(np.cumsum(pairs[::-1])[::-1][:n_values] for pairs in crossed))
 

@@ -1,7 +1,7 @@
 """The backend compiled by Numba: the reference's integers, much faster, on several threads."""
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -16,7 +16,6 @@ from edgewise.backend.base import (
     Growth,
     Histogram,
     NodeSearch,
-    PairSums,
     RealStep,
     RoundResult,
     RoundsRequest,
@@ -29,7 +28,6 @@ from edgewise.backend.base import (
 from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, search_type
 from edgewise.backend.local import HostBackend
 from edgewise.backend.numba import histogram as kernels
-from edgewise.backend.numba import ranking
 from edgewise.backend.numba import step as updates
 from edgewise.backend.numba.plans import (
     Batch,
@@ -38,11 +36,11 @@ from edgewise.backend.numba.plans import (
     LaneHistogram,
     Lease,
 )
+from edgewise.backend.numba.ranking import NumbaPairs
 from edgewise.backend.numba.rounds import train
 from edgewise.backend.numba.scan import scan_columns
 from edgewise.backend.numba.trees import TreeGrower, walk
 from edgewise.backend.reference.engine import is_shared
-from edgewise.backend.reference.ranking import GradedPairs, TopSums
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.common.threads import Threads
 from edgewise.data import BinnedTable
@@ -55,9 +53,8 @@ _KEPT_BYTES = 1 << 25
 # The most memory for the histograms of a whole tree's leaves, and for its codes.
 _TREE_BYTES = 1 << 28
 
-# For compiled code: all cuts are allowed, and which documents moved is unknown.
+# For compiled code: all cuts are allowed, and both sides may hold anything.
 _ALL_CUTS, _NO_MIN_SUMS = np.empty((0, 2), dtype=bool), np.empty(0, dtype=np.int64)
-_UNKNOWN = np.empty(0, dtype=bool)
 
 
 class NumbaBackend(HostBackend):
@@ -218,23 +215,19 @@ class NumbaBackend(HostBackend):
         else:
             kernels.sum_dense(*stored, problem.rows, bins)
 
-    def grow(
-        self,
-        problem: SignedProblem,
-        growth: Growth,
-        search: NodeSearch,
-        partition: Partition | None = None,
-    ) -> GrownTree | None:
-        """Return a tree, of the rows that all processes of a partition hold: see `can_grow`."""
+    def grow(self, problem: SignedProblem, growth: Growth, search: NodeSearch) -> GrownTree | None:
         grower = self._grower(problem, growth)
         if grower is None:
             return super().grow(problem, growth, search)
-        return grower.grow(problem, growth, partition)
+        return grower.grow(problem, growth)
 
-    def can_grow(self, problem: SignedProblem, growth: Growth, partition: Partition) -> bool:
-        """Return whether this process can grow a tree in one call together with others."""
-        wide = search_type(partition.n_rows * problem.n_scores)
-        return problem.signed.dtype == wide and self._grower(problem, growth) is not None
+    def joint_grower(
+        self, problem: SignedProblem, growth: Growth, partition: Partition
+    ) -> Callable[[], GrownTree] | None:
+        if problem.signed.dtype != search_type(partition.n_rows * problem.n_scores):
+            return None
+        grower = self._grower(problem, growth)
+        return None if grower is None else partial(grower.grow, problem, growth, partition)
 
     def train_ahead(self, state: HostState, request: RoundsRequest) -> Iterator[RoundResult]:
         growth, watched = request.growth, request.watched
@@ -437,73 +430,6 @@ class NumbaBackend(HostBackend):
             self._scratch_shape = (max(plan.largest, size), plan.dtype)
         while self._scratch.qsize() < count:
             self._scratch.put(aligned_zeros((self._scratch_shape[0],), plan.dtype.type))
-
-
-class NumbaPairs(PairSums):
-    """Sums over pairs, on several threads."""
-
-    def __init__(self, threads: Threads) -> None:
-        self._threads = threads
-        self._sorted: Columns | None = None
-
-    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        energies, potentials = np.zeros(lists.layout.n_queries), np.empty(len(scores))
-        pairs = GradedPairs.of(lists)
-        self._map_queries(ranking.weigh, lists.layout, pairs, scores, potentials, energies)
-        return energies, potentials
-
-    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        products = np.zeros((3, 3, lists.layout.n_queries))
-        pairs = GradedPairs.of(lists)
-        self._map_queries(ranking.sum_moments, lists.layout, pairs, scores, outputs, products)
-        return products
-
-    def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
-        layout = lists.layout
-        n, n_queries = len(scores), layout.n_queries
-        sums = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
-        documents = ranking.TopDocuments(
-            layout.query_starts, lists.gains, layout.weights, layout.has_unit_weights,
-            lists.discounts, lists.precision, lists.factors,
-        )  # fmt: skip
-        self._map_queries(ranking.weigh_top, layout, documents, scores, lists.order, sums)
-        return sums
-
-    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        layout = lists.layout
-        losses = np.zeros(layout.n_queries)
-        # What moved is of use only where this backend has sorted the documents before.
-        has_sorted = self._sorted is not None and self._sorted is lists.order
-        known = moved if moved is not None and has_sorted else _UNKNOWN
-        self._sorted = lists.order
-        self._map_queries(
-            ranking.sum_misordered, layout, GradedPairs.of(lists), layout.grades, layout.group_of,
-            layout.has_unit_weights, scores, known, lists.order, losses,
-        )  # fmt: skip
-        return losses
-
-    def crossing_pairs(
-        self, lists: Any, weights: Any, codes: Exacts, n_values: int
-    ) -> tuple[Exacts, Exacts]:
-        layout = lists.layout
-        right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
-        pairs = GradedPairs.of(lists)
-        ranking.sum_sides(
-            codes, pairs, layout.group_of, layout.query_of_group, weights, right, wrong
-        )
-        return right, wrong
-
-    def _map_queries(self, kernel: Any, layout: Any, *arguments: Any) -> None:
-        """Call a kernel on the queries of each thread."""
-        self._threads.map(lambda span: kernel(*span, *arguments), self._query_spans(layout))
-
-    def _query_spans(self, layout: Any) -> list[tuple[int, int]]:
-        """Return the queries that each thread takes: about as many documents for each."""
-        stops = [stop for _, stop in self._threads.spans(len(layout.rows))[:-1]]
-        if not stops:
-            return [(0, layout.n_queries)]
-        bounds = [0, *np.searchsorted(layout.query_starts, stops).tolist(), layout.n_queries]
-        return [(a, b) for a, b in pairwise(bounds) if a < b]
 
 
 def _stack_codes(

@@ -1,10 +1,13 @@
 """Sums over the pairs of graded lists, compiled: weights, potentials and the ranking loss."""
 
 import math
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from edgewise.backend.base import PairSums
 from edgewise.backend.numba.step import exp, log
 from edgewise.backend.numba.vectors import (
     in_lanes,
@@ -14,8 +17,16 @@ from edgewise.backend.numba.vectors import (
     power_of_two,
     sort_stably,
 )
-from edgewise.backend.reference.ranking import LEAST_CURVATURE, LN_2, PLACE_SCALE, SCORE_GAP_OFFSET
+from edgewise.backend.reference.ranking import (
+    LEAST_CURVATURE,
+    LN_2,
+    PLACE_SCALE,
+    SCORE_GAP_OFFSET,
+    GradedPairs,
+    TopSums,
+)
 from edgewise.common.dtypes import Columns, Exacts, Reals
+from edgewise.common.threads import Threads
 
 # Up to this length, comparing all pairs of a list takes less time than sorting it.
 _SHORT = 256
@@ -534,3 +545,68 @@ def weigh_top(first, last, documents, scores, order, sums):  # type: ignore[no-u
                 i = order[start + at]
                 potentials[i] = half_pull * weights[i]
                 curvatures[i] = half_curve * weights[i]
+
+
+class NumbaPairs(PairSums):
+    """Sums over pairs, on several threads."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._sorted: Columns | None = None
+
+    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
+        energies, potentials = np.zeros(lists.layout.n_queries), np.empty(len(scores))
+        pairs = GradedPairs.of(lists)
+        self._map_queries(weigh, lists.layout, pairs, scores, potentials, energies)
+        return energies, potentials
+
+    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
+        products = np.zeros((3, 3, lists.layout.n_queries))
+        pairs = GradedPairs.of(lists)
+        self._map_queries(sum_moments, lists.layout, pairs, scores, outputs, products)
+        return products
+
+    def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
+        layout = lists.layout
+        n, n_queries = len(scores), layout.n_queries
+        sums = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
+        documents = TopDocuments(
+            layout.query_starts, lists.gains, layout.weights, layout.has_unit_weights,
+            lists.discounts, lists.precision, lists.factors,
+        )  # fmt: skip
+        self._map_queries(weigh_top, layout, documents, scores, lists.order, sums)
+        return sums
+
+    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
+        layout = lists.layout
+        losses = np.zeros(layout.n_queries)
+        # What moved is of use only where this backend has sorted the documents before.
+        has_sorted = self._sorted is not None and self._sorted is lists.order
+        known = moved if moved is not None and has_sorted else np.empty(0, dtype=bool)
+        self._sorted = lists.order
+        self._map_queries(
+            sum_misordered, layout, GradedPairs.of(lists), layout.grades, layout.group_of,
+            layout.has_unit_weights, scores, known, lists.order, losses,
+        )  # fmt: skip
+        return losses
+
+    def crossing_pairs(
+        self, lists: Any, weights: Any, codes: Exacts, n_values: int
+    ) -> tuple[Exacts, Exacts]:
+        layout = lists.layout
+        right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
+        pairs = GradedPairs.of(lists)
+        sum_sides(codes, pairs, layout.group_of, layout.query_of_group, weights, right, wrong)
+        return right, wrong
+
+    def _map_queries(self, kernel: Any, layout: Any, *arguments: Any) -> None:
+        """Call a kernel on the queries of each thread."""
+        self._threads.map(lambda span: kernel(*span, *arguments), self._query_spans(layout))
+
+    def _query_spans(self, layout: Any) -> list[tuple[int, int]]:
+        """Return the queries that each thread takes: about as many documents for each."""
+        stops = [stop for _, stop in self._threads.spans(len(layout.rows))[:-1]]
+        if not stops:
+            return [(0, layout.n_queries)]
+        bounds = [0, *np.searchsorted(layout.query_starts, stops).tolist(), layout.n_queries]
+        return [(a, b) for a, b in pairwise(bounds) if a < b]
