@@ -102,12 +102,7 @@ def prepare_setups(
     if adapts and not isinstance(X, BinnedTable):
         rows = sample_for_time(rows, limit, seed)
     is_sampled = rows is not problem.rows
-    fraction, source = _validation_fraction(model, problem)
-    validation: list[ValidationSet] = []
-    if eval_sets:
-        validation, source = [rows.read_eval_set(eval_set) for eval_set in eval_sets], EVAL_SET
-    elif fraction is not None:
-        rows, *validation = rows.hold_out(fraction, seed)
+    rows, validation, source = _split_validation(model, problem, rows, eval_sets, seed)
     jobs = problem.make_jobs(rows, seed)
     binned = _bin_rows(X, table, jobs[0])
     validation = [_encode_validation(held_out, binned) for held_out in validation]
@@ -123,19 +118,9 @@ def prepare_setups(
         if is_sampled:
             settings = settings.because_of("time_limit", "n_rows")
         job = replace(job, settings=settings)
+        start, times = empty_model(job, common, fields), (started, limit)
         setups.append(
-            Setup(
-                job,
-                binned,
-                empty_model(job, common, fields),
-                common,
-                owner,
-                callbacks,
-                started,
-                limit,
-                tuple(validation),
-                source,
-            )
+            Setup(job, binned, start, common, owner, callbacks, *times, tuple(validation), source)
         )
     if adapts:
         setups = [fit_into_time(setups[0])]
@@ -284,13 +269,20 @@ def _check_checkpoints(setup: Setup[F]) -> None:
                 callback.check(setup.owner._with(setup.start).save)
 
 
-def _validation_fraction(model: Any, problem: TrainingProblem) -> tuple[float | None, str]:
-    """Return the fraction of the rows to hold out for the whole fit, and what decided it."""
-    if model.validation_fraction is not None or not problem.chooses_rounds:
-        return model.validation_fraction, "validation_fraction"
-    if problem.rows.partition.n_rows < NO_REFIT_ROWS:
-        return None, ""  # folds choose
-    return HOLD_OUT_FRACTION, fraction_source(HOLD_OUT_FRACTION)
+def _split_validation(
+    model: Any, problem: TrainingProblem, rows: Any, eval_sets: Sequence[EvalSet], seed: int
+) -> tuple[Any, list[ValidationSet], str]:
+    """Return the rows to train on, the sets of validation rows, and the source of these."""
+    if eval_sets:
+        return rows, [rows.read_eval_set(eval_set) for eval_set in eval_sets], EVAL_SET
+    fraction, source = model.validation_fraction, "validation_fraction"
+    is_large = problem.rows.partition.n_rows >= NO_REFIT_ROWS
+    if fraction is None and problem.chooses_rounds and is_large:
+        fraction, source = HOLD_OUT_FRACTION, fraction_source(HOLD_OUT_FRACTION)
+    if fraction is None:
+        return rows, [], ""
+    rows, validation = rows.hold_out(fraction, seed)
+    return rows, [validation], source
 
 
 def _encode_validation(validation: ValidationSet, binned: BinnedTable) -> ValidationSet:
