@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.dtypes import Indices, Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.arrays import relative_weights
@@ -60,7 +60,7 @@ class UserSystem:
         """Return the system of the rounds of a model, with the penalty on values in products."""
         return cls(levels, rounds.kinds, rounds.item_values * rounds.votes[:, 0], noise_of(penalty))
 
-    def residuals(self, items: Rows, values: Reals) -> Reals:
+    def residuals(self, items: Rows | Indices, values: Reals) -> Reals:
         """Return how far standardized ratings are above the base."""
         return (values - self.levels.low) / self.levels.gaps()[0] - self.base[items]
 
@@ -75,7 +75,9 @@ class UserSystem:
         with kernel_threads(kernels, n_threads) as pool:
             return solve_ridge_rows(kernels, pool, view, system)
 
-    def contributions(self, items: Rows, values: Reals, weights: Reals, item: int) -> Reals:
+    def contributions(
+        self, items: Rows | Indices, values: Reals, weights: Reals, item: int
+    ) -> Reals:
         """Return what each rating of a user adds to its score of an item."""
         rows = self.design[items]
         matrix = rows.T @ (weights[:, None] * rows)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -115,7 +116,9 @@ class RatingLevels:
         """
         # A probability changes by at most a quarter of its score's change, or half of it, and an
         # exponential function of single precision is a few units of the last place off.
-        slope, expected, errors = 0.25 if self.logistic else 0.5, np.float32(self.low), 0.0
+        slope = 0.25 if self.logistic else 0.5
+        expected: Any = np.float32(self.low)
+        errors: Any = 0.0
         for gap, (scores, score_errors) in zip(self.gaps(), columns, strict=True):
             if self.target == "value":
                 return self.low + np.float32(gap) * scores, gap * (score_errors + _ROUNDING)

@@ -57,8 +57,8 @@ class FactorStep(NamedTuple):
     ) -> Self:
         """Return a round with values of users alone, or of items alone."""
         column, ones = values[:, None], np.ones((n_others, 1))
-        sides = (column, ones) if kind == USERS else (ones, column)
-        return cls(kind, *sides, votes, gains=np.array([gain]))
+        users, items = (column, ones) if kind == USERS else (ones, column)
+        return cls(kind, users, items, votes, gains=np.array([gain]))
 
 
 class FactorRounds(NamedTuple):
