@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from edgewise.common.checks import integer, one_of, positive, verbosity
-from edgewise.common.dtypes import Indices, Mask, Reals
+from edgewise.common.dtypes import Indices, Reals
 from edgewise.common.fields import Array, Arrays, Count, Field, Json, ListOf, OrNone, Sizes, Value
 from edgewise.common.progress import mute_logging
 from edgewise.metrics import nearest_level
@@ -427,7 +427,9 @@ def rankboost_weights(evidence: Evidence) -> BlendWeights:
     spread = scores.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     equal = BlendWeights(equal_weights(len(scale)) / scale)
-    rows = _has_preferences(pairs)
+    # The users who rated two items differently.
+    distinct = np.unique(np.column_stack([pairs.users, pairs.values]), axis=0)
+    rows = np.bincount(distinct[:, 0].astype(np.intp))[pairs.users] > 1
     if not rows.any():
         return equal
     varying = np.flatnonzero(np.ptp(scores[rows], axis=0) > 0)
@@ -448,12 +450,6 @@ def rankboost_weights(evidence: Evidence) -> BlendWeights:
         return equal
     history = model.history_
     return BlendWeights(weights / scale, history.last("ranking_loss"), None, history.last("bound"))
-
-
-def _has_preferences(pairs: ValidationPairs) -> Mask:
-    """Return which pairs belong to users who rated two items differently."""
-    distinct = np.unique(np.column_stack([pairs.users, pairs.values]), axis=0)
-    return np.bincount(distinct[:, 0].astype(np.intp))[pairs.users] > 1
 
 
 METHODS: dict[str, Callable[[Evidence], BlendWeights]] = {

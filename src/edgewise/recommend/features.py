@@ -78,9 +78,9 @@ def build_indicators(
         shape = (view.n_rows, n_others)
         ones = np.ones(len(view.others))
         blocks.append(sparse.csr_array((ones, view.others, view.starts), shape))
-    if features is not None:
-        coded = _encode_columns(features, n_trained)
-        blocks += [_one_hot(codes, len(names)) for codes, names in coded]
+    for codes, names in () if features is None else _encode_columns(features, n_trained):
+        rows, shape = np.flatnonzero(codes >= 0), (len(codes), len(names))
+        blocks.append(sparse.csr_array((np.ones(len(rows)), (rows, codes[rows])), shape=shape))
     if not blocks:
         return None
     indicators = sparse.csr_array(sparse.hstack(blocks, format="csr"))
@@ -116,8 +116,3 @@ def _encode_columns(
         names = [f"{a:g} <= {name} < {b:g}" for a, b in inner]
         names = [f"{name} < {low:g}", *names, f"{name} >= {high:g}"]
         yield np.where(np.isnan(numbers), -1, codes), names
-
-
-def _one_hot(codes: NDArray[np.intp], width: int) -> Any:
-    rows = np.flatnonzero(codes >= 0)
-    return sparse.csr_array((np.ones(len(rows)), (rows, codes[rows])), shape=(len(codes), width))

@@ -397,23 +397,23 @@ class UserRegression(ReferenceRecommender):
     def _fit_user(self, user: int) -> UserWeights:
         items, values, _ = ratings = self.ratings_.by_user.row(user)
         mean, scale = (float(values.mean()), _deviation(values)) if self.normalize else (0.0, 1.0)
-        opinions = self._opinions(items)
-        opinions[:, self.reference_users_ == user] = 0.0
+        rated = self._filled_ratings(items)
+        rated[:, self.reference_users_ == user] = 0.0
         target = (values - mean) / scale
         roots = np.sqrt(weights_of(ratings))
         # The shortest of the minimizers.
-        weights = np.linalg.lstsq(opinions * roots[:, None], target * roots, rcond=None)[0]
+        weights = np.linalg.lstsq(rated * roots[:, None], target * roots, rcond=None)[0]
         return UserWeights(np.asarray(weights), mean, scale)
 
-    def _opinions(self, items: Indices) -> Reals:
+    def _filled_ratings(self, items: Indices) -> Reals:
         """Return the reference users' ratings of some items, shape (items, reference users)."""
         columns, rows, values = self._reference_ratings(items)
         fills = np.zeros(len(self.reference_users_)) if self.normalize else self.reference_means_
-        opinions = np.tile(fills, (len(items), 1))
+        rated = np.tile(fills, (len(items), 1))
         if self.normalize:
             values = (values - self.reference_means_[columns]) / self.reference_scales_[columns]
-        opinions[rows, columns] = values
-        return opinions
+        rated[rows, columns] = values
+        return rated
 
     def _score_some(self, user_model: UserWeights, items: Indices) -> Reals:
         references, positions, values = self._reference_ratings(items)

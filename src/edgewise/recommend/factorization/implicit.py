@@ -183,7 +183,7 @@ class ConfidenceSide:
         gram[np.diag_indices(len(gram))] += np.float32(self.penalty)
         # Single precision holds no cubes of large confidences: a power of two makes them smaller
         # and changes no digit.
-        down = _exponent_above(self.extra)
+        down = max(0, int(np.frexp(self.extra.max(initial=0.0))[1]) - _LARGE)
         system = ConfidenceSystem(
             self.entries.starts, self.entries.others, np.ldexp(self.extra, -down),
             np.ldexp(self.targets, -down), others, np.ldexp(gram, -down),
@@ -200,11 +200,6 @@ class ConfidenceSide:
         lengths = sum(np.trace(gram) for gram in grams)
         total = error + self.targets.sum() + np.vdot(*grams) + self.penalty * lengths
         return 0.5 * float(total)
-
-
-def _exponent_above(extra: Reals) -> int:
-    """Return by how many powers of two the largest number is above `_LARGE`; 0 if it is not."""
-    return max(0, int(np.frexp(extra.max(initial=0.0))[1]) - _LARGE)
 
 
 def pad_factors(factors: Reals) -> Singles:
