@@ -145,7 +145,6 @@ def _build_models(args: SimpleNamespace, is_implicit: bool) -> dict[str, "Recomm
 def _read_splits(
     args: SimpleNamespace, train: "Ratings", reading: dict[str, Any]
 ) -> "list[tuple[Ratings, Ratings]]":
-    """Return pairs of ratings to train on and to test on."""
     if args.test is not None:
         return [(train, shared.read_test(args.test, reading, train))]
     if args.folds > len(train):

@@ -195,7 +195,6 @@ def _train(
 def _build(
     args: SimpleNamespace, task: str, settings: Settings, validation: Rows | None = None
 ) -> Any:
-    """Return the estimator to train."""
     from edgewise import AdaBoostMH, RankBoost
 
     if "early_stopping_rounds" in settings and validation is None:

@@ -279,7 +279,6 @@ def _to_json(
     evaluations: "Mapping[str, Evaluation]",
     is_trained: bool,
 ) -> dict[str, Any]:
-    """Return the results for programs."""
     means = {name: evaluation.means for name, evaluation in evaluations.items()}
     result = {"documents": len(lists), "method": args.method, "metrics": means.pop("qrels", {})}
     if is_trained:
@@ -294,7 +293,6 @@ def _print(
     fusion: "RankFusion | None",
     is_trained: bool,
 ) -> None:
-    """Print the results for people."""
     n_queries = pluralize(len(lists.queries.ids), "queries")
     facts = [
         ("runs", f"{lists.n_lists}: {', '.join(lists.names)}"),

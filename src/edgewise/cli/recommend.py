@@ -246,7 +246,6 @@ def _build(
 def _split_ratings(
     args: SimpleNamespace, data: "Ratings", reading: dict[str, Any]
 ) -> "tuple[Ratings, Ratings | None]":
-    """Return the ratings to train on and to test on."""
     if args.test is not None:
         return data, shared.read_test(args.test, reading, data)
     if args.hold_out is None:

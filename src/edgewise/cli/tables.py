@@ -79,12 +79,10 @@ class Rows:
         from edgewise.data.table import SelectedRowsTable
 
         X = SelectedRowsTable(self.X, rows) if isinstance(self.X, Table) else self.X[rows]
-        columns = {name: getattr(self, name) for name in ("y", "qid", "docs", "weight")}
-        selected: dict[str, Any] = {
-            name: column[rows] for name, column in columns.items() if column is not None
-        }
+        columns = (self.y, self.qid, self.docs, self.weight)
+        selected = [None if column is None else column[rows] for column in columns]
         ids = {name: column[rows] for name, column in self.ids.items()}
-        return Rows(self.path, X, **selected, ids=ids, classes=self.classes)
+        return Rows(self.path, X, *selected, ids, self.classes)
 
 
 def describe_queries(rows: Rows) -> str:

@@ -279,7 +279,10 @@ def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = Fal
             return text_array(name, distinct.tolist())[codes]
     if hasattr(ids, "to_list") and not isinstance(ids, np.ndarray):
         # From a series, NumPy would make objects or bytes of strings.
-        plain = ids.to_numpy() if _is_whole(ids) else np.array(ids.to_list(), dtype=object)
+        dtype = getattr(ids, "dtype", None)
+        # Integers as NumPy has them, of which none is missing.
+        is_plain = isinstance(dtype, np.dtype) and dtype.kind in "iu"
+        plain = ids.to_numpy() if is_plain else np.array(ids.to_list(), dtype=object)
     else:
         # NumPy would turn a list of mixed types into strings or floats, and give every string the
         # room of the longest.
@@ -302,11 +305,6 @@ def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = Fal
     if array.dtype.kind == "O" or len(array) == 0:
         return _from_objects(name, array.tolist(), floats)
     raise TypeError(f"{name} must be integers or strings, got an array of {array.dtype}")
-
-
-def _is_whole(series: Any) -> bool:
-    """Return whether a series holds integers as NumPy does, and so none that is missing."""
-    return isinstance(getattr(series, "dtype", None), np.dtype) and series.dtype.kind in "iu"
 
 
 def _from_objects(name: str, values: list[Any], floats: bool) -> NDArray[Any]:

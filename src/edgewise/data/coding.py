@@ -31,11 +31,8 @@ def encode(
     table: Table, bins: Sequence[Coding], storage: str = "auto", filters: HaarFilters | None = None
 ) -> BinnedTable:
     """Return a table's codes in the bins of another, which may have had no missing values."""
-
-    def get_coding(j: int, column: Column, compiled: bool) -> Coding:
-        return bins[j]
-
-    return _encode_table(table, get_coding, _widest(bins, False), storage, False, filters, 1)
+    most_codes = _widest(bins, False)
+    return _encode_table(table, lambda j, *_: bins[j], most_codes, storage, False, filters, 1)
 
 
 def fit_encode(

@@ -250,7 +250,6 @@ class _Writer:
 
 
 def _case(operand: str, lines: list[str]) -> str:
-    """Return a CASE, a line for each case."""
     return "\n      ".join([f"CASE {operand}".rstrip(), *lines]) + " END"
 
 

@@ -41,7 +41,7 @@ def scores(row: Any) -> Any:
         if value is None:
             add(missing)
         else:
-            add(steps[bisect_right(steps, value, key=_threshold) - 1][1])
+            add(steps[bisect_right(steps, value, key=lambda step: step[0]) - 1][1])
     for column, missing, levels in LEVELS:
         add(levels.get(x[column], missing))
     for column, missing, slope in LINES:
@@ -74,10 +74,6 @@ def _sign(tests: Any, x: dict[int, Any]) -> Any:
         elif value < test:
             sign = -sign
     return sign
-
-
-def _threshold(step: Any) -> Any:
-    return step[0]
 
 
 def _values(row: Any) -> dict[int, Any]:

@@ -306,8 +306,6 @@ def _read_frame(frame: Any, name: str, *columns: str) -> Any:
 def _frame_entries(
     table: Any, list_name: str, query: str, doc: str, rank: str, score: str
 ) -> ListEntries:
-    """Return the entries of a list in a frame."""
-
     def label(column: str) -> str:
         return f"frames[{list_name!r}][{column!r}]"
 

@@ -515,7 +515,6 @@ def _count_distinct(column: RawColumn) -> int:
 
 
 def _features(schema: ColumnSchema, raw: RawColumn) -> list[Column]:
-    """Return the features of a column."""
     if isinstance(raw, HighCardinalityColumn):
         problem = f"has too many distinct values such as {raw.examples[0]!r}"
         raise ValueError(f"column {schema.name!r} {problem}: it was a {schema.kind} in training")

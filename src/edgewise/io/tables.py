@@ -411,8 +411,6 @@ def _compact(numbers: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def _from_chunks(name: str, chunks: Sequence[Any], as_strings: bool) -> RawColumn:
-    """Return the column of some chunks of cells."""
-
     def make_builder(name: str, kind: str) -> _ColumnBuilder:
         return _ColumnBuilder(name, "strings" if as_strings else kind, keep_all=as_strings)
 

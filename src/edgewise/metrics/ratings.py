@@ -151,7 +151,6 @@ def _check_pairs(y: Any, predictions: Any) -> tuple[Reals, Reals]:
 
 
 def _mean(values: Reals, sample_weight: Any) -> float:
-    """Return the weighted mean of `values`."""
     if sample_weight is None:
         return float(values.mean())
     weights = finite_numbers("sample_weight", sample_weight, len(values), "ratings")

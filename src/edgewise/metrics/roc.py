@@ -69,7 +69,6 @@ def _check_shapes(y: NDArray, scores: Reals) -> tuple[NDArray, Reals]:
 
 
 def _has_label(y: NDArray) -> NDArray[np.bool_]:
-    """Return which rows have the label."""
     if y.dtype == bool:
         return y
     positive = y == 1

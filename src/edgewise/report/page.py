@@ -76,7 +76,10 @@ class Report:
 
     def to_html(self) -> str:
         """Return the page as one HTML document that loads nothing."""
-        script, style = (_read_package_file(name) for name in ("page.js", "page.css"))
+        folder = files("edgewise.report")
+        script, style = (
+            folder.joinpath(name).read_text("utf-8") for name in ("page.js", "page.css")
+        )
         # Escaped, so that no text in the data can close the element or open another.
         data = json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
         for character in "<>&\u2028\u2029":
@@ -126,10 +129,6 @@ def build_report(path: PathLike | None, build: Callable[[], Report]) -> Report:
     if path is not None:
         report.save(path)
     return report
-
-
-def _read_package_file(name: str) -> str:
-    return files("edgewise.report").joinpath(name).read_text("utf-8")
 
 
 def _csp_hash(text: str) -> str:

@@ -418,15 +418,10 @@ def _session_starts(times: Reals) -> list[str]:
     is_seconds = bool((times >= _MIN_SECONDS).all())
     is_first = np.ones(len(times), dtype=bool)
     is_first[1:] = ~(np.diff(times) <= (_SESSION_S if is_seconds else 0.0))
-    form = _format_time if is_seconds else format_number
-    return [
-        form(time) if first else "" for time, first in zip(times.tolist(), is_first, strict=True)
-    ]
-
-
-def _format_time(seconds: float) -> str:
-    """Return the date and time of a number of seconds since 1970, to the minute."""
-    return str(np.datetime64(int(seconds), "s"))[:16].replace("T", " ")
+    starts = [format_number(time) for time in times.tolist()]
+    if is_seconds:  # to the minute
+        starts = [str(time)[:16].replace("T", " ") for time in times.astype("datetime64[s]")]
+    return [start if first else "" for start, first in zip(starts, is_first, strict=True)]
 
 
 def _to_python(value: Any) -> Any:
