@@ -79,10 +79,12 @@ class Rows:
         from edgewise.data.table import SelectedRowsTable
 
         X = SelectedRowsTable(self.X, rows) if isinstance(self.X, Table) else self.X[rows]
-        columns = (self.y, self.qid, self.docs, self.weight)
-        selected = [None if column is None else column[rows] for column in columns]
         ids = {name: column[rows] for name, column in self.ids.items()}
-        return Rows(self.path, X, *selected, ids, self.classes)
+        y, qid, docs, weight = (
+            None if column is None else column[rows]
+            for column in (self.y, self.qid, self.docs, self.weight)
+        )
+        return Rows(self.path, X, y, qid, docs, weight, ids, self.classes)
 
 
 def describe_queries(rows: Rows) -> str:
