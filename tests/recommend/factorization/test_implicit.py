@@ -103,17 +103,6 @@ def test_without_confidence_it_is_the_decomposition_of_choices():
     np.testing.assert_allclose(model.user_factors_ @ model.item_factors_.T, best, atol=1e-4)
 
 
-@pytest.mark.parametrize("solver", ["cg", "exact"])
-def test_a_user_folded_in_again_has_nearly_the_same_factors(make_ratings, solver):
-    ratings = make_ratings()
-    model = model_of(solver=solver, n_epochs=300).fit(ratings)
-    mine = ratings.users == 5
-    more = model.fold_in(
-        {99: dict(zip(ratings.items[mine].tolist(), ratings.values[mine], strict=True))}
-    )
-    np.testing.assert_allclose(more.user_factors_[-1], model.user_factors_[5], atol=0.01)
-
-
 def test_twice_the_weight_is_twice_the_alpha(make_ratings):
     ratings = make_ratings()
     twice = Ratings.from_arrays(

@@ -159,23 +159,6 @@ def test_weights_of_two_change_nothing_but_the_loss(make_ratings, solver):
     np.testing.assert_allclose(double.loss_history_, 2 * once.loss_history_)
 
 
-@pytest.mark.parametrize("biases", [True, False])
-def test_folding_in_the_ratings_of_a_user_gives_the_users_factors(make_ratings, biases):
-    ratings = make_ratings(rank=1, weighted=True)
-    model = MatrixFactorization(
-        1, solver="als", n_epochs=500, regularization=0.05, biases=biases, random_state=0
-    ).fit(ratings)
-    mine = ratings.users == 3
-    again = Ratings.from_arrays(
-        np.full(mine.sum(), 99), ratings.items[mine], ratings.values[mine],
-        weights=ratings.weights[mine],
-    )  # fmt: skip
-    more = model.fold_in(again)
-    np.testing.assert_allclose(more.user_factors_[-1], model.user_factors_[3], rtol=1e-4)
-    np.testing.assert_allclose(more.user_biases_[-1], model.user_biases_[3], atol=1e-4)
-    assert len(model.user_factors_) == ratings.n_users
-
-
 def test_two_new_users_at_once_are_as_one_after_the_other(make_ratings):
     model = MatrixFactorization(2, n_epochs=5, random_state=0).fit(make_ratings())
     new = {70: {0: 4.0, 3: 2.0}, 71: {1: 3.0}}

@@ -89,16 +89,6 @@ def test_gaps_as_noughts_make_scores():
     np.testing.assert_allclose(scores, [[1, 1, 0], [1, 1, 0], [0, 0, 1]], atol=0.02)
 
 
-def test_a_user_folded_in_again_has_nearly_the_same_predictions(make_ratings):
-    ratings = make_ratings(low=0.1, rank=1)
-    model = NonNegativeFactorization(1, n_epochs=500, random_state=0).fit(ratings)
-    mine = ratings.users == 3
-    more = model.fold_in(
-        {99: dict(zip(ratings.items[mine].tolist(), ratings.values[mine], strict=True))}
-    )
-    np.testing.assert_allclose(more.user_factors_[-1], model.user_factors_[3], rtol=1e-5)
-
-
 def test_negative_ratings_are_refused():
     ratings = Ratings.from_arrays([0, 1], [0, 0], [1.0, -1.0])
     with pytest.raises(ValueError, match="ratings must not be negative here, got -1"):

@@ -68,18 +68,6 @@ def test_iteration_and_full_decomposition_agree(make_ratings):
     np.testing.assert_allclose(model.item_factors_, whole.item_factors_[:, :4], atol=1e-7)
 
 
-@pytest.mark.parametrize("fill", ["bias", "mean", "zero"])
-def test_a_user_folded_in_again_has_the_same_factors(make_ratings, fill):
-    ratings = make_ratings()
-    model = SVDRecommender(3, fill=fill).fit(ratings)
-    mine = ratings.users == 4
-    more = model.fold_in(
-        {99: dict(zip(ratings.items[mine].tolist(), ratings.values[mine], strict=True))}
-    )
-    np.testing.assert_allclose(more.user_factors_[-1], model.user_factors_[4], atol=1e-10)
-    np.testing.assert_allclose(more.user_biases_[-1], model.user_biases_[4], atol=1e-10)
-
-
 def test_ratings_that_are_all_the_same():
     users, items = (index.ravel() for index in np.indices((80, 70)))
     model = SVDRecommender(3, fill="mean").fit(Ratings.from_arrays(users, items, users * 0 + 4.0))
