@@ -15,32 +15,32 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def _failure(argv, capsys):
+@pytest.fixture
+def failure(capsys):
     """Run a command that fails and return the one line it prints."""
-    assert main([str(word) for word in argv]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("edgewise: error: ")
-    assert err.count("\n") == 1
-    return err
+
+    def run(argv):
+        assert main([str(word) for word in argv]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("edgewise: error: ")
+        assert err.count("\n") == 1
+        return err
+
+    return run
 
 
-def _success(argv, capsys):
+@pytest.fixture
+def success(capsys):
     """Run a command and return what it prints; nothing is to be warned of."""
-    assert main([str(word) for word in argv]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
 
+    def run(argv):
+        assert main([str(word) for word in argv]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
 
-@pytest.fixture
-def failure():
-    return _failure
-
-
-@pytest.fixture
-def success():
-    return _success
+    return run
 
 
 @pytest.fixture

@@ -48,10 +48,10 @@ def shown(text, n):
 
 class TestTable:
     @pytest.mark.parametrize("by", FOLDS)
-    def test_is_that_of_the_library(self, by, folder, success, capsys):
+    def test_is_that_of_the_library(self, by, folder, success):
         metrics = ["rmse", "ndcg@3", "auc"]
         argv = [*ARGV, "--folds", 3, "--by", by, "--seed", 5, "--metrics", ",".join(metrics)]
-        out = success([*argv, "--relevant", 3], capsys)
+        out = success([*argv, "--relevant", 3])
         folds = Ratings.from_frame(frame()).folds(3, by, random_state=5)
         found = compare(MODELS, folds, metrics, relevant=3)
         assert out.startswith(f"ratings          {len(frame())} from 1 to 5, 12 users, 15 items\n")
@@ -59,23 +59,23 @@ class TestTable:
         assert "mean of 3 folds" in out.splitlines()[-1]
 
     @pytest.mark.parametrize("by", ["time", "last"])
-    def test_goes_by_time(self, by, folder, success, capsys):
+    def test_goes_by_time(self, by, folder, success):
         table = frame().assign(when=lambda one: np.arange(len(one)) * 7 % 97)
         table.to_csv("times.csv", index=False)
         argv = [ARGV[0], "times.csv", *ARGV[2:], "--by", by, "--time-column", "when"]
-        out = success([*argv, *(["--folds", 3] * (by == "time")), "--metrics", "rmse"], capsys)
+        out = success([*argv, *(["--folds", 3] * (by == "time")), "--metrics", "rmse"])
         ratings = Ratings.from_frame(table, time="when")
         splits = ratings.windows(3) if by == "time" else [ratings.leave_last()]
         assert shown(out, 1) == values_of(compare(MODELS, splits, ["rmse"]), ["rmse"])
         same = compare(MODELS, ratings, ["rmse"], n_folds=3, by=by)
         assert shown(out, 1) == values_of(same, ["rmse"])
 
-    def test_takes_features(self, folder, success, capsys):
+    def test_takes_features(self, folder, success):
         about = pd.DataFrame({"item": np.arange(1, 17), "kind": ["old", "new"] * 8, "year": 7})
         about["year"] += about["item"] % 5
         about.to_csv("items.csv", index=False)
         words = "compare r.csv --algorithms boosted --set boosted.n_rounds=20 --folds 2"
-        out = success([*words.split(), "--metrics", "rmse", "--item-features", "items.csv"], capsys)
+        out = success([*words.split(), "--metrics", "rmse", "--item-features", "items.csv"])
         model = recommend.BoostedFactorization(20, random_state=0)
         ratings = Ratings.from_frame(frame(), item_features=about)
         assert ratings.n_items == 16
@@ -83,37 +83,37 @@ class TestTable:
         assert f"{found.value(found.systems[0], 'rmse'):.4f}" in out
         assert "12 users, 16 items" in out  # one has features, and no rating
 
-    def test_has_five_folds_and_the_usual_metrics(self, folder, success, capsys):
-        out = success(ARGV, capsys)
+    def test_has_five_folds_and_the_usual_metrics(self, folder, success):
+        out = success(ARGV)
         folds = Ratings.from_frame(frame()).folds(5, random_state=0)
         metrics = ["rmse", "mae", "ndcg@10", "precision@10", "recall@10", "map"]
         assert shown(out, 6) == values_of(compare(MODELS, folds, metrics), metrics)
 
-    def test_can_be_that_of_a_test_file(self, folder, success, capsys):
-        out = success([*ARGV, "--test", "test.csv", "--metrics", "rmse,map"], capsys)
+    def test_can_be_that_of_a_test_file(self, folder, success):
+        out = success([*ARGV, "--test", "test.csv", "--metrics", "rmse,map"])
         parts = [(Ratings.from_frame(frame()), Ratings.from_frame(frame(1)))]
         found = compare(MODELS, parts, ["rmse", "map"])
         assert f"test             {len(frame(1))} ratings, test.csv\n" in out
         assert shown(out, 2) == values_of(found, ["rmse", "map"])
 
-    def test_is_json_for_programs(self, folder, success, capsys):
-        out = success([*ARGV, "--folds", 2, "--metrics", "rmse", "--json"], capsys)
+    def test_is_json_for_programs(self, folder, success):
+        out = success([*ARGV, "--folds", 2, "--metrics", "rmse", "--json"])
         rows = json.loads(out)["algorithms"]
         assert [row["model"] for row in rows] == list(MODELS)
         assert all(row["rmse"] > 0 for row in rows)
 
     @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
-    def test_is_written(self, name, folder, success, capsys):
-        out = success([*ARGV, "--folds", 2, "--metrics", "rmse,map", "--output", name], capsys)
+    def test_is_written(self, name, folder, success):
+        out = success([*ARGV, "--folds", 2, "--metrics", "rmse,map", "--output", name])
         table = pd.read_parquet(name) if name.endswith("parquet") else pd.read_csv(name)
         assert table.columns.tolist()[:3] == ["model", "rmse", "map"]
         assert {"fit_s", "predict_s"} <= set(table.columns)
         rows = table[["rmse", "map"]].to_numpy().tolist()
         assert [[f"{value:.4f}" for value in row] for row in rows] == shown(out, 2)
 
-    def test_of_choices_has_algorithms_and_metrics_of_its_own(self, folder, success, capsys):
+    def test_of_choices_has_algorithms_and_metrics_of_its_own(self, folder, success):
         argv = ["compare", "r.csv", "--implicit", "--folds", 2, "--set", "implicit.n_factors=3"]
-        out = success(argv, capsys)
+        out = success(argv)
         assert "rmse" not in out
         names = [line.split()[0] for line in out.splitlines()[-8:-1]]
         assert names == command.DEFAULT_IMPLICIT.split(",")
@@ -161,8 +161,8 @@ class TestErrors:
             ("below.csv --algorithms bias,nmf", "below.csv: model 'nmf' failed on fold 1: "),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):
-        assert message in failure(["compare", *words.split()], capsys)
+    def test_is_one_line_and_writes_nothing(self, words, message, failure):
+        assert message in failure(["compare", *words.split()])
 
     def test_ctrl_c_exits_with_130_and_writes_nothing(self, capsys, monkeypatch):
         def interrupt(*args):

@@ -43,7 +43,7 @@ class TestEvaluate:
             ("--metrics mrr --ties trec_eval", {"ties": "trec_eval"}),
         ],
     )
-    def test_prints_what_python_prints(self, words, settings, judged, success, capsys):
+    def test_prints_what_python_prints(self, words, settings, judged, success):
         (judged / "best.run").write_text("1 Q0 a 1 3 b\n1 Q0 b 2 2 b\n2 Q0 a 1 1 b\n3 Q0 a 1 1 b\n")
         argv = ["evaluate", "qrels.txt", "mine.run", "best.run", *words.split()]
         if words:
@@ -51,8 +51,8 @@ class TestEvaluate:
         expected = metrics.evaluate(
             "qrels.txt", {"mine": "mine.run", "best": "best.run"}, **settings
         )
-        assert success(argv, capsys) == f"{expected}\n"
-        assert json.loads(success([*argv, "--json"], capsys)) == expected.means
+        assert success(argv) == f"{expected}\n"
+        assert json.loads(success([*argv, "--json"])) == expected.means
 
     def test_a_query_without_an_answer_counts_0(self, judged, capsys):
         assert main(["evaluate", "qrels.txt", "tied.run", "--metrics", "MAP, mrr"]) == 0
@@ -67,18 +67,18 @@ class TestEvaluate:
             "edgewise: warning: tied returns nothing for 1 of 3 judged queries: they count 0\n"
         )
 
-    def test_equal_runs_share_the_mark(self, judged, success, capsys):
+    def test_equal_runs_share_the_mark(self, judged, success):
         (judged / "again.run").write_text(MINE)
-        out = success(["evaluate", "qrels.txt", "mine.run", "again.run"], capsys)
+        out = success(["evaluate", "qrels.txt", "mine.run", "again.run"])
         found = table_of(out)
         assert found["mine"] == found["again"]
         assert all(value.endswith("*") for value in found["mine"].values())
         assert "+0.0000 (1.0000)" in out
 
-    def test_files_of_the_same_name_are_told_apart(self, judged, success, capsys):
+    def test_files_of_the_same_name_are_told_apart(self, judged, success):
         (judged / "new").mkdir()
         (judged / "new" / "mine.run").write_text(MINE)
-        out = success(["evaluate", "qrels.txt", "mine.run", "new/mine.run"], capsys)
+        out = success(["evaluate", "qrels.txt", "mine.run", "new/mine.run"])
         assert set(table_of(out)) == {"mine.run", "new/mine.run"}
 
     def test_queries_that_are_not_judged_are_passed_over(self, judged, capsys):
@@ -104,8 +104,8 @@ class TestEvaluate:
             ("qrels.txt empty.run", "empty.run is empty"),
         ],
     )
-    def test_errors_are_one_line(self, words, message, judged, failure, capsys):
+    def test_errors_are_one_line(self, words, message, judged, failure):
         (judged / "other.run").write_text("9 Q0 a 1 1 me\n")
         (judged / "huge.txt").write_text("1 0 c 2000\n1 0 a 1\n")
         (judged / "empty.run").write_text("\n")
-        assert message in failure(["evaluate", *words.split()], capsys)
+        assert message in failure(["evaluate", *words.split()])

@@ -29,9 +29,9 @@ def runs(tmp_path, monkeypatch, data):
 
 class TestFuse:
     @pytest.mark.parametrize("method", FUSIONS)
-    def test_methods_without_training(self, method, runs, success, capsys):
+    def test_methods_without_training(self, method, runs, success):
         argv = ["fuse", "test/good.run", "test/noise.run", "--method", method]
-        out = success([*argv, "--output", "fused.run"], capsys)
+        out = success([*argv, "--output", "fused.run"])
         assert "runs             2: good, noise\n" in out
         named = {name: io.read_run(f"test/{name}.run") for name in ("good", "noise")}
         lists = fusion.RankedLists.from_runs(named)
@@ -40,9 +40,9 @@ class TestFuse:
         )
         assert (runs / "fused.run").read_bytes() == (runs / "expected.run").read_bytes()
 
-    def test_runs_may_have_weights(self, runs, success, capsys):
+    def test_runs_may_have_weights(self, runs, success):
         argv = ["fuse", "test/good.run", "test/noise.run", "--method", "rrf", "--weights", 3, -0.5]
-        success([*argv, "--output", "fused.run"], capsys)
+        success([*argv, "--output", "fused.run"])
         named = {name: io.read_run(f"test/{name}.run") for name in ("good", "noise")}
         lists = fusion.RankedLists.from_runs(named)
         fused = {
@@ -51,22 +51,22 @@ class TestFuse:
         found = io.read_run("fused.run")
         assert {*zip(found.queries, found.docs, found.scores, strict=True)} == fused
 
-    def test_json_holds_the_metrics(self, runs, success, capsys):
+    def test_json_holds_the_metrics(self, runs, success):
         argv = ["fuse", "test/good.run", "test/noise.run", "--method", "rrf", "--json"]
-        found = json.loads(success([*argv, "--qrels", "test/qrels.txt"], capsys))
+        found = json.loads(success([*argv, "--qrels", "test/qrels.txt"]))
         assert set(found["metrics"]) == {"good", "noise", "fused by rrf"}
         assert found["metrics"]["good"]["map"] > found["metrics"]["noise"]["map"]
 
-    def test_trains_saves_and_fuses_other_queries(self, runs, success, capsys):
+    def test_trains_saves_and_fuses_other_queries(self, runs, success):
         argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
-        out = success([*argv, "--model", "f.edgewise", "--rounds", 20], capsys)
+        out = success([*argv, "--model", "f.edgewise", "--rounds", 20])
         named = {name: io.read_run(f"train/{name}.run") for name in ("good", "noise")}
         model = RankFusion(n_rounds=20, random_state=0).fit(named, io.read_qrels("train/qrels.txt"))
         assert f"ranking loss {model.history_.last('ranking_loss'):.1%}" in out
         assert f" {model.rules(1)[0]}\n" in out
         # In any order of the files, gzipped as the name says.
         argv = ["fuse", "f.edgewise", "test/noise.run", "test/good.run"]
-        success([*argv, "--output", "fused.run.gz"], capsys)
+        success([*argv, "--output", "fused.run.gz"])
         fused = io.read_run("fused.run.gz")
         named = {name: io.read_run(f"test/{name}.run") for name in ("good", "noise")}
         expected = model.fuse(named)
@@ -75,31 +75,31 @@ class TestFuse:
         }
         assert set(fused.tags) == {"edgewise-rankboost"}
 
-    def test_the_table_is_that_of_evaluate(self, runs, success, capsys):
+    def test_the_table_is_that_of_evaluate(self, runs, success):
         argv = ["fuse", "test/good.run", "test/noise.run", "--method", "borda"]
-        out = success([*argv, "--qrels", "test/qrels.txt", "--output", "fused.run"], capsys)
+        out = success([*argv, "--qrels", "test/qrels.txt", "--output", "fused.run"])
         argv = ["evaluate", "test/qrels.txt", "test/good.run", "test/noise.run", "fused.run"]
-        evaluated = success([*argv, "--metrics", "map,ndcg@10,mrr,precision@10"], capsys)
+        evaluated = success([*argv, "--metrics", "map,ndcg@10,mrr,precision@10"])
         expected = [line.split() for line in evaluated.split("\n\n")[0].splitlines()]
         shown = out.split("\n\n")[1].splitlines()
         assert [line.replace("fused by borda", "fused").split() for line in shown] == expected
 
-    def test_runs_with_the_same_tag_are_called_by_their_files(self, runs, success, capsys):
+    def test_runs_with_the_same_tag_are_called_by_their_files(self, runs, success):
         for name in ("train/good.run", "train/noise.run"):
             text = (runs / name).read_text()
             (runs / name).write_text(text.replace("good", "me").replace("noise", "me"))
         argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
-        assert "2: good, noise\n" in success([*argv, "--model", "f.edgewise"], capsys)
+        assert "2: good, noise\n" in success([*argv, "--model", "f.edgewise"])
         # Runs with these names as tags will do as well.
         argv = ["fuse", "f.edgewise", "test/good.run", "test/noise.run"]
-        success([*argv, "--output", "fused.run"], capsys)
+        success([*argv, "--output", "fused.run"])
 
-    def test_grades_below_0_are_not_judged(self, runs, success, capsys):
+    def test_grades_below_0_are_not_judged(self, runs, success):
         text = (runs / "train/qrels.txt").read_text()
         (runs / "below.txt").write_text(text.replace(" 0\n", " -1\n"))
         argv = ["fuse", "train/good.run", "train/noise.run", "--rounds", 5, "--output", "fused.run"]
         outs = [
-            (success([*argv, "--qrels", path], capsys), (runs / "fused.run").read_bytes())
+            (success([*argv, "--qrels", path]), (runs / "fused.run").read_bytes())
             for path in ("train/qrels.txt", "below.txt")
         ]
         assert outs[0] == outs[1]
@@ -112,7 +112,7 @@ class TestFuse:
         assert edgewise.load("f.edgewise").n_rounds_ == 3
         # The model is a model like any other.
         argv = ["fuse", "f.edgewise", "test/good.run", "test/noise.run"]
-        success([*argv, "--output", "fused.run"], capsys)
+        success([*argv, "--output", "fused.run"])
 
     @pytest.fixture
     def judged_apart(self, runs):
@@ -128,20 +128,20 @@ class TestFuse:
         (runs / "test.txt").write_text("".join(lines[half:]))
         return ["fuse", "good.run", "noise.run", "--qrels", "train/qrels.txt"]
 
-    def test_says_which_figures_are_of_training_queries(self, runs, success, capsys):
+    def test_says_which_figures_are_of_training_queries(self, runs, success):
         argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
-        out = success([*argv, "--rounds", 5], capsys)
+        out = success([*argv, "--rounds", 5])
         assert "training queries:\n" in out
-        found = json.loads(success([*argv, "--rounds", 5, "--json"], capsys))
+        found = json.loads(success([*argv, "--rounds", 5, "--json"]))
         assert found["metrics_are_of_training_queries"]
-        untrained = success([*argv, "--method", "rrf"], capsys)
+        untrained = success([*argv, "--method", "rrf"])
         assert "training queries" not in untrained
 
-    def test_validates_and_tests_on_other_queries(self, judged_apart, runs, success, capsys):
+    def test_validates_and_tests_on_other_queries(self, judged_apart, runs, success):
         argv = [*judged_apart, "--validate", "vali.txt", "--test", "test.txt"]
         words = "--rounds 30 --learner stump --set early_stopping_rounds=5 monotonic_cst=increasing"
         argv += [*words.split(), "--model", "f.edgewise"]
-        out = success(argv, capsys)
+        out = success(argv)
         assert "\nvalidation queries:\n" in out
         named = {name: io.read_run(f"{name}.run") for name in ("good", "noise")}
         lists = fusion.RankedLists.from_runs(named)
@@ -158,26 +158,26 @@ class TestFuse:
         loaded = edgewise.load("f.edgewise")
         assert loaded.n_rounds_ == model.n_rounds_
         assert (loaded.predict(lists) == model.predict(lists)).all()
-        found = json.loads(success([*argv[:-2], "--json"], capsys))
+        found = json.loads(success([*argv[:-2], "--json"]))
         test = metrics.evaluate("test.txt", model.fuse(in_file["test.txt"]), "map", gain=None)
         assert found["test"]["fused by rankboost"]["map"] == pytest.approx(test.means["run"]["map"])
 
-    def test_queries_of_two_files_are_refused(self, judged_apart, failure, capsys):
+    def test_queries_of_two_files_are_refused(self, judged_apart, failure):
         argv = [*judged_apart, "--test", "twice.txt"]
         Path("twice.txt").write_text(Path("train/qrels.txt").read_text())
-        assert "both judge the query" in failure(argv, capsys)
+        assert "both judge the query" in failure(argv)
 
-    def test_scores_count_if_they_are_asked_for(self, runs, success, capsys):
+    def test_scores_count_if_they_are_asked_for(self, runs, success):
         argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
         argv += ["--rounds", 5, "--set", "values=rank,score", "--model", "f.edgewise"]
-        success(argv, capsys)
+        success(argv)
         assert edgewise.load("f.edgewise").values_ == ("rank", "score")
 
     def test_an_absent_run_returns_nothing(self, runs, success, capsys):
         (runs / "train/third.run").write_text((runs / "train/noise.run").read_text())
         argv = ["fuse", *(f"train/{name}.run" for name in ("good", "noise", "third"))]
         argv += ["--qrels", "train/qrels.txt", "--rounds", 5, "--model", "f.edgewise"]
-        success(argv, capsys)
+        success(argv)
         argv = ["fuse", "f.edgewise", "train/good.run", "train/noise.run", "-o", "fused.run"]
         assert main(argv) == 0
         assert "the run 'third' of f.edgewise is absent: it returns nothing" in (
@@ -221,9 +221,7 @@ class TestFuse:
             ("same/good.run inf.run train/good.run --method rrf --output o.run", "two runs are"),
         ],
     )
-    def test_errors_are_one_line_and_nothing_is_written(
-        self, words, message, runs, failure, capsys
-    ):
+    def test_errors_are_one_line_and_nothing_is_written(self, words, message, runs, failure):
         (runs / "inf.run").write_text("q00 Q0 a 1 inf it\n")
         (runs / "sharp.run").write_text("q#0 Q0 a 1 1 it\n")
         (runs / "same").mkdir()
@@ -235,6 +233,6 @@ class TestFuse:
         RankFusion(n_rounds=1).fit(lists, [0, 1]).save("fusion.edgewise")
         (runs / "m.edgewise").write_text("")
         before = sorted(runs.rglob("*"))
-        assert message in failure(["fuse", *words.split()], capsys)
+        assert message in failure(["fuse", *words.split()])
         assert sorted(runs.rglob("*")) == before
         assert "good" in (runs / "train/good.run").read_text()

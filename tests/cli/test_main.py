@@ -18,17 +18,6 @@ COMMANDS = (
 )
 
 
-def failure(argv, capsys):
-    """Run a command that fails and return the one line it prints."""
-    assert main(argv) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.endswith("\n")
-    assert err.count("\n") == 1
-    assert err.startswith("edgewise: error: ")
-    return err
-
-
 class TestHelp:
     def test_version(self, capsys):
         assert main(["--version"]) == 0
@@ -81,8 +70,8 @@ class TestHelp:
             (["demo", "--output", "--rounds", "3"], "Option '--output' requires an argument"),
         ],
     )
-    def test_wrong_usage_is_one_line(self, argv, message, capsys):
-        assert message in failure(argv, capsys)
+    def test_wrong_usage_is_one_line(self, argv, message, failure):
+        assert message in failure(argv)
 
     def test_no_command_shows_the_help_and_exits_with_2(self, capsys):
         assert main([]) == 2
@@ -145,9 +134,9 @@ class TestDemo:
         assert "test error" in capsys.readouterr().out
         assert edgewise.load(folder / "digits.edgewise").n_rounds_ == 5
 
-    def test_a_folder_that_cannot_be_made_is_one_line(self, tmp_path, capsys):
+    def test_a_folder_that_cannot_be_made_is_one_line(self, tmp_path, failure):
         (tmp_path / "taken").write_text("a file")
-        failure(["demo", "--output", str(tmp_path / "taken")], capsys)
+        failure(["demo", "--output", tmp_path / "taken"])
 
     def test_ctrl_c_exits_with_130_quietly(self, monkeypatch, capsys):
         def interrupt(*options):

@@ -29,15 +29,15 @@ def here(home, monkeypatch):
     return home
 
 
-def test_names_without_rows(here, failure, capsys):
+def test_names_without_rows(here, failure):
     Path("none.csv").write_text("x,w,y\n")
     for words in (["predict", "t.edgewise", "none.csv"], ["evaluate", "t.edgewise", "none.csv"]):
-        assert "none.csv is empty: it has column names and no rows" in failure(words, capsys)
+        assert "none.csv is empty: it has column names and no rows" in failure(words)
 
 
-def test_text_in_another_encoding(here, failure, capsys):
+def test_text_in_another_encoding(here, failure):
     Path("wide.csv").write_bytes(f"x,w,y\n{ROWS}".encode("utf-16"))
-    assert "save it as UTF-8" in failure(["predict", "t.edgewise", "wide.csv"], capsys)
+    assert "save it as UTF-8" in failure(["predict", "t.edgewise", "wide.csv"])
 
 
 WEIGHTED = "x,w,y\n0,{},no\n1,{},yes\n"
@@ -54,10 +54,10 @@ WEIGHTED = "x,w,y\n0,{},no\n1,{},yes\n"
         ("x,q,y\n1,a,0\n2,,1\n", "--query q", "--query 'q' has no value in row 2"),
     ],
 )
-def test_columns_that_cannot_have_their_role(table, options, message, here, failure, capsys):
+def test_columns_that_cannot_have_their_role(table, options, message, here, failure):
     Path("role.csv").write_text(table)
     words = ["train", "role.csv", "--target", "y", *options.split()]
-    assert message in failure(words, capsys)
+    assert message in failure(words)
     assert not Path("role.edgewise").exists()
 
 
@@ -67,7 +67,7 @@ def test_a_ranker_misses_its_queries(here, failure, capsys):
     assert main(["train", "r.csv", "--target", "y", "--query", "q", "--rounds", "2", "--json"]) == 0
     capsys.readouterr()
     Path("lacking.csv").write_text("x,y\n1,0\n5,1\n")
-    line = failure(["evaluate", "r.edgewise", "lacking.csv"], capsys)
+    line = failure(["evaluate", "r.edgewise", "lacking.csv"])
     assert "--query" in line
     assert main(["predict", "r.edgewise", "lacking.csv"]) == 0
     assert "all rows are ranked as one query" in capsys.readouterr().err
@@ -105,13 +105,13 @@ def test_more_ways_to_write_dates(written, here, capsys):
     assert line.split()[1] == "date"
 
 
-def test_a_wide_table_is_told_in_short(here, success, capsys):
+def test_a_wide_table_is_told_in_short(here, success):
     names = ",".join(f"c{j}" for j in range(90))
     rows = "".join(
         f"{','.join([line[0]] * 90)},{line.split(',')[2]}\n" for line in ROWS.splitlines()
     )
     Path("wide.csv").write_text(f"{names},y\n{rows}")
-    out = success(["train", "wide.csv", *TRAIN[2:], "--force"], capsys)
+    out = success(["train", "wide.csv", *TRAIN[2:], "--force"])
     assert " ... and 30 columns more (number 30)\n" in out
     assert "\n c59 " in out
     assert "\n c60 " not in out

@@ -65,85 +65,78 @@ def named(folder):
 
 
 class TestFiles:
-    def test_sparse_and_full_files_have_the_same_scores(
-        self, ranker, folder, success, capsys, monkeypatch
-    ):
+    def test_sparse_and_full_files_have_the_same_scores(self, ranker, folder, success, monkeypatch):
         for few in (0.0, 2.0):
             monkeypatch.setattr(tables, "_SPARSE", few)
-            success(["predict", "m.edgewise", "test.txt", "--output", f"{few}.txt"], capsys)
+            success(["predict", "m.edgewise", "test.txt", "--output", f"{few}.txt"])
         assert (folder / "0.0.txt").read_bytes() == (folder / "2.0.txt").read_bytes()
 
-    def test_a_gzipped_file_is_read_as_well(self, ranker, folder, success, capsys):
+    def test_a_gzipped_file_is_read_as_well(self, ranker, folder, success):
         (folder / "packed.gz").write_bytes(gzip.compress((folder / "test.txt").read_bytes()))
         plain, packed = (
-            success(["predict", "m.edgewise", name, "--json"], capsys)
-            for name in ("test.txt", "packed.gz")
+            success(["predict", "m.edgewise", name, "--json"]) for name in ("test.txt", "packed.gz")
         )
         assert plain == packed
 
 
 class TestLetor:
-    def test_features_that_are_left_out_are_0(self, ranker, folder, success, capsys):
+    def test_features_that_are_left_out_are_0(self, ranker, folder, success):
         part = data(1)
         part.X[:, 2:] = 0
         io.write_letor("narrow.txt", part.X[:, :2], part.y, part.qid)
-        success(["predict", "m.edgewise", "narrow.txt", "--output", "s.txt"], capsys)
+        success(["predict", "m.edgewise", "narrow.txt", "--output", "s.txt"])
         assert np.array_equal(np.loadtxt("s.txt"), ranker.predict(part.X))
 
-    def test_more_features_than_the_model_has_are_refused(self, ranker, folder, failure, capsys):
+    def test_more_features_than_the_model_has_are_refused(self, ranker, folder, failure):
         (folder / "wide.txt").write_text("1 qid:1 1:3\n0 qid:1 6:1\n")
-        message = failure(["predict", "m.edgewise", "wide.txt", "--output", "s.txt"], capsys)
+        message = failure(["predict", "m.edgewise", "wide.txt", "--output", "s.txt"])
         assert "wide.txt has 6 features, the model has 4" in message
         assert not (folder / "s.txt").exists()
 
-    def test_a_file_without_queries_is_one_list(self, ranker, folder, success, capsys):
+    def test_a_file_without_queries_is_one_list(self, ranker, folder, success):
         (folder / "bare.txt").write_text("1 2:1\n0 3:2\n")
-        assert "1 query, 2 documents" in success(["predict", "m.edgewise", "bare.txt"], capsys)
+        assert "1 query, 2 documents" in success(["predict", "m.edgewise", "bare.txt"])
 
-    def test_negative_grades_have_no_gain(self, ranker, folder, success, capsys):
+    def test_negative_grades_have_no_gain(self, ranker, folder, success):
         (folder / "below.txt").write_text("-1 qid:1 3:9\n1 qid:1 2:9\n")
-        row = success(["predict", "m.edgewise", "below.txt"], capsys).splitlines()[-1]
+        row = success(["predict", "m.edgewise", "below.txt"]).splitlines()[-1]
         assert row.split()[:3] == ["1.0000", "-", "1.0000"]
 
-    def test_infinite_values_are_what_the_model_says(self, folder, success, failure, capsys):
+    def test_infinite_values_are_what_the_model_says(self, folder, success, failure):
         part = data(0)
         (folder / "inf.txt").write_text("1 qid:1 2:inf\n0 qid:1 2:-5\n")
         for infinite in ("raise", "missing"):
             model = RankBoost(n_rounds=9, handle_infinite=infinite).fit(part.X, part.y, part.qid)
             model.save(f"{infinite}.edgewise")
-        assert "inf.txt: X has an infinite" in failure(
-            ["predict", "raise.edgewise", "inf.txt"], capsys
-        )
-        success(["predict", "missing.edgewise", "inf.txt", "--output", "s.txt"], capsys)
+        assert "inf.txt: X has an infinite" in failure(["predict", "raise.edgewise", "inf.txt"])
+        success(["predict", "missing.edgewise", "inf.txt", "--output", "s.txt"])
         expected = model.predict([[0, np.nan, 0, 0], [0, -5, 0, 0]])
         assert np.array_equal(np.loadtxt("s.txt"), expected)
 
-    def test_a_model_with_a_metric_of_its_own_shows_the_usual_ones(self, folder, success, capsys):
+    def test_a_model_with_a_metric_of_its_own_shows_the_usual_ones(self, folder, success):
         part = data(0)
         model = RankBoost(n_rounds=3, eval_metric=lambda y, scores, qid: 0.5)
         model.fit(part.X, part.y, part.qid, eval_set=(part.X, part.y, part.qid))
         model.save("own.edgewise")
-        test = json.loads(success(["predict", "own.edgewise", "test.txt", "--json"], capsys))[
-            "test"
-        ]
+        test = json.loads(success(["predict", "own.edgewise", "test.txt", "--json"]))["test"]
         assert [*test][2:] == ["map", "ndcg@10", "mrr", "precision@10"]
 
 
 class TestTables:
-    def test_columns_are_taken_by_their_names(self, named, folder, success, capsys):
-        plain = success(["predict", "named.edgewise", "test.csv", *COLUMNS, "--json"], capsys)
+    def test_columns_are_taken_by_their_names(self, named, folder, success):
+        plain = success(["predict", "named.edgewise", "test.csv", *COLUMNS, "--json"])
         # One column is no feature, and would not even be a good one.
         mixed = frame(data(1)).iloc[:, ::-1].assign(day=pd.Timestamp("2020-02-02"))
         io.write_table("mixed.parquet", mixed)
         argv = ["predict", "named.edgewise", "mixed.parquet", *COLUMNS, "--output", "s.txt"]
-        shown = json.loads(success([*argv, "--json"], capsys))
+        shown = json.loads(success([*argv, "--json"]))
         assert shown["test"] == json.loads(plain)["test"]
         X = pd.DataFrame(data(1).X, columns=NAMES)
         assert np.array_equal(np.loadtxt("s.txt"), named.predict(X))
 
-    def test_without_grades_there_are_scores_only(self, named, folder, success, capsys):
+    def test_without_grades_there_are_scores_only(self, named, folder, success):
         argv = ["predict", "named.edgewise", "test.csv", "--query", "query", "--doc", "doc"]
-        out = success([*argv, "--output", "s.run"], capsys)
+        out = success([*argv, "--output", "s.run"])
         assert out == "ranked           5 queries, 35 documents, s.run\n"
         run, part = io.read_run("s.run"), data(1)
         scores = named.predict(pd.DataFrame(part.X, columns=NAMES)).tolist()
@@ -151,9 +144,9 @@ class TestTables:
         read = zip(zip(run.queries, run.docs, strict=True), run.scores, strict=True)
         assert dict(read) == expected
 
-    def test_without_an_output_the_ranking_is_printed(self, named, folder, success, capsys):
+    def test_without_an_output_the_ranking_is_printed(self, named, folder, success):
         argv = ["predict", "named.edgewise", "test.csv", "--query", "query", "--doc", "doc"]
-        header, first, *_ = success(argv, capsys).splitlines()
+        header, first, *_ = success(argv).splitlines()
         assert header == "query,doc,score,rank"
         part, X = data(1), pd.DataFrame(data(1).X, columns=NAMES)
         rank = named.rank(X, part.qid)[0]
@@ -179,19 +172,17 @@ class TestTables:
         assert main([*words, "--output", "s.run"]) == 0
         assert len(io.read_run("s.run").docs) == len(table) - n_gaps
 
-    def test_features_alone_are_enough_for_numbers(self, named, folder, success, capsys):
+    def test_features_alone_are_enough_for_numbers(self, named, folder, success):
         io.write_table("bare.csv", frame(data(1))[NAMES])
-        out = success(["predict", "named.edgewise", "bare.csv", "--output", "s.txt"], capsys)
+        out = success(["predict", "named.edgewise", "bare.csv", "--output", "s.txt"])
         assert out == "ranked           1 query, 35 documents, s.txt\n"
         assert len((folder / "s.txt").read_text().splitlines()) == 35
 
-    def test_grades_that_are_no_numbers_may_be_passed_over(
-        self, named, folder, success, failure, capsys
-    ):
+    def test_grades_that_are_no_numbers_may_be_passed_over(self, named, folder, success, failure):
         io.write_table("words.csv", frame(data(1)).assign(grade="good"))
         argv = ["predict", "named.edgewise", "words.csv", "--output", "s.txt"]
-        assert "words.csv: " in failure([*argv, "--target", "grade"], capsys)
-        success(argv, capsys)
+        assert "words.csv: " in failure([*argv, "--target", "grade"])
+        success(argv)
 
 
 class TestErrors:
@@ -240,11 +231,11 @@ class TestErrors:
             ("classes.edgewise test.txt", "test.txt has 4 features, the model has 1"),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):
-        assert message in failure(["predict", *words.split()], capsys)
+    def test_is_one_line_and_writes_nothing(self, words, message, failure):
+        assert message in failure(["predict", *words.split()])
 
     @pytest.mark.parametrize("name", ["old.txt", "old.run", "old.run.gz"])
-    def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, capsys, monkeypatch):
+    def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, monkeypatch):
         (folder / name).write_text("old\n")
         before = contents(folder)
 
@@ -254,18 +245,18 @@ class TestErrors:
         with monkeypatch.context() as patched:
             patched.setattr("pathlib.Path.replace", full)
             argv = ["predict", "m.edgewise", "test.txt", "--output", name]
-            assert f"{name}: No space left" in failure(argv, capsys)
+            assert f"{name}: No space left" in failure(argv)
         assert contents(folder) == before
         (folder / name).unlink()
 
     @pytest.mark.parametrize("argv", [[], ["m.edgewise"], ["m.edgewise", "test.txt", "--rounds"]])
-    def test_wrong_usage_is_one_line(self, argv, failure, capsys):
-        failure(["predict", *argv], capsys)
+    def test_wrong_usage_is_one_line(self, argv, failure):
+        failure(["predict", *argv])
 
 
-def test_a_model_without_rounds_ties_all_documents(folder, success, capsys):
+def test_a_model_without_rounds_ties_all_documents(folder, success):
     RankBoost().fit([[1.0], [1.0]], [0, 1]).save("empty.edgewise")
     assert edgewise.load("empty.edgewise").n_rounds_ == 0
     (folder / "two.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
-    success(["predict", "empty.edgewise", "two.txt", "--output", "s.txt"], capsys)
+    success(["predict", "empty.edgewise", "two.txt", "--output", "s.txt"])
     assert (folder / "s.txt").read_text() == "0.0\n0.0\n"

@@ -76,15 +76,15 @@ class TestLists:
             ),
         ],
     )
-    def test_json_has_the_lists_of_the_library(self, words, ask, folder, model, success, capsys):
-        out = success(["recommend", "r.csv", *BIAS, *words.split(), "--json"], capsys)
+    def test_json_has_the_lists_of_the_library(self, words, ask, folder, model, success):
+        out = success(["recommend", "r.csv", *BIAS, *words.split(), "--json"])
         (found,) = json.loads(out)["lists"]
         best = ask(model)
         assert [row["item"] for row in found["items"]] == best.ids.tolist()
         assert [row["score"] for row in found["items"]] == best.scores.tolist()
 
-    def test_are_those_of_the_library(self, folder, model, success, capsys):
-        out = success(["recommend", "r.csv", *BIAS, "--user", 103, 101, "-n", 3], capsys)
+    def test_are_those_of_the_library(self, folder, model, success):
+        out = success(["recommend", "r.csv", *BIAS, "--user", 103, 101, "-n", 3])
         assert out.startswith("ratings          ")
         assert "users            12\nitems            15\ntraining         BiasBaseline" in out
         for user in (103, 101):
@@ -96,32 +96,32 @@ class TestLists:
                 for place, (item, score) in enumerate(zip(*best, strict=True), 1)
             ]
 
-    def test_come_in_the_order_asked_for_and_once(self, folder, success, capsys):
+    def test_come_in_the_order_asked_for_and_once(self, folder, success):
         argv = ["recommend", "r.csv", *BIAS, "--user", 103, 101, "--user", 103]
-        out = success(argv, capsys)
+        out = success(argv)
         assert out.index("user 103") < out.index("user 101")
         assert out.count("user 103") == 1
 
-    def test_words_stay_words(self, folder, success, capsys):
+    def test_words_stay_words(self, folder, success):
         ratings = Ratings.from_frame(frame(words=True))
         best = recommend.BiasBaseline().fit(ratings).recommend("u104", 1)
-        out = success(["recommend", "words.csv", *BIAS, "--user", "u104", "-n", 1], capsys)
+        out = success(["recommend", "words.csv", *BIAS, "--user", "u104", "-n", 1])
         assert f"   1  {best.ids[0]}  {best.scores[0]:.3f}\n" in out
 
-    def test_an_empty_list_says_so(self, folder, success, capsys):
+    def test_an_empty_list_says_so(self, folder, success):
         (folder / "full.csv").write_text("user,item,rating\n1,1,5\n1,2,3\n2,1,4\n")
-        out = success(["recommend", "full.csv", *BIAS, "--user", 1], capsys)
+        out = success(["recommend", "full.csv", *BIAS, "--user", 1])
         assert out.endswith("\nuser 1 (2 ratings)\n no items to recommend\n")
 
-    def test_several_new_users_are_numbered(self, folder, success, capsys):
+    def test_several_new_users_are_numbered(self, folder, success):
         argv = ["recommend", "words.csv", *BIAS, "--new-user", '"Film, part 3=5"']
-        out = success([*argv, "--new-user", '"Film, part 4=1","Film, part 5=2"'], capsys)
+        out = success([*argv, "--new-user", '"Film, part 4=1","Film, part 5=2"'])
         assert "\nnew user 1 (1 rating)\n" in out
         assert "\nnew user 2 (2 ratings)\n" in out
 
-    def test_the_file_is_no_more_than_read(self, folder, success, capsys):
+    def test_the_file_is_no_more_than_read(self, folder, success):
         before = contents(folder)
-        success(["recommend", "r.csv", *BIAS, "--user", 101], capsys)
+        success(["recommend", "r.csv", *BIAS, "--user", 101])
         assert contents(folder) == before
 
 
@@ -137,7 +137,7 @@ class TestFiles:
             ("odd.txt", ["--separator", "|"]),
         ],
     )
-    def test_of_all_kinds_give_the_same_lists(self, name, options, folder, success, capsys):
+    def test_of_all_kinds_give_the_same_lists(self, name, options, folder, success):
         table = frame()
         table.to_csv("r.tsv", index=False, sep="\t")
         rows = "".join("::".join(map(str, row)) + "\n" for row in table.values.tolist())
@@ -148,75 +148,73 @@ class TestFiles:
         renamed.to_csv("named.csv", index=False)
         table.to_csv("odd.txt", index=False, sep="|")
         question = [*BIAS, "--user", 105, "--include-seen"]
-        plain = success(["recommend", "r.csv", *question], capsys)
-        out = success(["recommend", name, *options, *question], capsys)
+        plain = success(["recommend", "r.csv", *question])
+        out = success(["recommend", name, *options, *question])
         assert out.split("\n\n")[1] == plain.split("\n\n")[1]
 
-    def test_a_tab_can_be_written_as_a_word(self, folder, success, capsys):
+    def test_a_tab_can_be_written_as_a_word(self, folder, success):
         frame().to_csv("r.tsv", index=False, sep="\t")
-        success(["recommend", "r.tsv", "--separator", "tab", *BIAS, "--user", 105], capsys)
+        success(["recommend", "r.tsv", "--separator", "tab", *BIAS, "--user", 105])
 
-    def test_weights_count(self, folder, success, capsys):
+    def test_weights_count(self, folder, success):
         weights = np.arange(len(frame())) + 1
         frame().assign(w=weights).to_csv("w.csv", index=False)
         argv = ["recommend", "w.csv", "--weight-column", "w", *BIAS, "--model", "w.edgewise"]
-        success(argv, capsys)
+        success(argv)
         assert np.array_equal(edgewise.load("w.edgewise").ratings_.weights, weights)
 
     @pytest.mark.parametrize(
         "options", [["--implicit"], ["--columns", "user,item,x", "--duplicates", "last"]]
     )
-    def test_without_ratings_the_default_learns_from_choices(
-        self, options, folder, success, capsys
-    ):
+    def test_without_ratings_the_default_learns_from_choices(self, options, folder, success):
         header = options[0] == "--implicit"
         frame()[["user", "item", "time"]].to_csv("c.csv", index=False, header=header)
         argv = ["recommend", "c.csv", *options, "--hold-out", 0.3, "--new-user", "3,4", "-n", 2]
-        out = success([*argv, "--set", "n_factors=3"], capsys)
+        out = success([*argv, "--set", "n_factors=3"])
         assert "training         BoostedLists" in out
         assert "rmse" not in out
         assert len(lines_of(out, "new user (2 ratings)")) == 2
 
-    def test_neighbors_learn_from_choices_too(self, folder, success, capsys):
+    def test_neighbors_learn_from_choices_too(self, folder, success):
         argv = ["recommend", "r.csv", "--implicit", "--algorithm", "item-knn", "--model"]
-        success([*argv, "m.edgewise"], capsys)
+        success([*argv, "m.edgewise"])
         assert edgewise.load("m.edgewise").implicit
 
-    def test_duplicates_need_a_word(self, folder, failure, success, capsys):
+    def test_duplicates_need_a_word(self, folder, failure, success):
         pd.concat([frame(), frame().head(2)]).to_csv("twice.csv", index=False)
         argv = ["recommend", "twice.csv", *BIAS, "--user", 101]
-        assert "--duplicates" in failure(argv, capsys)
-        success([*argv, "--duplicates", "mean"], capsys)
+        assert "--duplicates" in failure(argv)
+        success([*argv, "--duplicates", "mean"])
 
 
 class TestOut:
     @pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.parquet"])
     @pytest.mark.parametrize("source", ["r.csv", "words.csv"])
-    def test_holds_the_lists_of_all_users(self, name, source, folder, success, capsys):
+    def test_holds_the_lists_of_all_users(self, name, source, folder, success):
         ratings = Ratings.from_file(source)
         lists = recommend.BiasBaseline().fit(ratings).recommend(n=4)
-        out = success(["recommend", source, *BIAS, "-n", 4, "--output", name], capsys)
+        out = success(["recommend", source, *BIAS, "-n", 4, "--output", name])
         assert f"written          12 lists to {name}\n" in out
         assert "\nuser " not in out
         table = pd.read_parquet(name) if name.endswith("parquet") else pd.read_csv(name)
         pd.testing.assert_frame_equal(table, lists.to_frame(library="pandas"))
 
-    def test_holds_the_lists_asked_for(self, folder, success, capsys):
+    def test_holds_the_lists_asked_for(self, folder, success):
         argv = ["recommend", "r.csv", *BIAS, "--user", 103, 101, "--output", "o.csv"]
-        out = success([*argv, "--new-user", "3=5"], capsys)
+        out = success([*argv, "--new-user", "3=5"])
         assert "\nuser 103 " in out
         assert "\nnew user " in out
         assert pd.read_csv("o.csv")["user"].unique().tolist() == [103, 101]
 
-    def test_ids_with_commas_are_quoted(self, folder, success, capsys):
-        success(["recommend", "words.csv", *BIAS, "--output", "o.csv"], capsys)
+    def test_ids_with_commas_are_quoted(self, folder, success):
+        success(["recommend", "words.csv", *BIAS, "--output", "o.csv"])
         with (folder / "o.csv").open(newline="") as stream:
             rows = list(csv.reader(stream))
         assert rows[0] == ["user", "item", "rank", "score"]
         assert {len(row) for row in rows} == {4}
 
     @pytest.mark.parametrize("name", ["old.csv", "old.csv.gz", "old.parquet"])
-    def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, capsys, monkeypatch):
+    def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, monkeypatch):
         (folder / name).write_text("old\n")
         before = contents(folder)
 
@@ -224,49 +222,49 @@ class TestOut:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("pathlib.Path.replace", full)
-        message = failure(["recommend", "r.csv", *BIAS, "--output", name], capsys)
+        message = failure(["recommend", "r.csv", *BIAS, "--output", name])
         assert "No space left on device" in message
         assert contents(folder) == before
 
 
 class TestModel:
     @pytest.mark.parametrize("source", ["r.csv", "words.csv"])
-    def test_a_saved_model_gives_the_same_lists(self, source, folder, success, capsys):
+    def test_a_saved_model_gives_the_same_lists(self, source, folder, success):
         user = "u104" if source == "words.csv" else "104"
         question = ["--user", user, "--output", "o.csv"]
         argv = ["recommend", source, "--algorithm", "item-knn", "--model", "m.edgewise", *question]
-        first = success(argv, capsys)
+        first = success(argv)
         table = (folder / "o.csv").read_bytes()
-        again = success(["recommend", "m.edgewise", *question], capsys)
+        again = success(["recommend", "m.edgewise", *question])
         assert again.split("\n\n")[1:] == first.split("\n\n")[1:]
         assert "model            ItemKNN, from m.edgewise\n" in again
         assert (folder / "o.csv").read_bytes() == table
 
-    def test_a_saved_model_knows_new_users_and_similar_items(self, folder, success, capsys):
+    def test_a_saved_model_knows_new_users_and_similar_items(self, folder, success):
         question = ["--new-user", "3=5,4=2", "--similar-to", 3]
-        first = success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise", *question], capsys)
-        again = success(["recommend", "m.edgewise", *question], capsys)
+        first = success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise", *question])
+        again = success(["recommend", "m.edgewise", *question])
         assert again.split("\n\n")[1:] == first.split("\n\n")[1:]
 
-    def test_predict_says_what_to_use_instead(self, folder, success, failure, capsys):
-        success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise"], capsys)
-        message = failure(["predict", "m.edgewise", "r.csv"], capsys)
+    def test_predict_says_what_to_use_instead(self, folder, success, failure):
+        success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise"])
+        message = failure(["predict", "m.edgewise", "r.csv"])
         assert "BiasBaseline, which does not predict rows: use `edgewise recommend m.edg" in message
 
-    def test_training_twice_gives_the_same_file(self, folder, success, capsys):
+    def test_training_twice_gives_the_same_file(self, folder, success):
         for name in ("one", "two"):
             argv = ["recommend", "r.csv", "--algorithm", "sgd", "--set", "n_epochs=3"]
-            success([*argv, "--seed", 7, "--model", f"{name}.edgewise"], capsys)
+            success([*argv, "--seed", 7, "--model", f"{name}.edgewise"])
         assert (folder / "one.edgewise").read_bytes() == (folder / "two.edgewise").read_bytes()
 
 
 class TestAdd:
-    def test_new_ratings_go_into_a_saved_model(self, folder, success, capsys):
-        success(["recommend", "r.csv", "--algorithm", "als", "--model", "m.edgewise"], capsys)
+    def test_new_ratings_go_into_a_saved_model(self, folder, success):
+        success(["recommend", "r.csv", "--algorithm", "als", "--model", "m.edgewise"])
         new = pd.DataFrame({"user": [101, 101, 999], "item": [1, 88, 88], "rating": [1, 5, 5]})
         new.to_csv("new.csv", index=False)
         argv = ["recommend", "m.edgewise", "--add", "new.csv", "--model", "more.edgewise"]
-        out = success([*argv, "--user", 999, "-n", 2], capsys)
+        out = success([*argv, "--user", 999, "-n", 2])
         assert "added            3 ratings, new.csv\n" in out
         model = edgewise.load("m.edgewise").partial_fit(Ratings.from_frame(new))
         for item in model.recommend(999, n=2).ids.tolist():
@@ -277,10 +275,10 @@ class TestAdd:
 
 
 class TestSettings:
-    def test_are_those_of_the_class(self, folder, success, capsys):
+    def test_are_those_of_the_class(self, folder, success):
         argv = ["recommend", "r.csv", "--algorithm", "item-knn", "--model", "m.edgewise"]
         argv += ["--set", "n_neighbors=7", "similarity=pearson", "--set", "shrinkage=0.5"]
-        success([*argv, "--threads", 2], capsys)
+        success([*argv, "--threads", 2])
         model = edgewise.load("m.edgewise")
         assert (model.n_neighbors, model.similarity, model.shrinkage) == (7, "pearson", 0.5)
 
@@ -296,22 +294,22 @@ class TestSettings:
             ("k=7 k=8", "--set gives k twice"),
         ],
     )
-    def test_wrong_ones_are_one_line(self, words, message, folder, failure, capsys):
+    def test_wrong_ones_are_one_line(self, words, message, folder, failure):
         argv = ["recommend", "r.csv", "--algorithm", "item-knn", "--user", 101, "--set"]
-        assert message in failure([*argv, *words.split()], capsys)
+        assert message in failure([*argv, *words.split()])
 
-    def test_boosting_is_the_default(self, folder, success, capsys):
+    def test_boosting_is_the_default(self, folder, success):
         argv = ["recommend", "r.csv", "--set", "n_rounds=5", "--model", "m.edgewise"]
-        success(argv, capsys)
+        success(argv)
         assert type(edgewise.load("m.edgewise")) is recommend.BoostedFactorization
 
-    def test_lists_come_from_a_model_of_choices(self, folder, success, monkeypatch, capsys):
+    def test_lists_come_from_a_model_of_choices(self, folder, success, monkeypatch):
         argv = ["recommend", "r.csv", "--user", 101]
-        assert "training         BoostedLists" in success(argv, capsys)
+        assert "training         BoostedLists" in success(argv)
         monkeypatch.setattr(recommend.BoostedLists.__init__, "__kwdefaults__", {
             **recommend.BoostedLists.__init__.__kwdefaults__, "max_items": 2,
         })  # fmt: skip
-        assert "training         ImplicitFactorization" in success(argv, capsys)
+        assert "training         ImplicitFactorization" in success(argv)
 
     def test_every_name_stands_for_a_class(self):
         for name, one in ALGORITHMS.items():
@@ -320,62 +318,62 @@ class TestSettings:
             assert {key: getattr(model, key) for key in one.settings} == one.settings
 
     @pytest.mark.parametrize("name", ALGORITHMS)
-    def test_every_algorithm_recommends(self, name, folder, success, capsys):
+    def test_every_algorithm_recommends(self, name, folder, success):
         argv = ["recommend", "r.csv", "--algorithm", name, "--user", 101, "-n", 2]
         argv += ["--set", "n_rounds=5"] if name == "boosted" else []
-        out = success([*argv, "--model", "m.edgewise"], capsys)
-        question = success(["recommend", "m.edgewise", "--user", 101, "-n", 2], capsys)
+        out = success([*argv, "--model", "m.edgewise"])
+        question = success(["recommend", "m.edgewise", "--user", 101, "-n", 2])
         assert out.split("\n\n")[1] == question.split("\n\n")[1]
 
 
 class TestTests:
-    def test_on_a_file(self, folder, ratings, success, capsys):
+    def test_on_a_file(self, folder, ratings, success):
         train, test = ratings.split(0.3, random_state=1)
         for name, part in (("train.csv", train), ("test.csv", test)):
             columns = {"user": part.user_ids.values[part.users]}
             columns |= {"item": part.item_ids.values[part.items], "rating": part.values}
             pd.DataFrame(columns).to_csv(name, index=False)
         argv = ["recommend", "train.csv", *BIAS, "--test", "test.csv"]
-        out = success([*argv, "--metrics", "rmse,ndcg@3", "--relevant", 3], capsys)
+        out = success([*argv, "--metrics", "rmse,ndcg@3", "--relevant", 3])
         model = recommend.BiasBaseline().fit(Ratings.from_file("train.csv"))
         expected = evaluate(model, Ratings.from_file("test.csv"), ["rmse", "ndcg@3"], relevant=3)
         assert f"test             {len(test)} ratings, test.csv\n" in out
         assert out.splitlines()[-2].split() == ["rmse", "ndcg@3"]
         assert out.splitlines()[-1].split() == [f"{value:.4f}" for value in expected.values()]
-        success([*argv, "--model", "m.edgewise"], capsys)
+        success([*argv, "--model", "m.edgewise"])
         argv = ["recommend", "m.edgewise", "--test", "test.csv", "--metrics", "rmse,ndcg@3"]
-        again = success([*argv, "--relevant", 3], capsys)
+        again = success([*argv, "--relevant", 3])
         assert again.splitlines()[-2:] == out.splitlines()[-2:]
 
     @pytest.mark.parametrize("by", command.SPLITS)
-    def test_on_a_part_held_out(self, by, folder, success, capsys):
+    def test_on_a_part_held_out(self, by, folder, success):
         ratings = Ratings.from_frame(frame(), time="time")
         train, test = ratings.split(0.3, by, random_state=4)
         values = evaluate(recommend.BiasBaseline().fit(train), test, ["rmse", "map"])
         argv = ["recommend", "r.csv", *BIAS, "--hold-out", 0.3, "--by", by, "--seed", 4]
         argv += ["--time-column", "time", "--metrics", "rmse,map"]
-        out = success(argv, capsys)
+        out = success(argv)
         assert f"test             {len(test)} ratings, {command.SPLITS[by]}\n" in out
         assert out.splitlines()[-1].split() == [f"{value:.4f}" for value in values.values()]
         assert out.count("training") == 1
 
-    def test_lists_come_from_all_ratings(self, folder, success, capsys):
-        plain = success(["recommend", "r.csv", *BIAS, "--user", 101], capsys)
-        out = success(["recommend", "r.csv", *BIAS, "--user", 101, "--hold-out", 0.3], capsys)
+    def test_lists_come_from_all_ratings(self, folder, success):
+        plain = success(["recommend", "r.csv", *BIAS, "--user", 101])
+        out = success(["recommend", "r.csv", *BIAS, "--user", 101, "--hold-out", 0.3])
         assert out.split("\n\n")[1] == plain.split("\n\n")[1]
         assert out.count("training") == 2
 
-    def test_metrics_that_are_not_defined_are_dashes(self, folder, success, capsys):
+    def test_metrics_that_are_not_defined_are_dashes(self, folder, success):
         argv = ["recommend", "r.csv", "--algorithm", "popularity", "--hold-out", 0.3]
-        out = success([*argv, "--metrics", "rmse,auc"], capsys)
+        out = success([*argv, "--metrics", "rmse,auc"])
         assert out.splitlines()[-1].split()[0] == "-"
 
-    def test_a_test_of_integers_may_go_with_words(self, folder, success, capsys):
+    def test_a_test_of_integers_may_go_with_words(self, folder, success):
         (folder / "train.csv").write_text("user,item,rating\na,1,5\na,2,3\n7,1,4\n7,x,1\n")
         (folder / "test.csv").write_text("user,item,rating\n7,2,4\n")
         argv = ["recommend", "train.csv", *BIAS, "--test", "test.csv", "--metrics", "rmse"]
         model = recommend.BiasBaseline().fit(Ratings.from_file("train.csv"))
-        out = success(argv, capsys)
+        out = success(argv)
         assert out.splitlines()[-1].strip() == f"{abs(model.predict('7', '2') - 4):.4f}"
 
 
@@ -398,22 +396,22 @@ class TestNames:
             ("genres.csv --names-columns item,name", "Film 3"),
         ],
     )
-    def test_stand_beside_ids(self, argv, name, folder, success, capsys):
+    def test_stand_beside_ids(self, argv, name, folder, success):
         argv = ["recommend", "r.csv", *BIAS, "--similar-to", "3", "--item-names", *argv.split()]
-        out = success([*argv, "-n", 99], capsys)
+        out = success([*argv, "-n", 99])
         assert f"similar to 3 ({name})\n" in out
         other = name.replace("3", "5")
         assert any(line[2:].split()[1:2] == ["5"] and other in line for line in out.splitlines())
 
-    def test_columns_can_be_named(self, folder, success, capsys):
+    def test_columns_can_be_named(self, folder, success):
         frame().rename(columns={"item": "movieId"}).to_csv("m.csv", index=False)
         argv = ["recommend", "m.csv", *BIAS, "--item-column", "movieId", "--similar-to", 3]
         argv += ["--item-names", "names.parquet", "--name-column", "title", "-n", 1]
-        assert "similar to 3 (Film No. 3)\n" in success(argv, capsys)
+        assert "similar to 3 (Film No. 3)\n" in success(argv)
 
-    def test_are_written_too(self, folder, success, capsys):
+    def test_are_written_too(self, folder, success):
         argv = ["recommend", "r.csv", *BIAS, "--output", "o.csv", "--item-names", "names.csv"]
-        success(argv, capsys)
+        success(argv)
         table = pd.read_csv("o.csv", keep_default_na=False)
         expected = [f"Film No. {item}" if item < 15 else "" for item in table["item"]]
         assert table["name"].tolist() == expected
@@ -428,14 +426,14 @@ class TestNames:
             ("r.csv", "r.csv is given as DATA and --item-names"),
         ],
     )
-    def test_that_cannot_be_read_are_one_line(self, words, message, failure, capsys):
+    def test_that_cannot_be_read_are_one_line(self, words, message, failure):
         argv = ["recommend", "r.csv", *BIAS, "--user", "101", "--item-names", *words.split()]
-        assert message in failure(argv, capsys)
+        assert message in failure(argv)
 
-    def test_cannot_steer_the_terminal(self, folder, success, capsys):
+    def test_cannot_steer_the_terminal(self, folder, success):
         (folder / "odd.csv").write_text("item,name\n3,\x1b[31mred\n")
         argv = ["recommend", "r.csv", *BIAS, "--similar-to", 3, "--item-names", "odd.csv"]
-        out = success(argv, capsys)
+        out = success(argv)
         assert "similar to 3 (?[31mred)\n" in out
         assert "\x1b" not in out
 
@@ -518,28 +516,28 @@ class TestErrors:
             ("noise.edgewise --user 1", "noise.edgewise is not a readable edgewise model"),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):
+    def test_is_one_line_and_writes_nothing(self, words, message, failure):
         trained = [] if ".edgewise --" in words or words.endswith(".edgewise") else BIAS
-        assert message in failure(["recommend", *words.split(), *trained], capsys)
+        assert message in failure(["recommend", *words.split(), *trained])
 
     @pytest.mark.parametrize(
         "words", ["--algorithm best", "-n 0", "--hold-out 1", "--hold-out x", "--relevant x"]
     )
-    def test_wrong_values_are_one_line(self, words, failure, capsys):
-        message = failure(["recommend", "r.csv", *words.split()], capsys)
+    def test_wrong_values_are_one_line(self, words, failure):
+        message = failure(["recommend", "r.csv", *words.split()])
         assert f"Invalid value for '{words.split()[0]}'" in message
 
-    def test_a_report_names_its_own_option(self, failure, capsys):
+    def test_a_report_names_its_own_option(self, failure):
         argv = ["report", "m.edgewise", "--data", "words.csv", "-o", "page.html"]
-        assert "--data words.csv: users must be integers" in failure(argv, capsys)
+        assert "--data words.csv: users must be integers" in failure(argv)
 
-    def test_ids_are_looked_at_before_training(self, failure, capsys, monkeypatch):
+    def test_ids_are_looked_at_before_training(self, failure, monkeypatch):
         def never(*args):
             raise AssertionError
 
         monkeypatch.setattr(recommend.BiasBaseline, "fit", never)
         for words in ("--user 7", "--similar-to 77", "--new-user 3=9", "--test words.csv"):
-            failure(["recommend", "r.csv", *BIAS, *words.split()], capsys)
+            failure(["recommend", "r.csv", *BIAS, *words.split()])
 
     def test_ctrl_c_exits_with_130_and_writes_nothing(self, capsys, monkeypatch):
         def interrupt(*args):

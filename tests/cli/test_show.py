@@ -30,12 +30,12 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def facts(path, success, capsys):
+def facts(path, success):
     """A function that returns the facts about a saved model by name."""
 
     def show(model):
         model.save(path)
-        lines = success(["show", path], capsys).split("\n\n")[0].splitlines()
+        lines = success(["show", path]).split("\n\n")[0].splitlines()
         return {line[:16].strip(): line[17:] for line in lines}
 
     return show
@@ -50,7 +50,7 @@ def classes():
 
 
 class TestBoosting:
-    def test_a_classifier(self, classes, path, facts, success, capsys):
+    def test_a_classifier(self, classes, path, facts, success):
         shown, history = facts(classes), classes.history_
         assert shown["estimator"] == "AdaBoostMH, discrete votes, exponential loss"
         assert shown["classes"] == "3: high, low, mid"
@@ -58,14 +58,14 @@ class TestBoosting:
         assert shown["training"].startswith("40 rounds")
         assert f"(bound {history.last('bound'):.1%})" in shown["training"]
         assert shown["validation"] == f"{history.last('validation'):.4g} (error)"
-        text = success(["show", path], capsys)
+        text = success(["show", path])
         j = int(classes.feature_importances_.argmax())
         assert f" x{j} " in text
         assert f" {classes.rules(1)[0]}\n" in text
 
-    def test_as_json(self, classes, path, success, capsys):
+    def test_as_json(self, classes, path, success):
         classes.save(path)
-        shown = json.loads(success(["show", path, "-n", 3, "--json"], capsys))
+        shown = json.loads(success(["show", path, "-n", 3, "--json"]))
         assert [rule["rule"] for rule in shown["rules"]] == [str(r) for r in classes.rules(3)]
         importances = np.sort(classes.feature_importances_)[::-1]
         assert [column["importance"] for column in shown["columns"]] == importances[:3].tolist()
@@ -131,12 +131,12 @@ class TestBoosting:
         model.fitted_ = replace(model.fitted_, history=History.from_array(rows))
         assert facts(model)["columns searched"] == "30.0 per round"
 
-    def test_effects_on_rows(self, path, tmp_path, success, capsys):
+    def test_effects_on_rows(self, path, tmp_path, success):
         frame = pd.DataFrame({"size": np.arange(20.0), "kind": ["a", "b"] * 10})
         model = AdaBoostMH("stump", n_rounds=3).fit(frame, frame["size"] > 9)
         model.save(path)
         frame.to_csv(tmp_path / "rows.csv", index=False)
-        shown = json.loads(success(["show", path, tmp_path / "rows.csv", "--json"], capsys))
+        shown = json.loads(success(["show", path, tmp_path / "rows.csv", "--json"]))
         (column,) = shown["columns"]
         assert column["output"] == "True"
         for value, mean in column["means"]:
@@ -172,10 +172,10 @@ class TestRecommenders:
         assert shown["items"] == "4, strings, 1 of them unknown"
         assert shown["item features"] == "1: year"
 
-    def test_rows_are_refused(self, path, tmp_path, failure, capsys):
+    def test_rows_are_refused(self, path, tmp_path, failure):
         ItemKNN().fit(Ratings.from_dict(RATINGS)).save(path)
         (tmp_path / "rows.csv").write_text("a\n1\n")
-        assert "DATA" in failure(["show", path, tmp_path / "rows.csv"], capsys)
+        assert "DATA" in failure(["show", path, tmp_path / "rows.csv"])
 
 
 def test_names_cannot_steer_the_terminal(path, capsys):
@@ -190,7 +190,7 @@ def test_names_cannot_steer_the_terminal(path, capsys):
 
 class TestErrors:
     @pytest.mark.parametrize("name", ["none.edgewise", "folder", "notes.txt", "damaged.edgewise"])
-    def test_are_one_line(self, name, classes, tmp_path, failure, capsys):
+    def test_are_one_line(self, name, classes, tmp_path, failure):
         (tmp_path / "folder").mkdir()
         (tmp_path / "notes.txt").write_text("not a model\nat all\n")
         damaged = tmp_path / "damaged.edgewise"
@@ -198,4 +198,4 @@ class TestErrors:
         content = bytearray(damaged.read_bytes())
         content[len(content) // 2] ^= 0xFF
         damaged.write_bytes(content)
-        assert name in failure(["show", tmp_path / name], capsys)
+        assert name in failure(["show", tmp_path / name])

@@ -108,8 +108,8 @@ class TestMessyTable:
         assert "joined.year" in model.feature_names_in_
         assert not {"id", "country"} & set(model.feature_names_in_)
 
-    def test_predicts_shuffled_columns_as_the_library_does(self, here, success, capsys):
-        out = success(["predict", "people.edgewise", "new.csv", "-o", "out.csv"], capsys)
+    def test_predicts_shuffled_columns_as_the_library_does(self, here, success):
+        out = success(["predict", "people.edgewise", "new.csv", "-o", "out.csv"])
         assert out.startswith("predicted        60 rows, out.csv, ")
         with Path("out.csv").open(newline="") as stream:
             rows = list(csv.DictReader(stream))
@@ -120,13 +120,13 @@ class TestMessyTable:
         given = np.array([float(row["probability of >50K"]) for row in rows])
         assert np.array_equal(given, model.predict_proba(X)[:, 1])
 
-    def test_without_output_it_prints_the_table(self, here, success, capsys):
-        out = success(["predict", "people.edgewise", "new.csv"], capsys)
+    def test_without_output_it_prints_the_table(self, here, success):
+        out = success(["predict", "people.edgewise", "new.csv"])
         assert out.startswith("id,predicted,probability,")
         assert out.count("\n") == 61
 
-    def test_a_missing_column_is_named(self, here, failure, capsys):
-        message = failure(["predict", "people.edgewise", "short.csv"], capsys)
+    def test_a_missing_column_is_named(self, here, failure):
+        message = failure(["predict", "people.edgewise", "short.csv"])
         assert (
             "short.csv: the table lacks the columns 'hours', 'job', which training had" in message
         )
@@ -135,8 +135,8 @@ class TestMessyTable:
         assert main(["predict", "people.edgewise", "kyiv.csv", "-o", "o.csv"]) == 0
         assert "'city' has unseen categories" in capsys.readouterr().err
 
-    def test_evaluates_as_the_library_does(self, here, success, capsys):
-        out = success(["evaluate", "people.edgewise", "new.csv", "--json"], capsys)
+    def test_evaluates_as_the_library_does(self, here, success):
+        out = success(["evaluate", "people.edgewise", "new.csv", "--json"])
         found = json.loads(out)
         model = edgewise.load("people.edgewise")
         raw = io.read_columns("new.csv")
@@ -144,27 +144,27 @@ class TestMessyTable:
         assert found["error"] == pytest.approx(1 - score)
         assert found["classes"] == ["<=50K", ">50K"]
         assert sum(map(sum, found["confusion"])) == found["rows"] == 60
-        assert "ROC AUC" in success(["evaluate", "people.edgewise", "new.csv"], capsys)
+        assert "ROC AUC" in success(["evaluate", "people.edgewise", "new.csv"])
 
-    def test_explains_the_model_and_a_row(self, here, success, capsys):
-        out = success(["show", "people.edgewise", "new.csv"], capsys)
+    def test_explains_the_model_and_a_row(self, here, success):
+        out = success(["show", "people.edgewise", "new.csv"])
         assert "mean probability of >50K at some values" in out
-        out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "--json"], capsys)
+        out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "--json"])
         found = json.loads(out)
         model = edgewise.load("people.edgewise")
         X = model.schema_.transform(io.read_columns("new.csv"))
         score = float(model.decision_function(X)[1])
         total = sum(part["amount"] for part in found["contributions"])
         assert total == pytest.approx(score if found["class"] == ">50K" else -score)
-        out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "-n", 3], capsys)
+        out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "-n", 3])
         assert "Row 2 of new.csv" in out
         assert "others" in out
 
-    def test_writes_a_page_and_exports(self, here, success, capsys):
+    def test_writes_a_page_and_exports(self, here, success):
         argv = ["report", "people.edgewise", "--data", "new.csv", "-o", "new.html"]
-        assert success(argv, capsys) == "Wrote new.html: 60 rows of new.csv\n"
+        assert success(argv) == "Wrote new.html: 60 rows of new.csv\n"
         assert "joined.year" in Path("new.html").read_text()
-        success(["export", "people.edgewise", "-o", "scores.sql"], capsys)
+        success(["export", "people.edgewise", "-o", "scores.sql"])
         assert "joined.year" in Path("scores.sql").read_text()
 
     @pytest.mark.parametrize(
@@ -195,11 +195,11 @@ class TestMessyTable:
             ("show new.csv", "new.csv is not a readable edgewise model"),
         ],
     )  # fmt: skip
-    def test_mistakes_are_one_line(self, words, message, here, failure, capsys):
-        assert message in failure(words.split(), capsys)
+    def test_mistakes_are_one_line(self, words, message, here, failure):
+        assert message in failure(words.split())
 
 
-def test_the_commands_of_the_guide_run(here, capsys):
+def test_the_commands_of_the_guide_run(here):
     page = Path(__file__).parents[2] / "docs/guide/commands.md"
     lines = re.findall(r"^\|.* `edgewise (\w+ people\.\S+.*)` \|$", page.read_text(), re.MULTILINE)
     assert lines[0] == "train people.csv --target income"
@@ -290,11 +290,11 @@ class TestHoldOut:
         assert test is None
 
 
-def test_the_model_of_names_is_that_of_python(folder, success, capsys):
+def test_the_model_of_names_is_that_of_python(folder, success):
     rows = [{"a": i % 7, "b": i % 3, "y": "no" if i % 7 < 3 else "yes"} for i in range(60)]
     write("t.csv", rows)
     argv = ["train", "t.csv", "--target", "y", "--hold-out", 0, "--learner", "stump"]
-    success([*argv, "--rounds", 5, "--set", "votes=real", "learning_rate=0.5"], capsys)
+    success([*argv, "--rounds", 5, "--set", "votes=real", "learning_rate=0.5"])
     X = np.array([[row["a"], row["b"]] for row in rows])
     model = AdaBoostMH("stump", n_rounds=5, votes="real", learning_rate=0.5)
     model.fit(X, [row["y"] for row in rows])
@@ -306,64 +306,62 @@ def test_the_model_of_names_is_that_of_python(folder, success, capsys):
 
 
 class TestTasks:
-    def test_several_classes(self, folder, success, capsys):
+    def test_several_classes(self, folder, success):
         rng = np.random.default_rng(1)
         X = rng.normal(size=(90, 2)).round(3)
         names = np.where(X[:, 0] < 0, "low", np.where(X[:, 1] < 0, "mid", "high"))
         rows = [{"a": a, "b": b, "y": y} for (a, b), y in zip(X.tolist(), names, strict=True)]
         write("three.csv", rows)
         argv = ["train", "three.csv", "--target", "y", "--learner", "product", "--rounds", 8]
-        out = success([*argv, "--hold-out", 0], capsys)
+        out = success([*argv, "--hold-out", 0])
         assert "3 classes in 'y' (low " in out
         assert "on all 90 rows; no hold-out set" in out
         assert "; Hamming loss " in out
         assert "log loss" not in out
-        out = success(["evaluate", "three.edgewise", "three.csv"], capsys)
+        out = success(["evaluate", "three.edgewise", "three.csv"])
         assert "predicted high" in out
         assert "ROC AUC" not in out
 
-    def test_classes_that_are_floats_in_python(self, folder, success, capsys):
+    def test_classes_that_are_floats_in_python(self, folder, success):
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame({"size": range(20), "bought": [0, 1] * 10})
         model = AdaBoostMH("stump", n_rounds=2)
         model.fit(frame[["size"]], frame["bought"].astype(float)).save("sizes.edgewise")
         frame.to_csv("sizes.csv", index=False)
-        out = success(
-            ["evaluate", "sizes.edgewise", "sizes.csv", "--target", "bought", "--json"], capsys
-        )
+        out = success(["evaluate", "sizes.edgewise", "sizes.csv", "--target", "bought", "--json"])
         assert json.loads(out)["rows"] == 20
 
-    def test_labels_are_predicted_as_in_python_whatever_the_weights(self, folder, success, capsys):
+    def test_labels_are_predicted_as_in_python_whatever_the_weights(self, folder, success):
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame({"size": range(20)})
         y = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 5)
         model = AdaBoostMH("stump", n_rounds=3, init_weights=1.0 + 4.0 * y).fit(frame, y)
         model.save("sizes.edgewise")
         frame.to_csv("sizes.csv", index=False)
-        found = json.loads(success(["predict", "sizes.edgewise", "sizes.csv", "--json"], capsys))
+        found = json.loads(success(["predict", "sizes.edgewise", "sizes.csv", "--json"]))
         assert np.array_equal(np.transpose([found["0"], found["1"]]), model.predict(frame))
         assert not np.array_equal(model.predict_proba(frame) > 0.5, model.predict(frame) > 0)
 
     @pytest.mark.parametrize("first", ["t.csv", "t.parquet"])
-    def test_booleans_are_the_same_in_all_files(self, first, folder, success, capsys):
+    def test_booleans_are_the_same_in_all_files(self, first, folder, success):
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame({"x": np.arange(60) % 7, "flag": np.arange(60) % 2 == 0})
         frame["y"] = (frame["x"] > 3) ^ frame["flag"]
         frame.to_csv("t.csv", index=False)
         frame.to_parquet("t.parquet")
-        success(["train", first, "--target", "y", "--rounds", 3], capsys)
+        success(["train", first, "--target", "y", "--rounds", 3])
         shown = [
-            success(["evaluate", "t.edgewise", name], capsys).replace(name, "")
+            success(["evaluate", "t.edgewise", name]).replace(name, "")
             for name in ("t.csv", "t.parquet")
         ]
         assert shown[0] == shown[1]
 
-    def test_explains_rows_of_which_no_value_is_known(self, folder, success, capsys):
+    def test_explains_rows_of_which_no_value_is_known(self, folder, success):
         rows = [{"c": c, "a": i % 7, "y": c == "u"} for i, c in enumerate("uvw" * 20)]
         write("colors.csv", rows)
-        success(["train", "colors.csv", "--target", "y", "--learner", "stump"], capsys)
+        success(["train", "colors.csv", "--target", "y", "--learner", "stump"])
         write("new.csv", [{**row, "c": ""} for row in rows])
-        out = success(["show", "colors.edgewise", "new.csv"], capsys)
+        out = success(["show", "colors.edgewise", "new.csv"])
         assert re.search(r"\n c +100\.0%\n", out)
 
     def test_a_forgotten_query_is_said(self, folder, capsys):
@@ -372,7 +370,7 @@ class TestTasks:
         assert main(["train", "t.csv", "--target", "grade", "--rounds", "2"]) == 0
         assert "use --query qid" in capsys.readouterr().err
 
-    def test_labels(self, folder, success, capsys):
+    def test_labels(self, folder, success):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(80, 3)).round(3)
         rows = [
@@ -381,18 +379,18 @@ class TestTasks:
         ]
         write("songs.tsv", rows, separator="\t")
         argv = ["train", "songs.tsv", "--target", "happy", "--target", "loud", "--rounds", 10]
-        out = success([*argv, "--learner", "stump"], capsys)
+        out = success([*argv, "--learner", "stump"])
         assert "2 labels: happy, loud" in out
         assert "Hamming loss" in out
-        success(["predict", "songs.edgewise", "songs.tsv", "-o", "out.csv"], capsys)
+        success(["predict", "songs.edgewise", "songs.tsv", "-o", "out.csv"])
         with Path("out.csv").open(newline="") as stream:
             found = list(csv.DictReader(stream))
         loud = np.array([row["loud"] == "1" for row in found])
         assert np.mean(loud == (X[:, 1] > 0)) > 0.9
-        out = success(["evaluate", "songs.edgewise", "songs.tsv", "--json"], capsys)
+        out = success(["evaluate", "songs.edgewise", "songs.tsv", "--json"])
         assert set(json.loads(out)["labels"]) == {"happy", "loud"}
 
-    def test_grades(self, folder, success, capsys, data):
+    def test_grades(self, folder, success, data):
         part = data(0, n_queries=10)
         rows = [
             {"q": q, "doc": d, "grade": int(y), **dict(zip("abcd", x, strict=True))}
@@ -400,15 +398,15 @@ class TestTasks:
         ]
         write("pages.csv", rows)
         argv = ["train", "pages.csv", "--target", "grade", "--query", "q", "--doc", "doc"]
-        out = success([*argv, "--rounds", 10], capsys)
+        out = success([*argv, "--rounds", 10])
         assert "ranking, 10 queries, grades from 0 to 2 in 'grade'" in out
         assert "ndcg@10" in out
         assert isinstance(edgewise.load("pages.edgewise"), RankBoost)
-        success(["predict", "pages.edgewise", "pages.csv", "-o", "out.run"], capsys)
+        success(["predict", "pages.edgewise", "pages.csv", "-o", "out.run"])
         assert len(io.read_run("out.run").scores) == len(rows)
-        out = success(["predict", "pages.edgewise", "pages.csv"], capsys)
+        out = success(["predict", "pages.edgewise", "pages.csv"])
         assert out.startswith("query,doc,score,rank\n")
-        out = success(["evaluate", "pages.edgewise", "pages.csv", "--json"], capsys)
+        out = success(["evaluate", "pages.edgewise", "pages.csv", "--json"])
         assert json.loads(out)["map"] > 0.5
 
     def test_svmlight(self, folder, success, failure, capsys):
@@ -416,8 +414,8 @@ class TestTasks:
         X = rng.normal(size=(60, 3)).round(3)
         lines = [f"{int(a > 0)} 1:{a} 2:{b} 3:{c}\n" for a, b, c in X.tolist()]
         folder.joinpath("rows.svm").write_text("".join(lines))
-        out = success(["train", "rows.svm", "--learner", "stump", "--rounds", 5], capsys)
-        out = success(["evaluate", "rows.edgewise", "rows.svm", "--json"], capsys)
+        out = success(["train", "rows.svm", "--learner", "stump", "--rounds", 5])
+        out = success(["evaluate", "rows.edgewise", "rows.svm", "--json"])
         assert json.loads(out)["error"] == 0
         argv = ["train", "rows.svm", "--task", "grades", "--test", "rows.svm.gz", "--rounds", 3]
         Path("rows.svm.gz").write_bytes(gzip.compress(Path("rows.svm").read_bytes()))
@@ -426,7 +424,7 @@ class TestTasks:
         assert "rows.svm has no query ids" in err
         assert "x0 is feature 1" in out
         argv = ["train", "rows.svm", "--target", "x", "--force"]
-        assert "--target" in failure(argv, capsys)
+        assert "--target" in failure(argv)
 
     def test_json_is_all_there_is(self, home, folder, capsys):
         argv = ["train", str(home / "people.csv"), "--target", "income", "--json"]
@@ -440,30 +438,30 @@ class TestTasks:
         assert found["test"]["rows"] == 60
         assert {one["name"]: one["kind"] for one in found["columns"]}["joined"] == "date"
 
-    def test_tune_says_what_it_tried(self, home, folder, success, capsys, monkeypatch):
+    def test_tune_says_what_it_tried(self, home, folder, success, monkeypatch):
         candidates = fitting._candidates("classes")
         assert candidates["default"] == {}
         quick = {name: {**settings, "n_rounds": 2} for name, settings in candidates.items()}
         monkeypatch.setattr(fitting, "_candidates", lambda _: quick)
         argv = ["train", home / "people.csv", "--target", "income", "--tune"]
-        found = json.loads(success([*argv, "--json"], capsys))
+        found = json.loads(success([*argv, "--json"]))
         assert [result["settings"] for result in found["tuning"]] == [*candidates]
         best = min(found["tuning"], key=lambda one: one["log_loss"])
         assert [one["chosen"] for one in found["tuning"]].count(True) == 1
         assert best["chosen"]
 
-    def test_the_same_seed_gives_the_same_file(self, home, folder, success, capsys):
+    def test_the_same_seed_gives_the_same_file(self, home, folder, success):
         argv = ["train", home / "people.csv", "--target", "income", "--rounds", 5]
         for name in ("one", "two"):
-            success([*argv, "--model", f"{name}.edgewise"], capsys)
+            success([*argv, "--model", f"{name}.edgewise"])
         one, two = (folder.joinpath(f"{name}.edgewise").read_bytes() for name in ("one", "two"))
         assert one == two
 
-    def test_weights_and_numbers_as_categories(self, home, folder, success, capsys):
+    def test_weights_and_numbers_as_categories(self, home, folder, success):
         rows = [{**row, "w": 1 + i % 3, "zip": f"0{i % 4}"} for i, row in enumerate(people(60, 5))]
         write("p.csv", rows)
         argv = ["train", "p.csv", "--target", "income", "--weight", "w", "--categorical", "zip"]
-        success([*argv, "--rounds", 3, "--drop", "salary"], capsys)
+        success([*argv, "--rounds", 3, "--drop", "salary"])
         kinds = {one.name: one for one in edgewise.load("p.edgewise").schema_.columns}
         assert kinds["zip"].categories == ("00", "01", "02", "03")
         assert kinds["salary"].kind == "dropped"
@@ -492,25 +490,25 @@ class TestHostileInput:
             ("words.svm", b"these are words\n", "words.svm, line 1"),
         ],
     )  # fmt: skip
-    def test_is_answered_in_one_line(self, name, content, message, folder, failure, capsys):
+    def test_is_answered_in_one_line(self, name, content, message, folder, failure):
         folder.joinpath(name).write_bytes(content.encode() if isinstance(content, str) else content)
         target = [] if name.endswith(".svm") else ["--target", "y"]
-        assert message in failure(["train", name, *target], capsys)
+        assert message in failure(["train", name, *target])
         assert [path.name for path in folder.iterdir()] == [name]
 
-    def test_a_folder_is_no_table(self, folder, failure, capsys):
+    def test_a_folder_is_no_table(self, folder, failure):
         folder.joinpath("inside.csv").mkdir()
-        assert "is a directory" in failure(["train", "inside.csv", "--target", "y"], capsys)
+        assert "is a directory" in failure(["train", "inside.csv", "--target", "y"])
 
-    def test_free_text_is_refused_with_advice(self, folder, failure, success, capsys):
+    def test_free_text_is_refused_with_advice(self, folder, failure, success):
         rows = [
             {**row, "note": f"person {i} said many a thing"} for i, row in enumerate(people(40, 3))
         ]
         write("p.csv", rows)
-        message = failure(["train", "p.csv", "--target", "income"], capsys)
+        message = failure(["train", "p.csv", "--target", "income"])
         assert "'note' holds free text" in message
         assert "drop it" in message
-        success(["train", "p.csv", "--target", "income", "--drop", "note", "--rounds", 2], capsys)
+        success(["train", "p.csv", "--target", "income", "--drop", "note", "--rounds", 2])
 
     def test_rows_without_a_target_are_left_out_with_a_notice(self, folder, capsys):
         rows = people(60, 4)
@@ -520,13 +518,13 @@ class TestHostileInput:
         assert main(["train", "p.csv", "--target", "income", "--rounds", "2"]) == 0
         assert "dropped 6 rows without a value in 'income'" in capsys.readouterr().err
 
-    def test_a_model_that_cannot_be_written_is_known_first(self, home, folder, failure, capsys):
+    def test_a_model_that_cannot_be_written_is_known_first(self, home, folder, failure):
         argv = ["train", home / "people.csv", "--target", "income", "--model"]
-        assert "does not exist" in failure([*argv, "none/m.edgewise"], capsys)
-        assert "must end in .edgewise" in failure([*argv, "m.zip"], capsys)
+        assert "does not exist" in failure([*argv, "none/m.edgewise"])
+        assert "must end in .edgewise" in failure([*argv, "m.zip"])
         if os.getuid():
             folder.chmod(0o500)
-            assert "not writable" in failure([*argv, "m.edgewise"], capsys)
+            assert "not writable" in failure([*argv, "m.edgewise"])
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ TRAIN = ["train", "train.txt", "--force"]
 
 
 class TestModel:
-    def test_is_that_of_python_with_its_defaults(self, letor, success, capsys, data):
-        success([*TRAIN, "--hold-out", 0], capsys)
+    def test_is_that_of_python_with_its_defaults(self, letor, success, data):
+        success([*TRAIN, "--hold-out", 0])
         part = data(0)
         model = RankBoost().fit(part.X, part.y, part.qid)
         loaded = edgewise.load("train.edgewise")
@@ -45,11 +45,11 @@ class TestModel:
         assert loaded.settings_ == model.settings_
 
     @pytest.mark.parametrize("learner", RANK_LEARNERS)
-    def test_has_any_learner(self, learner, letor, success, capsys):
-        success([*TRAIN, "--learner", learner, "--rounds", 3, "--threads", 2], capsys)
+    def test_has_any_learner(self, learner, letor, success):
+        success([*TRAIN, "--learner", learner, "--rounds", 3, "--threads", 2])
         assert edgewise.load("train.edgewise").n_rounds_ == 3
 
-    def test_has_the_parameters_of_set(self, letor, success, failure, capsys, data):
+    def test_has_the_parameters_of_set(self, letor, success, failure, data):
         settings = {
             "criterion": "energy",
             "max_bins": 16,
@@ -60,15 +60,15 @@ class TestModel:
             "subsample": 0.5,
         }
         pairs = [f"{name}={value}" for name, value in settings.items()]
-        success([*TRAIN, "--rounds", 5, "--seed", 3, "--set", *pairs, "--hold-out", 0], capsys)
+        success([*TRAIN, "--rounds", 5, "--seed", 3, "--set", *pairs, "--hold-out", 0])
         part = data(0)
         model = RankBoost(n_rounds=5, random_state=3, **settings).fit(part.X, part.y, part.qid)
         loaded = edgewise.load("train.edgewise")
         assert np.array_equal(loaded.predict(part.X), model.predict(part.X))
 
-    def test_validation_chooses_the_rounds(self, letor, success, capsys, data):
+    def test_validation_chooses_the_rounds(self, letor, success, data):
         argv = [*TRAIN, "--validate", "vali.txt.gz", "--learner", "stump", "--set"]
-        success([*argv, "eval_metric=ndcg@5", "early_stopping_rounds=7"], capsys)
+        success([*argv, "eval_metric=ndcg@5", "early_stopping_rounds=7"])
         train, held = data(0), data(1)
         model = RankBoost("stump", early_stopping_rounds=7, eval_metric="ndcg@5")
         model.fit(train.X, train.y, train.qid, eval_set=(held.X, held.y, held.qid))
@@ -77,23 +77,23 @@ class TestModel:
         assert saved.n_rounds_ == model.n_rounds_
         assert np.array_equal(saved.predict(held.X), model.predict(held.X))
 
-    def test_validation_stops_early(self, letor, success, capsys):
+    def test_validation_stops_early(self, letor, success):
         argv = [*TRAIN, "--validate", "vali.txt.gz", "--rounds", 1000]
-        assert "ended by: early stopping" in success(argv, capsys)
+        assert "ended by: early stopping" in success(argv)
 
-    def test_is_the_same_from_sparse_and_dense_files(self, letor, success, capsys, monkeypatch):
+    def test_is_the_same_from_sparse_and_dense_files(self, letor, success, monkeypatch):
         rules = []
         for threshold in (0.0, 2.0):
             monkeypatch.setattr(tables, "_SPARSE", threshold)
-            success([*TRAIN, "--rounds", 20], capsys)
+            success([*TRAIN, "--rounds", 20])
             rules.append([str(rule) for rule in edgewise.load("train.edgewise").rules()])
         assert rules[0] == rules[1]
 
-    def test_files_may_leave_out_their_last_features(self, tmp_path, success, capsys):
+    def test_files_may_leave_out_their_last_features(self, tmp_path, success):
         (tmp_path / "train.txt").write_text("1 qid:1 1:3\n0 qid:1 1:1\n0 qid:1\n")
         (tmp_path / "test.txt").write_text("0 qid:1 3:1\n1 qid:1 1:4\n")
         argv = ["train", tmp_path / "train.txt", "--test", tmp_path / "test.txt", "--rounds", 2]
-        success([*argv, "--model", tmp_path / "m.edgewise"], capsys)
+        success([*argv, "--model", tmp_path / "m.edgewise"])
         assert edgewise.load(tmp_path / "m.edgewise").n_features_in_ == 3
 
     @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".tsv"])
@@ -119,9 +119,9 @@ class TestModel:
 
 
 class TestOutput:
-    def test_json_holds_test_metrics_and_losses(self, letor, success, capsys, data):
+    def test_json_holds_test_metrics_and_losses(self, letor, success, data):
         argv = [*TRAIN, "--test", "test.txt", "--rounds", 5, "--set", "eval_metric=disagreement"]
-        found = json.loads(success([*argv, "--json"], capsys))
+        found = json.loads(success([*argv, "--json"]))
         train, test = data(0), data(2)
         model = RankBoost(n_rounds=5).fit(train.X, train.y, train.qid)
         for name in ("map", "ndcg@10", "mrr", "precision@10", "disagreement"):
@@ -130,45 +130,45 @@ class TestOutput:
         assert found["training"]["bound"] == pytest.approx(model.history_.last("bound"))
         assert found["rules"] == [str(rule) for rule in model.rules(5)]
 
-    def test_a_run_of_the_test_documents_is_a_prediction(self, letor, success, capsys, data):
-        success([*TRAIN, "--test", "test.txt", "--rounds", 20], capsys)
-        success(["predict", "train.edgewise", "test.txt", "-o", "s.run.gz"], capsys)
+    def test_a_run_of_the_test_documents_is_a_prediction(self, letor, success, data):
+        success([*TRAIN, "--test", "test.txt", "--rounds", 20])
+        success(["predict", "train.edgewise", "test.txt", "-o", "s.run.gz"])
         part, run = data(2), io.read_run("s.run.gz")
         scores = edgewise.load("train.edgewise").predict(part.X).tolist()
         expected = dict(zip(zip(part.qid, part.docs, strict=True), scores, strict=True))
         written = zip(zip(run.queries, run.docs, strict=True), run.scores, strict=True)
         assert dict(written) == expected
 
-    def test_negative_grades_have_no_gain(self, tmp_path, success, capsys):
+    def test_negative_grades_have_no_gain(self, tmp_path, success):
         for name in ("train.txt", "test.txt"):
             (tmp_path / name).write_text("-1 qid:1 1:1\n1 qid:1 1:2\n")
         argv = ["train", tmp_path / "train.txt", "--test", tmp_path / "test.txt", "--rounds", 2]
         argv += ["--model", tmp_path / "m.edgewise", "--json"]
-        test = json.loads(success(argv, capsys))["test"]
+        test = json.loads(success(argv))["test"]
         assert (test["map"], test["ndcg@10"], test["mrr"]) == (1, None, 1)
 
-    def test_folds_are_those_of_cross_validate(self, letor, success, failure, capsys, data):
+    def test_folds_are_those_of_cross_validate(self, letor, success, failure, data):
         argv = [*TRAIN, "--rounds", 5, "--hold-out", 0, "--folds"]
         part = data(0)
         expected = cross_validate(RankBoost(n_rounds=5), part.X, part.y, part.qid, cv=3)
-        found = json.loads(success([*argv, 3, "--json"], capsys))["cross_validation"]
+        found = json.loads(success([*argv, 3, "--json"]))["cross_validation"]
         assert found["map"] == pytest.approx(expected.means["map"])
-        assert "Cross-validation" in success([*argv, 3, "--set", "early_stopping_rounds=3"], capsys)
-        assert "--folds" in failure([*argv, 99, "--json"], capsys)
+        assert "Cross-validation" in success([*argv, 3, "--set", "early_stopping_rounds=3"])
+        assert "--folds" in failure([*argv, 99, "--json"])
 
-    def test_why_a_row_ranks_above_another(self, letor, success, failure, capsys):
-        success([*TRAIN, "--rounds", 5], capsys)
+    def test_why_a_row_ranks_above_another(self, letor, success, failure):
+        success([*TRAIN, "--rounds", 5])
         argv = ["explain", "train.edgewise", "test.txt", "--row", 2, "--against"]
-        found = json.loads(success([*argv, 5, "--json"], capsys))
+        found = json.loads(success([*argv, 5, "--json"]))
         difference = found["scores"][0] - found["scores"][1]
         total = sum(part["amount"] for part in found["contributions"])
         assert total == pytest.approx(difference, abs=1e-12)
         way = "above" if difference > 0 else "below" if difference < 0 else "level with"
-        assert f"{way} row 5" in success([*argv, 5], capsys)
-        assert "--against 999" in failure([*argv, 999], capsys)
+        assert f"{way} row 5" in success([*argv, 5])
+        assert "--against 999" in failure([*argv, 999])
 
 
-def test_tuning_compares_the_default(letor, success, capsys, data, monkeypatch):
+def test_tuning_compares_the_default(letor, success, data, monkeypatch):
     built = []
     build = fitting._build
 
@@ -179,7 +179,7 @@ def test_tuning_compares_the_default(letor, success, capsys, data, monkeypatch):
     monkeypatch.setattr(fitting, "_build", quick)
     part = data(0, n_queries=20)
     io.write_letor("train.txt", part.X, part.y, part.qid)
-    found = json.loads(success([*TRAIN, "--tune", "--json"], capsys))["tuning"]
+    found = json.loads(success([*TRAIN, "--tune", "--json"]))["tuning"]
     assert built[0] == {"time_limit": None}
     assert found[0]["settings"] == "default"
     assert sum(candidate["chosen"] for candidate in found) == 1
@@ -215,7 +215,7 @@ class TestWarnings:
         assert "ended by: interrupted" in out
         assert edgewise.load("train.edgewise").n_rounds_ == 5
 
-    def test_ctrl_c_before_the_first_round_writes_nothing(self, letor, capsys, interrupt_after):
+    def test_ctrl_c_before_the_first_round_writes_nothing(self, letor, interrupt_after):
         interrupt_after(0)
         before = contents(letor)
         assert main([*TRAIN, "--rounds", "5"]) == 130
@@ -264,8 +264,8 @@ class TestErrors:
             ("train.txt --threads 0", "'--threads'"),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, named, failure, capsys):
-        assert named in failure(["train", *words.split(), "--json"], capsys)
+    def test_is_one_line_and_writes_nothing(self, words, named, failure):
+        assert named in failure(["train", *words.split(), "--json"])
 
 
 def test_an_old_file_stays_when_writing_fails(letor, failure, capsys, monkeypatch):
