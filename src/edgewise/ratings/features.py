@@ -58,7 +58,7 @@ def _ids_and_columns(name: str, features: Any, key: str) -> tuple[Any, Any]:
 def append_rows(
     table: ColumnTable | None, more: ColumnTable | None, rows: NDArray[np.intp]
 ) -> ColumnTable | None:
-    """Return a table with some rows of another, or with missing values if there is no other.
+    """Return a table with some rows of another, or with missing values without another.
 
     Categories that the table does not have become missing values.
     """

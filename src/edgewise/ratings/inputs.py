@@ -150,7 +150,7 @@ def _sort_duplicates(
 ) -> None:
     """Sort the ratings of each pair in `order`, in place: by time, or else by their numbers.
 
-    Floating-point sums depend on the order of their terms, which must not be that of the input.
+    So floating-point sums do not depend on the order of the input.
     """
     times, weights = columns.times, columns.weights
     keys = (times,) if duplicates == "last" else (weights, times, columns.ratings)
@@ -304,7 +304,7 @@ def read_ratings(
     file = DelimitedText.open(path, separator, columns, (*SEPARATORS, " "))
     _check_names(names, file.names, f" of {path}")
     used = [name for name in names if name is not None]
-    # Only an empty cell is no id: an item may be called "None".
+    # Only an empty cell is missing: an item may be called "None".
     raw = read_delimited(file, used, names[:2], na_values=("",))
     pairs = zip(_ROLES, names, strict=True)
     return RatingColumns(

@@ -58,7 +58,7 @@ class Grouped:
 
     @property
     def mass(self) -> Reals:
-        """The sum of the weights of each row: the number of ratings if there are no weights."""
+        """The sum of the weights of each row: the number of ratings without weights."""
         if self.weights is None:
             return self.sizes.astype(float)
         return np.bincount(self.row_numbers, self.weights, self.n_rows).astype(float)

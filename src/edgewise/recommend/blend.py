@@ -30,7 +30,7 @@ _ROUNDING = 1e-9
 
 
 class BlendWeights(NamedTuple):
-    """Weights of models; the loss while learning them, that of each model, and the bound."""
+    """Weights of models; the losses of their mixture and of each while learning, and the bound."""
 
     weights: Reals
     loss: float | None = None
@@ -339,7 +339,7 @@ class Evidence(NamedTuple):
 
 
 def hold_out(ratings: Ratings, fraction: float, seed: int) -> Split:
-    """Split off a fraction of each user's ratings; if that is none, one of each user with two."""
+    """Split off a fraction of each user's ratings; if all are 0, one of each user with two."""
     rng = np.random.default_rng(seed)
     is_held_out = mask_held_out("user", fraction, ratings.by_user, None, rng)
     if not is_held_out.any():

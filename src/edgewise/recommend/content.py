@@ -84,7 +84,7 @@ class ContentRecommender(PerUserRecommender, ExplainedRecommender):
 
     @property
     def predicts(self) -> str:
-        """What predictions are: ratings, or scores for boosted models."""
+        """The kind of predictions: ratings, or scores for boosted models."""
         return "rating" if self.learner == "ridge" else "score"
 
     def _knows_items(self, ratings: Ratings) -> Mask:

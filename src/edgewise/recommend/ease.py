@@ -30,7 +30,7 @@ _PENALTY = 75.0
 _N_ARRAYS = 3
 
 # The penalty on absolute weights as a fraction of that on squares, and the latter as a fraction of
-# that of EASE: chosen on held-out interactions within the training parts of ml-100k and ml-1m.
+# the penalty of EASE: chosen on interactions held out within training parts of ml-100k and ml-1m.
 _SPARSITY, _PENALTY_FRACTION = 0.004, 0.5
 
 # Sweeps end when no weight changes by more than this.
@@ -174,8 +174,8 @@ class EASE(ExplainedRecommender):
         amounts = (row.data * self.item_weights_[row.indices, item]).tolist()
         ids = self.ratings_.item_ids.values[row.indices].tolist()
         pairs = zip(ids, amounts, strict=True)
-        parts = [Contribution(str(name), amount) for name, amount in pairs if amount != 0]
-        return float(self._pair_scores(np.array([user]), np.array([item]))[0]), parts
+        contributions = [Contribution(str(name), amount) for name, amount in pairs if amount != 0]
+        return float(self._pair_scores(np.array([user]), np.array([item]))[0]), contributions
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -194,7 +194,7 @@ class SLIM(EASE, Threaded):
     Parameters
     ----------
     regularization : float or None, default None
-        The penalty lambda on squares. None is half of that of :class:`EASE`.
+        The penalty lambda on squares. None is half the penalty of :class:`EASE`.
     sparsity : float or None, default None
         The penalty mu on absolute weights: the larger, the fewer weights. None is 0.004 lambda.
     n_sweeps : int, default 20
@@ -378,10 +378,10 @@ class BoostedLists(EASE, Seeded, Threaded, Verbose):
     _similarities = Recommender._similarities
 
     def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
-        score, parts = super()._explain_score(user, item)
+        score, contributions = super()._explain_score(user, item)
         pair = np.array([user]), np.array([item])
         taste = pair_products(self.user_factors_, self.item_factors_, *pair)
-        return score, [*parts, Contribution("user taste", float(taste[0]))]
+        return score, [*contributions, Contribution("user taste", float(taste[0]))]
 
 
 def as_interactions(ratings: Ratings) -> Ratings:

@@ -145,7 +145,7 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
 
     @property
     def predicts(self) -> str:
-        """What predictions are: ratings, or scores for implicit feedback."""
+        """The kind of predictions: ratings, or scores for implicit feedback."""
         return "score" if self.implicit else "rating"
 
     def _fit(self, ratings: Ratings) -> None:
@@ -306,7 +306,7 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
         rating_weights = weights_of(view)
         weights = [s * rating_weights[entry] for _, s, entry in used]
         mass = 1.0 if self.implicit else sum(weights) + self._damping()
-        parts = [
+        contributions = [
             Contribution(
                 str(ids[v].item()),
                 float(weight * self.deviations_[entry] / mass) if mass else 0.0,
@@ -316,8 +316,8 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
         ]
         pair = np.array([user]), np.array([item])
         if not self.implicit:
-            parts.append(Contribution("baseline", float(self._baseline(*pair)[0])))
-        return float(self._pair_scores(*pair)[0]), parts
+            contributions.append(Contribution("baseline", float(self._baseline(*pair)[0])))
+        return float(self._pair_scores(*pair)[0]), contributions
 
 
 class ItemKNN(KNNRecommender):

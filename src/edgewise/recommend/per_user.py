@@ -46,7 +46,7 @@ class PerUserRecommender(Recommender, Threaded):
         """Return the scores of all items under a user's model."""
 
     def _score_some(self, user_model: Any, items: Indices) -> Reals:
-        """Return the scores of some items, equal to those of :meth:`_score_items`."""
+        """Return the scores of some items, as :meth:`_score_items` computes them."""
         return self._score_items(user_model)[items]
 
     def _user_model_size(self) -> int:

@@ -155,7 +155,7 @@ class RecommenderSearch(BaseEstimator):
 
     def _best(self) -> Recommender:
         if not hasattr(self, "best_estimator_"):
-            raise NotFittedError("there is no best estimator yet: call fit, with refit=True")
+            raise NotFittedError("not fitted yet: call fit, with refit=True")
         return self.best_estimator_
 
     def _check_arguments(self) -> Metric:
@@ -184,7 +184,7 @@ class RecommenderSearch(BaseEstimator):
         if self.n_iter is None:
             return list(ParameterGrid(self.param_grid))
         with warnings.catch_warnings():
-            # Fewer than `n_iter` combinations are no fault: all are tried.
+            # With fewer than `n_iter` combinations all are tried.
             warnings.simplefilter("ignore", UserWarning)
             return list(ParameterSampler(self.param_grid, self.n_iter, random_state=seed))
 

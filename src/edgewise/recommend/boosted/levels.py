@@ -132,7 +132,7 @@ class RatingLevels:
         return expected, errors + _ROUNDING * np.abs(self.values).max()
 
     def _normalized_probabilities(self, scores: Reals) -> Reals:
-        """Return the probabilities of the columns; those of one-hot columns sum to 1."""
+        """Return the probabilities of the columns, which sum to 1 in one-hot columns."""
         probabilities = self.column_probabilities(scores)
         if self.target == "one_hot":
             probabilities = probabilities / np.maximum(

@@ -28,14 +28,12 @@ from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorStep, Fl
 from edgewise.recommend.kernels import load_kernels
 from edgewise.recommend.kernels.boosting import WIDTH, FactorPairs, RatingTargets, Slopes
 
-# Sums over the ratings are taken in at most so many parts, of at least so many ratings, which are
-# added in order. The parts depend on the ratings alone, so that the number of threads changes no
-# bit.
+# Sums over the ratings are taken in blocks of at least this many ratings, at most this many, and
+# added in order. Blocks depend on the ratings alone, so the number of threads changes no bit.
 _PART_RATINGS = 1 << 17
 _MAX_PARTS = 16
 
-# The cost of a round for each rating in NumPy, and for each score column more, counted in visits of
-# a histogram.
+# The cost of a round per rating in NumPy, and more per score column, in visits of a histogram.
 _VISITS, _VISITS_PER_COLUMN = 25, 15
 
 _SINGLE_SWEEPS, _PRODUCT_SWEEPS = 2, 2
@@ -94,7 +92,7 @@ class ScoredRatings:
     def advance(self, user_values: Floats, item_values: Floats, votes: Reals) -> None:
         """Add the products ``U Z votes`` to the scores, and compute the slopes there.
 
-        Values have a column for each product; the votes are those of all products.
+        Values have a column for each product; all products share the votes.
         """
         pairs = FactorPairs(
             self.users, self.items, _pad_values(user_values), _pad_values(item_values)

@@ -120,7 +120,7 @@ class FactorRounds(NamedTuple):
     def check(self) -> None:
         """Raise if the rounds of a file contradict each other."""
         if not np.isin(self.kinds, (USERS, ITEMS, BOTH)).all():
-            raise ValueError("a round is of an unknown kind")
+            raise ValueError("kinds_ has an unknown kind of round")
         same_step = np.diff(self.steps) == 0
         alike = (np.diff(self.kinds) == 0) & (self.kinds[1:] == BOTH)
         alike &= (np.diff(self.votes, axis=0) == 0).all(axis=1)
@@ -353,22 +353,22 @@ def explain_pair(
 
     added, named = (_by_rating if model.joint_ else _by_indicator)(model, user, item)
     amounts = points(added)
-    parts = [
+    contributions = [
         Contribution("mean", float(levels.mean(constant))),
         Contribution("item offset", points_of(ITEMS)),
     ]
     offset, taste = points_of(USERS), float(points_of(BOTH) - amounts.sum())
     if not model.joint_:
-        parts += [Contribution("user offset", offset), Contribution("user taste", taste)]
+        contributions += [Contribution("user offset", offset), Contribution("user taste", taste)]
     elif abs(offset + taste) > _ROUNDING * np.abs(amounts).sum():
         # Nothing remains where the model has all ratings that it was trained on.
-        parts.append(Contribution("user taste", offset + taste))
-    parts = [part for part in parts if part.amount != 0.0]
-    parts += [
+        contributions.append(Contribution("user taste", offset + taste))
+    contributions = [entry for entry in contributions if entry.amount != 0.0]
+    contributions += [
         Contribution(name, amount, detail)
         for (name, detail), amount in zip(named, amounts.tolist(), strict=True)
     ]
-    return float(levels.mean(constant + change)), parts
+    return float(levels.mean(constant + change)), contributions
 
 
 def _by_rating(

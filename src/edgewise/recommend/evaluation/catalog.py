@@ -45,7 +45,7 @@ class MetricValue(NamedTuple):
 
     @property
     def half_interval(self) -> float:
-        """Half the 95% interval; NaN where there is none."""
+        """Half the 95% interval; NaN without one."""
         return math.nan if self.sums is None else Z95 * self.sums.standard_error()
 
 

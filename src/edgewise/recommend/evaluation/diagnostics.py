@@ -214,7 +214,7 @@ def _groups(groups: Any, ratings: Ratings) -> tuple[tuple[str, ...], NDArray[np.
         listed = [repr(n) for n, c in columns.items() if isinstance(c, CategoricalColumn)]
         raise ValueError(
             "groups must be 'popularity', a mapping of items to names, or a categorical feature of "
-            f"the items ({', '.join(listed) or 'there is none'}), got {groups!r}"
+            f"the items ({', '.join(listed) or 'none'}), got {groups!r}"
         )
     return (*map(str, column.categories), OTHER), column.codes.astype(np.intp)
 

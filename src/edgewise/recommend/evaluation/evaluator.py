@@ -48,7 +48,7 @@ def recommender_metrics(metrics: Any, k: Any, argument: str = "metrics") -> tupl
 
 
 def output_variants(metric: Metric) -> tuple[Metric, ...]:
-    """Return the metrics of which a "best" one is the better: of expectations and of levels."""
+    """Return the metrics whose better value a "best" metric takes: of expectations and levels."""
     if not metric.base.endswith(BEST):
         return (metric,)
     stem = metric.base.removesuffix(BEST)
@@ -256,7 +256,7 @@ class Evaluator:
         return np.asarray(scores)
 
     def _rating_error(self, metric: Metric) -> MetricValue:
-        """Return an error of predicted ratings or levels; NaN if there are none."""
+        """Return an error of predicted ratings or levels; NaN without any."""
         if metric.base.endswith(BEST):
             variants = [self._rating_error(variant) for variant in output_variants(metric)]
             return min(variants, key=lambda result: np.nan_to_num(result.value, nan=np.inf))

@@ -92,7 +92,7 @@ class SVDRecommender(BiasedFactorModel):
         self._add_users(residuals @ self.item_factors_)
 
     def _vectors(self, side: str) -> Reals:
-        # Scaled by singular values, so that the cosines of items are those of the fitted columns.
+        # Scaled by singular values, so that cosines of items equal cosines of the fitted columns.
         return super()._vectors(side) * (1.0 if side == "users" else self.singular_values_)
 
 
@@ -127,7 +127,7 @@ _VISITS_PER_ENTRY, _VISITS_PER_FACTOR = 60.0, 5.0
 
 @dataclass(eq=False, repr=False)
 class NonNegativeFactorization(FactorModel, Seeded, Threaded, Verbose):
-    """Factors that are never negative (Shi 2025), of ratings that are not.
+    """Non-negative factors of non-negative ratings (Shi 2025).
 
     A rating is predicted as ``U_i V_j'``. Multiplicative updates, none of which increases the loss,
     minimize over U >= 0 and V >= 0, by the observed entries, or by all::

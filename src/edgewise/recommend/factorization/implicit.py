@@ -284,12 +284,16 @@ class PairwiseFactorization(FactorModel, Seeded, Threaded, Verbose):
         state = np.random.default_rng([self.seed_, 1]).integers(1, 2**63, 1, dtype=np.uint64)
         kernels = self._kernels(float(_VISITS_PER_STEP) * len(positive) * self.n_epochs)
         while True:
-            yield self._misranked(view.others, rows, positive, users, items) if moving else 0.0
+            yield (
+                self._misranked_fraction(view.others, rows, positive, users, items)
+                if moving
+                else 0.0
+            )
             kernels.shuffle(positive, state)
             rates = rate, rate if moving else 0.0
             kernels.descend_pairs(positive, pairs, rates, penalty, state, users, items)
 
-    def _misranked(
+    def _misranked_fraction(
         self, others: Rows, rows: Rows, positive: Rows, users: Reals, items: Reals
     ) -> float:
         """Return the fraction of sampled interactions not above an item drawn at random."""

@@ -1,6 +1,6 @@
 """The loops of matrix factorization in NumPy: the twins of `kernels.factorization_numba`.
 
-Both agree within rounding errors. Arguments are read, or written where the text says OUT; rows are
+Both agree within rounding errors. Arguments marked OUT are written; rows are
 solved from `start` to `stop`.
 """
 

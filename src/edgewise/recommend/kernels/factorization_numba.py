@@ -1,6 +1,6 @@
 """The loops of matrix factorization, compiled; `kernels.factorization` documents them.
 
-Arguments are read, or written where the text says OUT. No row depends on another row of the same
+Arguments marked OUT are written. No row depends on another row of the same
 call, so threads can share rows in any way.
 """
 

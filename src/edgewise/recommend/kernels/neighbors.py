@@ -71,8 +71,8 @@ def nearest(
 def _csr(entries: Entries, shape: tuple[int, int]) -> sparse.csr_array:
     # SciPy multiplies faster where all indices have 32 bits.
     dtype = np.int32 if len(entries.values) < 2**31 else np.int64
-    parts = entries.values, entries.others, entries.starts.astype(dtype)
-    return sparse.csr_array(parts, shape=shape)
+    arrays = entries.values, entries.others, entries.starts.astype(dtype)
+    return sparse.csr_array(arrays, shape=shape)
 
 
 def _ones(matrix: sparse.csr_array) -> sparse.csr_array:
@@ -136,7 +136,7 @@ def spread(
 ) -> None:
     """Add the rows of a matrix that are the sources of each row.
 
-    `sources` are those of each row, each with an amount and a share. OUT totals: the sums of
+    Each source has an amount and a share. OUT totals: the sums of
     amounts times values; masses: of shares times weights; counts: how many entries there were, of
     which the first `limit` count. Initially all are 0; without columns in `counts`, totals are all
     that is computed, without a limit.

@@ -1,6 +1,6 @@
 """Nearest neighbors, compiled: the same bits as `kernels.neighbors`.
 
-Arguments are read, or written where the text says OUT.
+Arguments marked OUT are written.
 """
 
 import numpy as np
@@ -9,10 +9,10 @@ from edgewise.backend.numba.vectors import inner, kernel
 
 
 @inner
-def _sift(similarities, rows, place, size):  # type: ignore[no-untyped-def]
-    """Restore a heap below `place`, with the worst neighbor on top."""
-    similarity, row = similarities[place], rows[place]
-    child = 2 * place + 1
+def _sift(similarities, rows, position, size):  # type: ignore[no-untyped-def]
+    """Restore a heap below `position`, with the worst neighbor on top."""
+    similarity, row = similarities[position], rows[position]
+    child = 2 * position + 1
     while child < size:
         if child + 1 < size:
             left, right = similarities[child], similarities[child + 1]
@@ -20,9 +20,9 @@ def _sift(similarities, rows, place, size):  # type: ignore[no-untyped-def]
         below = similarities[child]
         if similarity < below or (similarity == below and row > rows[child]):
             break
-        similarities[place], rows[place] = below, rows[child]
-        place, child = child, 2 * child + 1
-    similarities[place], rows[place] = similarity, row
+        similarities[position], rows[position] = below, rows[child]
+        position, child = child, 2 * child + 1
+    similarities[position], rows[position] = similarity, row
 
 
 @inner

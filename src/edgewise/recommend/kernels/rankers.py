@@ -81,7 +81,7 @@ def _find_best_cut(
     can_miss, other = has_missing[column_of_bin], np.where(side == 0, 0, -1)
     # The edges with missing values on the positive side, and elsewhere.
     edges = np.stack([total - 2 * below, total - 2 * below - (1 - other) * absent], axis=1)
-    # At the first bin a cut tells present from missing values, which is no direction.
+    # At the first bin a cut separates present from missing values, which has no direction.
     allowed = (edges * direction[:, None] >= 0) | (np.abs(edges) <= limits)
     allowed |= ((direction == 0) | is_first)[:, None]
     allowed[:, 0] &= ~is_first & (~can_miss | (side > 0))

@@ -38,7 +38,7 @@ def _best_cut(quanta, table, columns, limits, drawn, sums):  # type: ignore[no-u
         for b in range(lo, hi):
             if b > lo:
                 edge -= 2 * sums[b - 1]
-            # At the first bin a cut tells present from missing values, which is no direction.
+            # At the first bin a cut separates present from missing values, which has no direction.
             free = direction == 0 or b == lo
             size = abs(edge)
             allowed = free or edge * direction >= 0 or size <= limits[b, 0]

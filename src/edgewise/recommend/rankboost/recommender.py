@@ -48,14 +48,14 @@ def _join_rankers(rankers: dict[int, StumpTerms]) -> dict[str, Any]:
     """Return the users, where the rules of each end, and all rules."""
     users = sorted(rankers)
     ends = np.cumsum([len(rankers[user]) for user in users], dtype=np.int64)
-    parts = [NO_TERMS, *(rankers[user] for user in users)]
-    rules = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _RULES}
+    terms = [NO_TERMS, *(rankers[user] for user in users)]
+    rules = {name: np.concatenate([getattr(term, name) for term in terms]) for name in _RULES}
     return {"users": np.array(users, dtype=np.int64), "ends": ends, **rules}
 
 
-def _split_rankers(parts: dict[str, Any]) -> dict[int, StumpTerms]:
-    users, ends = parts["users"], parts["ends"]
-    terms = StumpTerms(**{name: parts[name] for name in _RULES})
+def _split_rankers(arrays: dict[str, Any]) -> dict[int, StumpTerms]:
+    users, ends = arrays["users"], arrays["ends"]
+    terms = StumpTerms(**{name: arrays[name] for name in _RULES})
     starts = ends - np.diff(ends, prepend=0)
     if (np.diff(users) <= 0).any() or (ends < starts).any():
         raise ValueError("rules must be in the order of their users")
@@ -269,7 +269,7 @@ class RankBoostRecommender(ReferenceUsers, ExplainedRecommender, Threaded, Verbo
         return ReferenceWording(self._matrix, lambda user: str(names[user]))
 
     def _start_scores(self, user: int, terms: StumpTerms | None) -> Reals | None:
-        """Return the scores of items that rounds start with; means if there are no rules."""
+        """Return the scores of items that rounds start with, or their means without rules."""
         if terms is not None and not len(terms):
             scale = 1.0
         elif self.start_weight_ > 0:

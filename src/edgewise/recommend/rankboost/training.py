@@ -28,7 +28,7 @@ MISSING_SIDES = {"learn": MISSING_AUTO, "low": -1, "abstain": 0, "high": 1}
 _MIN_DRAWN = 10
 _MAX_DRAWS = 512
 
-# The cost of a round in NumPy, per entry of the user's matrix and in any case, counted in visits of
+# The cost of a round in NumPy, per entry of the user's matrix and in any case, in visits of
 # a histogram; setting up takes as long as this many rounds.
 _VISITS_PER_ENTRY, _VISITS_PER_ROUND, _SETUP_ROUNDS = 5, 200_000, 15
 
@@ -75,7 +75,7 @@ NOBODY = RowRatings(np.empty(0, dtype=np.intp), np.empty(0), None)
 
 
 class UserProblem(NamedTuple):
-    """What one ranker is trained on: the user's items in the order of their ratings.
+    """The training data of one ranker: the user's items in the order of their ratings.
 
     Columns of the item matrix below `n_references` are reference users, the others item features.
     `layout` has the pairs, `start` the scores before the first round.
@@ -119,10 +119,10 @@ def drawn_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool
     if share >= 1.0:
         return np.ones((1, len(columns)), dtype=bool)
     rounds = np.arange(min(settings.n_rounds, _MAX_DRAWS), dtype=np.uint64)[:, None]
-    zero, one = np.zeros(1, dtype=np.uint64), np.uint64(1)
+    zero, step = np.zeros(1, dtype=np.uint64), np.uint64(1)
     state = np.array([settings.seed], dtype=np.uint64) + (rounds << np.uint64(32))
-    by_round = splitmix64(zero, state + one)
-    mixed = splitmix64(zero, by_round + columns.astype(np.uint64) + one)
+    by_round = splitmix64(zero, state + step)
+    mixed = splitmix64(zero, by_round + columns.astype(np.uint64) + step)
     return (mixed >> np.uint64(11)).astype(np.float64) < share * 2.0**53
 
 
@@ -152,7 +152,7 @@ def find_cuts(problem: UserProblem, settings: RankerSettings, compiled: bool) ->
 
 
 class ItemMeans(NamedTuple):
-    """The mean ratings of items: weighted sums, and weights; those of a user can be left out."""
+    """The mean ratings of items: weighted sums, and weights."""
 
     sums: Reals
     counts: Reals
