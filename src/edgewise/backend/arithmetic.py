@@ -32,7 +32,7 @@ HEAD_ROOM = 2.0**6
 """By how much a sum of new weights may exceed the last one in fixed point."""
 
 LEAST_WEIGHT = 1e-10
-"""If weights with a limit sum to less than this, every row is right by a wide margin."""
+"""If the weights of a bounded loss sum to less than this, every row is right by a wide margin."""
 
 WIDE_SEARCH_LIMIT = 2**26
 """Past this many weights their rounding errors alone could fill the 32-bit head room."""
@@ -186,7 +186,7 @@ def log_of(x: float) -> float:
     return log_series(m, n)
 
 
-# The largest float that fits into 64 bits: a share of 1 draws all but one row in 2**53.
+# The largest float that fits into 64 bits: a fraction of 1 draws all but one row in 2**53.
 _HASHES = 2.0**64 - 2.0**11
 
 
@@ -199,11 +199,12 @@ def splitmix64(seed: NDArray[np.uint64], n: NDArray[np.uint64] | int = 1) -> NDA
 
 
 def draw_rows(
-    n: int, share: float, seed: int, t: int, numbers: NDArray[np.int64] | None = None
+    n: int, fraction: float, seed: int, t: int, numbers: NDArray[np.int64] | None = None
 ) -> Rows:
-    """Return about a share of n rows, each drawn by a hash of its number, the seed and the round.
+    """Return a random fraction of n rows, drawn by a hash of row number, seed and round.
 
-    So a row is drawn or not wherever it is kept. Rows may have other `numbers` than 0 to n - 1.
+    So the draw does not depend on where rows are stored. Rows may have `numbers` other than 0 to
+    n - 1.
 
     Examples
     --------
@@ -213,14 +214,14 @@ def draw_rows(
     if numbers is None:
         numbers = np.arange(n)
     hashes = splitmix64(draw_key(seed, t), (numbers + 1).astype(np.uint64))
-    return np.flatnonzero(hashes < draw_limit(share)).astype(ROW)
+    return np.flatnonzero(hashes < draw_limit(fraction)).astype(ROW)
 
 
 def draw_key(seed: int, t: int) -> NDArray[np.uint64]:
-    """Return the seed of a round's hashes."""
+    """Return the seed of the hashes in round t."""
     return splitmix64(np.array([seed], dtype=np.uint64), t + 1)
 
 
-def draw_limit(share: float) -> np.uint64:
-    """Return the number that the hashes of drawn rows are below."""
-    return np.uint64(share * _HASHES)
+def draw_limit(fraction: float) -> np.uint64:
+    """Return the upper bound of the hashes of drawn rows."""
+    return np.uint64(fraction * _HASHES)

@@ -1,8 +1,8 @@
 """The interface of a backend: all arithmetic on the rows of one training table.
 
-A backend keeps weights, scores and codes where the rows are. Callers hold a `State` and `Problem`s
-without looking inside, send rules, and get back integers and a few numbers. Integer sums do not
-depend on their order, so every backend gives the same model, bit for bit.
+A backend keeps weights, scores and codes where the rows are. Callers pass rules with opaque
+`State`s and `Problem`s, and get integers. Integer sums do not depend on their order, so every
+backend trains the same model, bit for bit.
 
 The interface has three parts: `RowWeights` turns rules into steps, `ColumnSearch` finds rules, and
 `PairSums` ranks.
@@ -24,14 +24,14 @@ from edgewise.data.partition import Partition
 
 
 class RuleLike(Protocol):
-    """What a backend must know of a rule: see `model.rules`."""
+    """The attributes of rules that a backend uses: see `model.rules`."""
 
     # The `GrownTree` of a tree that has just been grown on these rows, or None.
     grown: ClassVar[Any]
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """The same for equal rules; None if the rule cannot tell."""
+        """A key that equal rules share; None if the rule has none."""
 
     def outputs(self, source: Any) -> Signs | Reals:
         """Return the outputs on all rows, shape (1, n) or (K, n)."""
@@ -57,7 +57,7 @@ _ALL_VOTES = 6
 
 @dataclass(frozen=True)
 class Targets:
-    """What AdaBoost.MH learns: labels, and the initial weight of each entry."""
+    """The targets of AdaBoost.MH: labels, and the initial weight of each entry."""
 
     labels: Signs  # Y, (K, n): -1 or +1
     target: NDArray[np.int32]  # (n,), the row's class, or -1 in binary and multi-label problems
@@ -104,9 +104,9 @@ class State(ABC):
 
 @dataclass
 class Problem:
-    """The signed weights S of all rows or of some: what one search sums.
+    """The signed weights S of all rows or of some, which a search sums.
 
-    A backend's own problems say where S is; callers see sums.
+    A backend's subclass has S itself; callers see sums.
     """
 
     n_rows: int  # of the table
@@ -173,7 +173,7 @@ class Histogram(ABC):
 
 
 class NodeHistograms:
-    """The histograms of a tree node; those of a larger child follow by subtraction."""
+    """The histograms of a tree node; a larger child gets its own by subtraction."""
 
     def __init__(
         self, parent: "NodeHistograms | None" = None, sibling: "NodeHistograms | None" = None
@@ -182,7 +182,7 @@ class NodeHistograms:
         self._relatives = None if parent is None or sibling is None else (parent, sibling)
 
     def get(self, columns: Columns, compute: Callable[[], Any]) -> Any:
-        """Return the histogram of some columns, which `compute` makes where it does not follow."""
+        """Return the histogram of some columns, by subtraction if possible, else by `compute`."""
         key = columns.tobytes()
         if key not in self._histograms:
             if self._relatives is not None and all(
@@ -211,10 +211,10 @@ class Bounds(NamedTuple):
 
 
 class ScanQuery(NamedTuple):
-    """What a scan looks for."""
+    """The cuts that a scan looks for."""
 
-    # "edge" is the largest sum over the score columns of |edge|, "gain" the largest sum of gains on
-    # both sides, "score" the largest |edge| of each score column by itself.
+    # "edge": the largest sum over the score columns of |edge|; "gain": the largest sum of gains on
+    # both sides; "score": the largest |edge| of each score column.
     criterion: str = "edge"
     constant: bool = True  # whether the constant is among the cuts; it has no gain
     missing: int = MISSING_AUTO  # the side of missing values: -1, 0, +1 or MISSING_AUTO
@@ -258,7 +258,7 @@ class Growth(NamedTuple):
     missing: int = MISSING_AUTO  # or -1 or +1: the side of missing values of numeric columns
     min_sums: tuple[int, ...] = ()  # of each of the constraints in a leaf; empty allows any
     damping: float = 0.0  # added to the mass of either side in gains
-    # For categorical columns the value that each value counts as; all their own where absent.
+    # For categorical columns, the group of each value; without an entry each value is a group.
     groups: Mapping[int, Columns] = MappingProxyType({})
 
 
@@ -267,7 +267,7 @@ class NodeSplit(NamedTuple):
 
     test: Any  # a `TestLike`
     improvement: int  # over leaving the node a leaf
-    details: Any = None  # whatever the search wants to know of the split later
+    details: Any = None  # for the search's later use
 
 
 class NodeSearch(Protocol):
@@ -287,11 +287,11 @@ VALUE_SMOOTHING = 20.0
 def split_directions(criterion: str, n_scores: int) -> Reals:
     """Return the directions along which the values of a categorical column are sorted.
 
-    A split takes the first of the sorted values. By edge these are votes of all classes, of which
-    the best subset for one has positive sums inside, negative ones outside: all votes of few
-    classes, and each class against the others of many. By gain, values are sorted by the mean of
-    each score column; for one that finds the best of all subsets (Breiman et al. 1984). With
-    damping, the means of rare values are drawn to 0: what few rows say counts less.
+    A split separates the first of the sorted values from the others. By edge, directions are votes
+    of all classes, since the best subset for given votes has positive sums inside and negative sums
+    outside: all votes of few classes, and each class against the others of many. By gain, values
+    are sorted by the mean of each score column; with one score column, this finds the best of all
+    subsets (Breiman et al. 1984). Damping shrinks the means of rare values towards 0.
     """
     if criterion == "gain":
         return np.eye(n_scores)
@@ -314,15 +314,15 @@ class GrownTree(NamedTuple):
     leaves: Any  # (n,), the leaf of each row of the table, where the backend has its rows
     splits: tuple[NodeSplit, ...] = ()  # that a `NodeSearch` chose
     growth: Growth | None = None  # where the backend chose the splits
-    # (N, codes), the side of each code, 0 where the node abstains; the code after those of training
-    # is for the missing values and the new categories of other tables.
+    # (N, codes), the side of each code, 0 where the node abstains; the code after the last of
+    # training is for the missing values and the new categories of other tables.
     sides: Signs = np.empty((0, 0), dtype=np.int8)
     n_searches: int = 0  # the number of nodes and leaves that the backend searched
     # How much the best split of each column improves the criterion, and the sum of |S| over the
     # rows, summed over all searches.
     improvements: Exacts = np.empty(0, dtype=np.int64)
     mass: int = 0
-    lease: Any = None  # gives the memory of `leaves` back when nobody refers to it any more
+    lease: Any = None  # returns the memory of `leaves` when nothing refers to it any more
 
 
 class RoundsRequest(NamedTuple):
@@ -341,7 +341,7 @@ class RoundsRequest(NamedTuple):
     n_terms: int = 0
     growth: Growth | None = None  # its damping changes with the weights
     constraints: tuple[str, ...] = ()  # what leaves must hold a minimum of
-    fraction: float = 1.0  # of the rows that a round draws
+    fraction: float = 1.0  # of the rows, drawn in each round
     seed: int = 0  # of the draws
     weight: float = float("nan")  # the sum of the weights
     watched: tuple[BinnedTable, Reals] | None = None  # validation rows and their scores
@@ -514,7 +514,7 @@ class ColumnSearch(ABC, Generic[ProblemT]):
         """Return the problem of some rows, ascending."""
 
     def draw_rows(self, fraction: float, seed: int, t: int) -> Rows:
-        """Return a round's sample of the rows: see `arithmetic.draw_rows`."""
+        """Return the rows drawn for a round: see `arithmetic.draw_rows`."""
         return draw_rows(self.table.n_rows, fraction, seed, t)
 
     @abstractmethod
@@ -601,7 +601,7 @@ class Backend(RowWeights[StateT], ColumnSearch[ProblemT]):
 
     pairs: PairSums
     form: str = ""
-    """The same for work that needs the same compiled kernels; none needs none."""
+    """A key that work with the same compiled kernels shares; empty without kernels."""
 
     @abstractmethod
     def problem(self, state: StateT, constraints: tuple[str, ...] = ()) -> ProblemT:
@@ -622,7 +622,7 @@ class Backend(RowWeights[StateT], ColumnSearch[ProblemT]):
         return self
 
     def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """Return ``run(part)`` for each part, on as many threads as there are."""
+        """Return ``run(part)`` for each part, run on all threads."""
         return [run(task) for task in parts]
 
     def close(self) -> None:
@@ -633,8 +633,8 @@ def gains(squares: Any, masses: Any, damping: float = 0.0) -> Any:
     """Return the sum of squared edges over the mass plus the damping, in fixed point.
 
     With one score column the best real vote on some rows lowers the loss by half of this, to second
-    order; with several this takes one mass for all. The sum of squares is an integer below 2**62,
-    so the only rounding is that of one division.
+    order; several score columns share one mass. The sum of squares is an integer below 2**62, so
+    only the division rounds.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         damped = np.asarray(masses, dtype=np.float64) + damping

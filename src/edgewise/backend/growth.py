@@ -32,17 +32,17 @@ class _Leaf:
 
     @property
     def improvement(self) -> int:
-        """What the best split improves."""
+        """The improvement by the best split."""
         return 0 if self.split is None else self.split.improvement
 
 
 def grow_best_first(
     backend: ColumnSearch, problem: Problem, growth: Growth, search: NodeSearch
 ) -> GrownTree | None:
-    """Return a tree of which the leaf that improves most is split next, the earliest of equal ones.
+    """Return a tree; the leaf with the largest improvement is split next, the earliest of ties.
 
-    The search finds the splits; it may ask for histograms of a node, which are subtracted where all
-    nodes search the same columns. None if the root has no split.
+    The search finds the splits; histograms that it asks for are subtracted where all nodes search
+    the same columns. None if the root has no split.
     """
     if growth.same_columns:
         problem = with_histograms(problem)
@@ -52,7 +52,7 @@ def grow_best_first(
     nodes: list[_Leaf] = []
     leaves = [root]
     while len(leaves) < growth.max_leaf_nodes:
-        # The histograms of the larger child follow by subtraction from those of the smaller.
+        # The smaller child first: histograms of the larger one follow by subtraction.
         for leaf in sorted(leaves, key=lambda leaf: leaf.is_rest):
             if not leaf.is_searched and leaf is not root and leaf.problem.size > 1:
                 leaf.split = search.split_leaf(leaf.problem)
@@ -103,9 +103,9 @@ def regrow(
 
 
 def rest_sums(nodes: Columns, sums: Exacts) -> Exacts:
-    """Return sums where rows end: at each leaf, and at each node on which its test abstains.
+    """Return sums where rows end: at each leaf, and at each node where its test abstains.
 
-    `sums` are those of leaves and of whole nodes.
+    `sums` are sums over the rows of each leaf and of each node.
     """
     ends = np.where(nodes[:, 3:] < 0, -1 - nodes[:, 3:], len(nodes) + 1 + nodes[:, 3:])
     sums_at_ends = sums.copy()

@@ -64,7 +64,7 @@ class SignedProblem(Problem):
     # S, (chunks, n, lanes), quantized for the search, row by row as histograms add them
     signed: Integers = field(default_factory=lambda: np.empty((1, 0, 1), dtype=SEARCH))
     rows: Rows | None = None  # the rows that count, ascending; None is all of them
-    lease: Any = None  # gives the memory of `signed` back when nobody refers to it any more
+    lease: Any = None  # returns the memory of `signed` when nothing refers to it any more
 
     @staticmethod
     def of(
@@ -136,7 +136,7 @@ class SignedProblem(Problem):
         return SignedProblem.of(signed, *totals, None, self.mass_column, constraints)
 
     def constraints_of(self, rows: Rows) -> "SignedProblem | None":
-        """Return the constraints of some rows, as those of a part."""
+        """Return the constraints of copies of some rows."""
         constraints = self.constraints
         if constraints is None:
             return None
@@ -167,7 +167,7 @@ class HostState(State):
         self.n_scores, self.n_rows = k, n
         self.weights, self.scores = weights, np.zeros((k, n))
         chunks, lanes = lanes_for(k + mass_column)
-        # Sums over all rows, those of other processes too, must not overflow.
+        # Sums over the rows of all processes must not overflow.
         signed = aligned_zeros((chunks, n, lanes), search_type((n_all or n) * k))
         nothing = np.zeros(k, dtype=np.int64)
         self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)

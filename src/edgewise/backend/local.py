@@ -1,4 +1,4 @@
-"""What backends whose rows are in one place have in common, in this process' memory or on a GPU."""
+"""The base of backends whose rows are in one place: in this process' memory or on a GPU."""
 
 import math
 from abc import abstractmethod
@@ -51,7 +51,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         self._last_outputs: tuple[RuleLike, Any] | None = None
         self._potentials: Integers | None = None
 
-    # What each has its own way for.
+    # Implemented by each backend.
 
     def _upload(self, array: NDArray[Any]) -> Any:
         """Return an array where the rows are."""
@@ -88,18 +88,18 @@ class LocalBackend(Backend[StateT, SignedProblem]):
     def total_weight(self, state: StateT, shift: int) -> int:
         """Return the sum of the weights in units of 2**-shift."""
 
-    # What all share.
+    # Shared by all.
 
     def problem(self, state: Any, constraints: tuple[str, ...] = ()) -> SignedProblem:
-        whole: SignedProblem = state.whole
+        problem: SignedProblem = state.whole
         if not constraints:
-            return whole
+            return problem
         if constraints not in state.constraints:
             quanta = state.targets.leaf_constraints(constraints)
-            signed = self._upload(quanta[:, :, None].astype(whole.signed.dtype))
+            signed = self._upload(quanta[:, :, None].astype(problem.signed.dtype))
             totals = quanta.sum(axis=1)
             state.constraints[constraints] = SignedProblem.of(signed, totals, totals)
-        return replace(whole, constraints=state.constraints[constraints])
+        return replace(problem, constraints=state.constraints[constraints])
 
     def potentials(
         self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
@@ -138,7 +138,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         return self.xp.ones(self.table.n_rows, dtype=np.int8) if product is None else product
 
     def _signs_of(self, test: TestLike) -> Any:
-        """Return a test's signs on all rows; those of the last tests are remembered."""
+        """Return a test's signs on all rows, remembered for the last tests."""
         key = test.key
         if key is None:
             return self._evaluate(test)
@@ -152,7 +152,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         return signs
 
     def _outputs_of(self, rule: RuleLike) -> Any:
-        """Return a rule's outputs on all rows; those of the last rule are remembered."""
+        """Return a rule's outputs on all rows, remembered for the last rule."""
         if self._last_outputs is None or self._last_outputs[0] is not rule:
             self._last_outputs = (rule, self._compute_outputs(rule))
         return self._last_outputs[1]
@@ -234,7 +234,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         return row_leaves
 
     def _follow(self, nodes: Columns, tests: Sequence[TestLike]) -> dict[int, Any]:
-        """Return the rows of each leaf of a tree, and after those of each node's abstentions."""
+        """Return the rows of each leaf of a tree, and the rows on which each node abstains."""
         rows_of: dict[int, Any] = {0: self.xp.arange(self.table.n_rows, dtype=ROW)}
         for number, test in enumerate(tests):
             rows = rows_of.pop(number)

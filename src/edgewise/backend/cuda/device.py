@@ -17,7 +17,7 @@ _STEPS, _ROUNDS = ("common.cu", "search.cu", "step.cu"), ("common.cu", "rounds.c
 # Fused multiply-adds round once where the CPU rounds twice.
 _OPTIONS = ("-std=c++17", "-fmad=false")
 
-# A block may take so much shared memory once its kernel has said so.
+# The most shared memory of a block, once its kernel has asked for it.
 _MOST_SHARED = 96 * 1024
 
 # The compute capability that sums over a warp in one instruction.
@@ -54,9 +54,9 @@ def gpu() -> "Device":
 class Device:
     """Arrays and kernels of one GPU.
 
-    `xp` is CuPy, or whatever has the few of its functions that are used here and runs kernels;
-    `threads` is the number of threads in a block, a power of two from 32 on, and `most_threads`
-    that in blocks of which each multiprocessor has one.
+    `xp` is CuPy, or a module with the few functions of it that are used here, which runs kernels.
+    Blocks have `threads` threads, a power of two from 32 on, or `most_threads` where each
+    multiprocessor has one block.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Device:
         return self.xp.zeros(shape, dtype=np.int64)
 
     def blocks(self, n: int, each: int = 0) -> int:
-        """Return how many blocks visit n rows, or groups of which a block has `each`."""
+        """Return the number of blocks for n rows, of which a block takes `each` at a time."""
         return max(1, min(-(-n // (each or self.threads)), _BLOCKS_A_PROCESSOR * self.n_processors))
 
     def function(self, name: str, lanes: int = 1, wide: bool = False) -> Any:

@@ -274,7 +274,7 @@ class NumbaBackend(HostBackend):
         key = (columns.tobytes(), growth.max_leaf_nodes, len(growth.min_sums), *form)
         self.table.ready(columns[: growth.n_cut])
         if self._trees is None or self._trees[0] != key:
-            # The memory of other columns may be that of these.
+            # Released first, so that the new grower can reuse its memory.
             self._trees = None
             codes = self._dense_codes(growth)
             bins = [self.table.bins[j] for j in columns.tolist()]
@@ -301,7 +301,7 @@ class NumbaBackend(HostBackend):
         self, table: BinnedTable, shapes: ColumnShapes | None = None
     ) -> "NumbaBackend":
         other = NumbaBackend(table, threads=self.threads, shapes=shapes)
-        # Without the columns' shapes they are others each time: no node would meet them again.
+        # Without shapes the columns are others each time, and no histogram is asked for twice.
         other.keeps_histograms = shapes is not None
         other._scratch, other._scratch_shape = self._scratch, self._scratch_shape
         return other
@@ -435,14 +435,14 @@ class NumbaBackend(HostBackend):
 def _stack_codes(
     table: BinnedTable, columns: Columns, groups: Mapping[int, Columns], dtype: Any = None
 ) -> NDArray[Any]:
-    """Return the codes of some columns, those of grouped values as their group's."""
+    """Return the codes of some columns; values of groups have the code of their group."""
     kinds = [table.code_type(j) for j in columns.tolist()] if dtype is None else [dtype]
     stacked = np.empty((len(columns), table.n_rows), dtype=np.result_type(*kinds))
-    # One by one: those of sparse columns are made for this.
+    # One by one, since the codes of sparse columns are made here.
     for position, j in enumerate(columns.tolist()):
         codes = table.codes(j)
         if j in groups:
-            # Missing values and new categories of other tables come after those of training.
+            # Codes after the last of training are missing values and new categories.
             group_of = np.append(groups[j], np.arange(len(groups[j]), int(codes.max()) + 1))
             codes = group_of.astype(codes.dtype)[codes]
         stacked[position] = codes

@@ -33,12 +33,12 @@ def sum_dense(codes, columns, weights, rows, histogram):  # type: ignore[no-unty
     IN codes, columns (`plans.BatchColumns`), weights (`host.SignedVectors`), rows (None for all).
     OUT histogram (flat).
     """
-    places, bases, n_codes, _ = columns
+    positions, bases, n_codes, _ = columns
     signed, n, chunks, width = weights
     histogram[:] = 0
     lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
-    n_columns = len(places)
+    n_columns = len(positions)
     n_rows = n if rows is None else len(rows)
     for start in range(0, n_rows, block):
         stop = min(n_rows, start + block)
@@ -46,8 +46,8 @@ def sum_dense(codes, columns, weights, rows, histogram):  # type: ignore[no-unty
             origin = chunk * n
             q = 0
             while q + 4 <= n_columns:
-                code_a, code_b = codes[places[q]], codes[places[q + 1]]
-                code_c, code_d = codes[places[q + 2]], codes[places[q + 3]]
+                code_a, code_b = codes[positions[q]], codes[positions[q + 1]]
+                code_c, code_d = codes[positions[q + 2]], codes[positions[q + 3]]
                 base_a = (bases[q] + chunk * n_codes[q]) * lanes
                 base_b = (bases[q + 1] + chunk * n_codes[q + 1]) * lanes
                 base_c = (bases[q + 2] + chunk * n_codes[q + 2]) * lanes
@@ -66,7 +66,7 @@ def sum_dense(codes, columns, weights, rows, histogram):  # type: ignore[no-unty
                     )
                 q += 4
             while q < n_columns:
-                code_a = codes[places[q]]
+                code_a = codes[positions[q]]
                 base_a = (bases[q] + chunk * n_codes[q]) * lanes
                 for p in range(start, stop):
                     i = _row(rows, p)
@@ -108,20 +108,20 @@ def sum_few(codes, first, columns, weights, rows, histogram):  # type: ignore[no
 def _sum_stored(stored, columns, weights, histogram):  # type: ignore[no-untyped-def]
     """Add the signed weights of the stored rows to their bins."""
     starts, ends, rows, codes, _ = stored
-    places, bases, n_codes, _ = columns
+    positions, bases, n_codes, _ = columns
     signed, n, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
-    n_columns = len(places)
+    n_columns = len(positions)
     cursor = np.empty(n_columns, dtype=np.intp)
     for chunk in range(chunks):
         origin = chunk * n
         for q in range(n_columns):
-            cursor[q] = starts[places[q]]
+            cursor[q] = starts[positions[q]]
         for stop in range(block, n + block, block):
             for q in range(n_columns):
                 base = (bases[q] + chunk * n_codes[q]) * lanes
-                at, end = cursor[q], ends[places[q]]
+                at, end = cursor[q], ends[positions[q]]
                 while at < end and rows[at] < stop:
                     to = base + np.intp(codes[at]) * lanes
                     add(histogram, signed, (origin + np.intp(rows[at])) * lanes, to, width)
@@ -132,12 +132,12 @@ def _sum_stored(stored, columns, weights, histogram):  # type: ignore[no-untyped
 @inner
 def _fill_common(common, columns, weights, totals, histogram):  # type: ignore[no-untyped-def]
     """Give the commonest bin of each column the remainder of the totals."""
-    places, bases, n_codes, _ = columns
+    positions, bases, n_codes, _ = columns
     _, _, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     remainder = np.empty(lanes, dtype=np.int64)
     for chunk in range(chunks):
-        for q in range(len(places)):
+        for q in range(len(positions)):
             base = bases[q] + chunk * n_codes[q]
             for k in range(lanes):
                 score = chunk * lanes + k
@@ -145,7 +145,7 @@ def _fill_common(common, columns, weights, totals, histogram):  # type: ignore[n
             for code in range(n_codes[q]):
                 for k in range(lanes):
                     remainder[k] -= histogram[(base + code) * lanes + k]
-            left = (base + common[places[q]]) * lanes
+            left = (base + common[positions[q]]) * lanes
             for k in range(lanes):
                 histogram[left + k] = remainder[k]
 
@@ -154,14 +154,14 @@ def _fill_common(common, columns, weights, totals, histogram):  # type: ignore[n
 def _sum_members(stored, columns, weights, member, histogram):  # type: ignore[no-untyped-def]
     """Add the signed weights of the stored rows that count to their bins."""
     starts, ends, rows, codes, _ = stored
-    places, bases, n_codes, _ = columns
+    positions, bases, n_codes, _ = columns
     signed, n, chunks, width = weights
     lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         origin = chunk * n
-        for q in range(len(places)):
+        for q in range(len(positions)):
             base = (bases[q] + chunk * n_codes[q]) * lanes
-            for at in range(starts[places[q]], ends[places[q]]):
+            for at in range(starts[positions[q]], ends[positions[q]]):
                 row = np.intp(rows[at])
                 if member[row]:
                     to = base + np.intp(codes[at]) * lanes

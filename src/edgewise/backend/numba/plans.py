@@ -20,7 +20,7 @@ _BATCH_BYTES = 1 << 20
 class BatchColumns(NamedTuple):
     """Columns of one storage as compiled code takes them."""
 
-    places: Columns  # where their codes are stored
+    positions: Columns  # where their codes are stored
     bases: Columns  # the vector of the batch's histograms at which the bins of each begin
     n_codes: Columns
     has_missing: NDArray[np.bool_]
@@ -77,12 +77,12 @@ class ColumnShapes:
             at += -(-batch.size // lanes) * lanes
         return batches
 
-    def _batch(self, where: Columns, columns: Columns, places: Columns) -> "Batch":
-        if places[0] >= 0:
-            return Batch(self, where, columns, places, self.table.dense.codes)
+    def _batch(self, where: Columns, columns: Columns, positions: Columns) -> "Batch":
+        if positions[0] >= 0:
+            return Batch(self, where, columns, positions, self.table.dense.codes)
         stored = self.table.sparse
         codes = (stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
-        return Batch(self, where, columns, -1 - places, codes)
+        return Batch(self, where, columns, -1 - positions, codes)
 
 
 class Batch:
@@ -93,12 +93,12 @@ class Batch:
         shapes: ColumnShapes,
         where: Columns,
         columns: Columns,
-        places: Columns,
+        positions: Columns,
         codes: Codes | tuple[NDArray[Any], ...],
     ) -> None:
         self.where, self.codes, self.is_sparse = where, codes, isinstance(codes, tuple)
         n_codes, bases = shapes.n_codes[columns[where]], np.zeros(len(where), dtype=np.intp)
-        self.columns = BatchColumns(places, bases, n_codes, shapes.has_missing[columns[where]])
+        self.columns = BatchColumns(positions, bases, n_codes, shapes.has_missing[columns[where]])
 
     def lay_out(self, start: int, chunks: int, lanes: int) -> None:
         """Place the histograms in memory from `start` on."""
@@ -125,7 +125,7 @@ class HistogramLayout:
 
     @cached_property
     def starts(self) -> Columns:
-        """Where each column's bins begin among those of all columns."""
+        """The first bin of each column among the bins of all columns."""
         sizes = np.empty(len(self.columns), dtype=np.intp)
         for batch in self.batches:
             sizes[batch.where] = batch.columns.n_codes
@@ -145,7 +145,7 @@ class HistogramLayout:
 
 
 class Lease:
-    """Memory that goes back to its owner when nobody refers to it any more."""
+    """Memory that returns to its owner when nothing refers to it any more."""
 
     def __init__(self, array: NDArray[Any], owner: list[NDArray[Any]]) -> None:
         self.array = array
@@ -169,8 +169,8 @@ class LaneHistogram(Histogram):
         self.totals, self._masses = problem.signed_totals, problem.signed_masses
         self.layout = layout
         self.mass_column = problem.mass_column
-        # Until the sums are there; a node keeps its histograms, and the two must not keep each
-        # other alive: memory goes back when the last reference goes.
+        # Until the sums are there: a node keeps its histograms, and a cycle of references would
+        # keep the memory from returning.
         self.problem: SignedProblem | None = problem
         self.lease = lease
         # Subtracted from the memory before it is read.

@@ -23,7 +23,7 @@ from edgewise.backend.host import HostState, SignedProblem
 from edgewise.backend.numba import step
 from edgewise.backend.numba.histogram import draw_rows, hash_number
 from edgewise.backend.numba.scan import SplitQuery
-from edgewise.backend.numba.trees import GivenRows, SplitSearch, TreeGrower, grow, walk
+from edgewise.backend.numba.trees import ProblemRows, SplitSearch, TreeGrower, grow, walk
 from edgewise.backend.numba.vectors import inner, kernel
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 
@@ -99,17 +99,17 @@ def _record_step(r, scores, plan, finished, ends, rounds):  # type: ignore[no-un
 
 @kernel
 def boost(  # type: ignore[no-untyped-def]
-    plan, state, given, split_search, directions, by_edge, weights, tree, finished, rounds
+    plan, state, source, split_search, directions, by_edge, weights, tree, finished, rounds
 ):
-    """Train rounds until all are done, or one is not for this call.
+    """Train rounds until all are done, or one cannot be trained here.
 
-    IN the arguments up to by_edge; of state, weights and scores are OUT, and given.signed is S of
-    all rows after the last step. OUT weights, tree, finished, rounds. Return the number of rounds,
-    and the sum of the weights after them.
+    IN plan, split_search, directions, by_edge. IN, OUT state (weights and scores), source (S after
+    the last step). OUT weights, tree, finished, rounds. Return the number of rounds, and the sum of
+    the weights after them.
     """
     labels, _, _, _, _, state_weights, scores, _ = state
     n_scores, n = scores.shape
-    all_rows, query, weight, sums = given.rows, split_search.query, plan.weight, rounds.sums
+    all_rows, query, weight, sums = source.rows, split_search.query, plan.weight, rounds.sums
     ends = np.empty(plan.watched_codes.shape[1], dtype=np.intp)
     drawn, outputs = np.empty(n, dtype=all_rows.dtype), np.empty((n_scores, n))
     everywhere = np.empty((1, n), dtype=np.int8)
@@ -135,7 +135,7 @@ def boost(  # type: ignore[no-untyped-def]
             query.min_sums, damping,
         )  # fmt: skip
         grow(
-            always, n, GivenRows(rows, given.signed, given.lanes, given.constraints),
+            always, n, ProblemRows(rows, source.signed, source.lanes, source.constraints),
             SplitSearch(split_search.layout, damped_query), directions, by_edge, weights, tree,
             finished,
         )  # fmt: skip
@@ -160,7 +160,7 @@ def boost(  # type: ignore[no-untyped-def]
             same[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k] = factor, 0, 0, 0, 0
         scaling = (same, same, factor, zeros, zeros)
         _, rounds.wrong_rows[r] = step.advance(
-            first, n, state, everywhere, scaling, given.lanes, given.signed, sums
+            first, n, state, everywhere, scaling, source.lanes, source.signed, sums
         )
         _record_step(r, scores, plan, finished, ends, rounds)
     return len(rounds.edges), weight
@@ -188,9 +188,9 @@ def train(
         request.weight,
         codes,
     )
-    given, weights = grower.arrange(problem, growth, grower.all_rows)
+    source, weights = grower.arrange(problem, growth, grower.all_rows)
     done, weight = boost(
-        plan, state.arrays, given, grower.split_search(growth), *grower.kinds, weights,
+        plan, state.arrays, source, grower.split_search(growth), *grower.kinds, weights,
         grower.tree, grower.finished, rounds,
     )  # fmt: skip
     del lease

@@ -31,7 +31,7 @@ class ColumnBins(NamedTuple):
 
 
 class SplitQuery(NamedTuple):
-    """What splits to find, as compiled code takes it: see `base.ScanQuery` and `base.Growth`.
+    """The splits to find, as compiled code takes `base.ScanQuery` and `base.Growth`.
 
     Of `n_columns` columns of S the first `n_scores` are score columns. The sums after these are
     constraints: both sides of a split must hold at least `min_sums` of each.
@@ -53,10 +53,10 @@ def scan_edge(column, query, totals, allowed_cuts, width, edges):  # type: ignor
     `totals` are the sums of all columns of S and of the constraints; `edges` is memory for as many.
     """
     histogram, base, n_codes, has_missing = column
-    n_scores, constant, absent, least = (
+    n_scores, constant, absent, min_sums = (
         query.n_scores, query.constant, query.missing, query.min_sums,
     )  # fmt: skip
-    n_sums = query.n_columns + len(least)
+    n_sums = query.n_columns + len(min_sums)
     lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
     best, first, missing = np.int64(-1), 0, 1
@@ -84,15 +84,15 @@ def scan_edge(column, query, totals, allowed_cuts, width, edges):  # type: ignor
         for k in range(n_scores, n_sums):
             # Vectors are summed whole; what does not belong to a score column leaves again.
             size -= abs(edges[k])
-            constraint = k - n_sums + len(least)
+            constraint = k - n_sums + len(min_sums)
             if constraint >= 0:
-                allowed = allowed and totals[k] - abs(edges[k]) >= 2 * least[constraint]
+                allowed = allowed and totals[k] - abs(edges[k]) >= 2 * min_sums[constraint]
             if learn:
                 at = (base + (k // lanes) * n_codes + n_codes - 1) * lanes + k % lanes
                 turned = abs(edges[k] - 2 * np.int64(histogram[at]))
                 other -= turned
                 if constraint >= 0:
-                    other_allowed = other_allowed and totals[k] - turned >= 2 * least[constraint]
+                    other_allowed = other_allowed and totals[k] - turned >= 2 * min_sums[constraint]
         if size > best and allowed and (len(allowed_cuts) == 0 or allowed_cuts[t, 0]):
             best, first, missing = size, t, usual
         if other > best and other_allowed and (len(allowed_cuts) == 0 or allowed_cuts[t, 1]):
@@ -108,7 +108,7 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
     four rows for sums of the histogram's type, `cuts` is memory for the cuts.
     """
     histogram, base, n_codes, has_missing = column
-    n_scores, absent, least, damping = (
+    n_scores, absent, min_sums, damping = (
         query.n_scores, query.missing, query.min_sums, query.damping,
     )  # fmt: skip
     lanes = 1 << (width.ndim - 1)
@@ -116,7 +116,7 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
     if width.ndim < 4 and n_scores == 1 and len(allowed_cuts) == 0:
         return _scan_gain_of_one(column, query, totals, lanes, scratch[0], cuts)
     n_values = n_codes - 1 if has_missing else n_codes
-    n_sums, size = n_scores + 1 + len(least), scratch.shape[1]
+    n_sums, size = n_scores + 1 + len(min_sums), scratch.shape[1]
     best, first, missing = np.int64(-1), 0, 1
     # The sums of what is below the cut, of missing values, and of all with and without those.
     present, gone, all_total, present_total = scratch[0], scratch[1], scratch[2], scratch[3]
@@ -159,8 +159,8 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
                 # Vectors are squared whole; what does not belong to a score column leaves here.
                 low = np.int64(present[k]) + side * np.int64(gone[k])
                 high = np.int64(total[k]) - np.int64(present[k])
-                least_held = np.int64(1) if k == n_scores else least[k - n_scores - 1]
-                allowed = allowed and min(low, high) >= least_held
+                min_sum = np.int64(1) if k == n_scores else min_sums[k - n_scores - 1]
+                allowed = allowed and min(low, high) >= min_sum
                 beneath -= low * low
                 beyond -= high * high
             if not allowed:
@@ -186,13 +186,13 @@ def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore
     cuts that may be the best.
     """
     histogram, base, n_codes, has_missing = column
-    absent, least, damping = query.missing, query.min_sums, query.damping
+    absent, min_sums, damping = query.missing, query.min_sums, query.damping
     best, first, missing = np.int64(-1), 0, 1
     total, mass, last = totals[0], totals[1], (base + n_codes - 1) * lanes
     low, low_mass, to_beat = np.int64(0), np.int64(0), -1.0
-    for k in range(len(least)):
+    for k in range(len(min_sums)):
         held[k] = 0
-        if totals[2 + k] < 2 * least[k]:
+        if totals[2 + k] < 2 * min_sums[k]:
             return best, first, missing
     # A cut after an empty bin is the cut before it. Listed first, since no processor could predict
     # which bins are empty. The first cut of all leaves no values below.
@@ -202,7 +202,7 @@ def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore
     for t in range(1, n_values):
         at = (base + t - 1) * lanes + 1
         held_sum = histogram[at]
-        for k in range(len(least)):
+        for k in range(len(min_sums)):
             held_sum |= histogram[at + 1 + k]
         cuts[n_cuts] = t
         n_cuts += held_sum != 0
@@ -212,7 +212,7 @@ def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore
             at = (base + t - 1) * lanes
             low += histogram[at]
             low_mass += histogram[at + 1]
-            for k in range(len(least)):
+            for k in range(len(min_sums)):
                 held[k] += histogram[at + 2 + k]
         for side in range(2 if has_missing else 1):
             if has_missing and absent != MISSING_AUTO and absent != 1 - 2 * side:
@@ -223,11 +223,11 @@ def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore
                 under += histogram[last + 1]
             above, over = total - below, mass - under
             allowed = under > 0 and over > 0
-            for k in range(len(least)):
+            for k in range(len(min_sums)):
                 held_sum = np.int64(held[k]) + (
                     np.int64(histogram[last + 2 + k]) if side == 1 else 0
                 )
-                allowed = allowed and min(held_sum, totals[2 + k] - held_sum) >= least[k]
+                allowed = allowed and min(held_sum, totals[2 + k] - held_sum) >= min_sums[k]
             if not allowed:
                 continue
             b, u = np.float64(below), np.float64(under) + damping
@@ -347,7 +347,7 @@ def _scan_single(  # type: ignore[no-untyped-def]
     n_values = len(bins) - 1 if has_missing else len(bins)
     gone = np.int64(bins[n_values]) if has_missing else np.int64(0)
     best, first, missing = np.int64(-1), 0, 1
-    # The sides of missing values to try, of which the first is the usual one.
+    # The sides of missing values to try: the usual one first.
     usual = absent if has_missing and absent != MISSING_AUTO else 1
     other = has_missing and absent == MISSING_AUTO
     edge = total - (1 - usual) * gone

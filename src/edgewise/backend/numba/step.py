@@ -90,7 +90,7 @@ def advance(start, stop, state, signs, step, lanes, signed, sums):  # type: igno
     of label -1 and +1.
     """
     labels, target, row_mass, equal_mass, _, weights, scores, mass_column = state
-    agree, against, rest, coefficients, votes = step
+    agree, against, abstain, coefficients, votes = step
     n_scores, n = weights.shape
     quanta = np.zeros((len(signed) // n, _TILE), dtype=signed.dtype)
     cut, pull, top, winner = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
@@ -113,7 +113,7 @@ def advance(start, stop, state, signs, step, lanes, signed, sums):  # type: igno
                 side, x, positive = cut[i], w[i], y[i] > 0
                 pull[i] += x * vote if positive else -x * vote
                 agreement = side if positive else -side
-                x *= near if agreement > 0.0 else (far if agreement < 0.0 else rest)
+                x *= near if agreement > 0.0 else (far if agreement < 0.0 else abstain)
                 quantum = np.int32(np.rint(x * SEARCH_SCALE))
                 w[i], f[i] = x, f[i] + side * move
                 quanta[k, i] = quantum if positive else -quantum

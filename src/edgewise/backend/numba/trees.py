@@ -1,8 +1,8 @@
 """A whole tree in one compiled call, grown best first.
 
-What `growth.grow_best_first` does node by node, with the same sums and ties, and so the same tree.
-The rows of a leaf are a range of one array of rows, parted in place when the leaf is split, and
-another range of the rows that no search looks at: each has its leaf when the tree is finished.
+`growth.grow_best_first` grows the same tree node by node, with the same sums and ties. The rows of
+a leaf are two ranges of one array of rows, of searched rows and of others, which are partitioned in
+place when the leaf is split.
 """
 
 from typing import NamedTuple
@@ -98,10 +98,10 @@ class _Growing(NamedTuple):
     histograms: Integers  # (slots, bins)
 
 
-class GivenRows(NamedTuple):
-    """The rows to search, and S there as the problem has it, with each row's constraints.
+class ProblemRows(NamedTuple):
+    """The rows to search, S of a problem, its lanes, and constraints (constraints, n).
 
-    S and the constraints are put together in one array, unless there are no constraints.
+    S and the constraints are copied to one array if there are constraints.
     """
 
     rows: Rows
@@ -146,8 +146,8 @@ def _sum_batch(batch, layout, weights, tree):  # type: ignore[no-untyped-def]
     low, high = layout.batches[batch], layout.batches[batch + 1]
     start, stop = layout.starts[batch], layout.starts[batch + 1]
     bins = tree.histograms[tree.leaves[smaller].slot, start:stop]
-    places, bases, n_codes, has_missing = layout.columns
-    columns = (places[low:high], bases[low:high], n_codes[low:high], has_missing[low:high])
+    positions, bases, n_codes, has_missing = layout.columns
+    columns = (positions[low:high], bases[low:high], n_codes[low:high], has_missing[low:high])
     if len(rows) < len(layout.by_row) // _FAR:
         sum_few(layout.by_row, low, columns, weights, rows, bins)
     else:
@@ -319,7 +319,7 @@ def _assign_slots(parent, tree):  # type: ignore[no-untyped-def]
 def _split_leaf(parent, layout, weights, tree):  # type: ignore[no-untyped-def]
     """Split a leaf; sum S over the smaller child, the larger has the remainder."""
     parent_leaf, sides = tree.leaves[parent], tree.sides[parent]
-    codes = layout.codes[layout.columns.places[parent_leaf.column]]
+    codes = layout.codes[layout.columns.positions[parent_leaf.column]]
     middle = _partition_range(parent_leaf.start, parent_leaf.stop, codes, sides, tree)
     other = _partition_range(parent_leaf.other_start, parent_leaf.other_stop, codes, sides, tree)
     _add_children(parent, middle, other, tree)
@@ -356,7 +356,7 @@ def _choose_leaf(layout, query, tree):  # type: ignore[no-untyped-def]
 
 @inlined
 def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
-    """Give nodes and leaves their numbers, and every row its leaf. OUT tree.leaves, finished."""
+    """Assign nodes and leaves their numbers, and rows their leaves. OUT tree.leaves, finished."""
     n_made, n_nodes, number = tree.counts[0], tree.counts[1] - 1, 0
     for made in range(n_made):
         leaf = tree.leaves[made]
@@ -387,9 +387,9 @@ def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _put_rows(start, stop, given, n_columns, weights, tree):  # type: ignore[no-untyped-def]
-    """Take some of the given rows, and S there. OUT weights, tree.order."""
-    rows, flat_signed, lanes_given, constraints = given
+def _put_rows(start, stop, source, n_columns, weights, tree):  # type: ignore[no-untyped-def]
+    """Copy some of the source's rows to the tree, and S there. OUT weights, tree.order."""
+    rows, flat_signed, lanes_given, constraints = source
     signed, n, _, width = weights
     lanes = 1 << (width.ndim - 1)
     for p in range(start, stop):
@@ -407,7 +407,7 @@ def _put_rows(start, stop, given, n_columns, weights, tree):  # type: ignore[no-
 
 @inner
 def _begin(rows, n, tree):  # type: ignore[no-untyped-def]
-    """Start with the root alone: `rows`, ascending, and those of n that are not among them."""
+    """Start with the root: `rows`, ascending, then the others of n rows."""
     tree.counts[0], tree.counts[1], tree.counts[2] = 0, 1, 0
     for q in range(len(tree.improvements)):
         tree.improvements[q] = 0
@@ -441,7 +441,7 @@ def walk(codes, nodes, sides, leaf_of):  # type: ignore[no-untyped-def]
 
 @kernel
 def grow(  # type: ignore[no-untyped-def]
-    is_new, most_rows, given, split_search, directions, by_edge, weights, tree, finished
+    is_new, most_rows, source, split_search, directions, by_edge, weights, tree, finished
 ):
     """Grow a tree on one thread; return a leaf of more than `most_rows` that is to be split, or -1.
 
@@ -450,9 +450,9 @@ def grow(  # type: ignore[no-untyped-def]
     """
     layout, query = split_search.layout, split_search.query
     if is_new:
-        _put_rows(0, len(given.rows), given, query.n_columns, weights, tree)
-        _begin(given.rows, weights[1], tree)
-        sum_rows(weights, given.rows, tree.sums[0, 0], tree.sums[1, 0])
+        _put_rows(0, len(source.rows), source, query.n_columns, weights, tree)
+        _begin(source.rows, weights[1], tree)
+        sum_rows(weights, source.rows, tree.sums[0, 0], tree.sums[1, 0])
     is_searched = not is_new
     while tree.counts[1] < len(finished.nodes):
         if not is_searched:
@@ -486,7 +486,7 @@ class TreeGrower:
     def __init__(
         self,
         codes: Codes,
-        places: Columns,
+        positions: Columns,
         shapes: tuple[Columns, NDArray[np.bool_]],
         growth: Growth,
         problem: SignedProblem,
@@ -494,7 +494,7 @@ class TreeGrower:
     ) -> None:
         self._n_scores, self._n_columns = problem.n_scores, problem.n_scores + problem.mass_column
         directions = None
-        if growth.n_cut < len(places):
+        if growth.n_cut < len(positions):
             directions = split_directions(growth.criterion, problem.n_scores)
         self.kinds = (directions, None if growth.criterion == "gain" else True)
         self._threads = threads
@@ -504,7 +504,7 @@ class TreeGrower:
             chunks, lanes = lanes_for(self._n_columns + n_constraints)
         dtype, n = problem.signed.dtype, problem.n_rows
         self._layout = _lay_out(
-            (codes, places, growth.n_cut), shapes, (chunks, lanes), dtype.itemsize, threads.n
+            (codes, positions, growth.n_cut), shapes, (chunks, lanes), dtype.itemsize, threads.n
         )
         self._has_grown, self.all_rows = False, np.arange(problem.n_rows, dtype=ROW)
         # S with the constraints, where there are any.
@@ -526,10 +526,10 @@ class TreeGrower:
             np.zeros(2 * max_leaves, dtype=_LEAF),
             np.zeros((2, 2 * max_leaves, chunks * lanes), dtype=np.int64),
             np.zeros((2 * max_leaves, most_codes), dtype=np.int8),
-            np.zeros((2, len(places), 3), dtype=np.int64),
-            np.zeros((2, len(places) - growth.n_cut, most_codes), dtype=np.int8),
+            np.zeros((2, len(positions), 3), dtype=np.int64),
+            np.zeros((2, len(positions) - growth.n_cut, most_codes), dtype=np.int8),
             np.zeros(3, dtype=np.intp),
-            np.zeros(len(places) + 1, dtype=np.int64),
+            np.zeros(len(positions) + 1, dtype=np.int64),
             aligned_zeros((max_leaves, int(self._layout.starts[-1])), dtype.type),
         )
 
@@ -539,15 +539,15 @@ class TreeGrower:
         """Grow a tree; all processes of a partition, which hold the rows, do the same together."""
         lease = self.lease_leaves()
         rows = self.all_rows if problem.rows is None else problem.rows
-        given, weights = self.arrange(problem, growth, rows)
+        source, weights = self.arrange(problem, growth, rows)
         split_search, tree = self.split_search(growth), self.tree
-        arguments = (given, split_search, *self.kinds, weights, tree, self.finished)
+        arguments = (source, split_search, *self.kinds, weights, tree, self.finished)
         n, n_columns = problem.n_rows, len(growth.columns)
         if partition is None and (self._threads.n == 1 or problem.size * n_columns < _THREADS_FROM):
             grow(True, n, *arguments)
             return self._build_tree(growth, lease)
         self._threads.map(
-            lambda span: put_rows(*span, given, self._n_columns, weights, tree),
+            lambda span: put_rows(*span, source, self._n_columns, weights, tree),
             self._threads.spans(len(rows), _SPAN),
         )
         begin(rows, n, tree)
@@ -572,16 +572,16 @@ class TreeGrower:
 
     def arrange(
         self, problem: SignedProblem, growth: Growth, rows: Rows
-    ) -> tuple[GivenRows, SignedVectors]:
-        """Return rows of a problem as they are given, and the memory of S as they are searched."""
+    ) -> tuple[ProblemRows, SignedVectors]:
+        """Return rows of a problem, and the memory of S as these are searched."""
         constraints = constraint_columns(problem, growth)
-        given = GivenRows(rows, problem.vectors[0], problem.shape[2], constraints)
-        return given, self._vectors if len(constraints) else problem.vectors
+        source = ProblemRows(rows, problem.vectors[0], problem.shape[2], constraints)
+        return source, self._vectors if len(constraints) else problem.vectors
 
     def _partition_rows(self, parent: int) -> list[int]:
         """Move the high rows of a leaf, searched ones and others, behind low ones; return where."""
         leaf, layout, tree = self.tree.leaves[parent], self._layout, self.tree
-        codes, sides = layout.codes[layout.columns.places[leaf["column"]]], tree.sides[parent]
+        codes, sides = layout.codes[layout.columns.positions[leaf["column"]]], tree.sides[parent]
         ranges = [
             [(int(leaf[at]) + a, int(leaf[at]) + b) for a, b in self._threads.spans(size, _SPAN)]
             for at, size in (
@@ -649,10 +649,10 @@ class TreeGrower:
             np.array(growth.min_sums, dtype=np.int64), growth.damping,
         )  # fmt: skip
         layout = self._layout
-        size = len(layout.columns.places) * layout.codes.shape[1]
+        size = len(layout.columns.positions) * layout.codes.shape[1]
         # From the second tree on the same columns on, codes by row are worth their memory.
         if self._has_grown and size >= _LARGE and not len(layout.by_row):
-            positions, n_rows = layout.columns.places, layout.codes.shape[1]
+            positions, n_rows = layout.columns.positions, layout.codes.shape[1]
             by_row = np.empty((n_rows, len(positions)), dtype=layout.codes.dtype)
             for start in range(0, n_rows, _ROWS_AT_ONCE):
                 block = slice(start, start + _ROWS_AT_ONCE)

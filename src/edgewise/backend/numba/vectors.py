@@ -137,8 +137,7 @@ def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) 
 @intrinsic
 def add_reals(context: Any, out: Any, o: Any, rows: Any, addresses: Any) -> Any:
     """Add the four doubles at each of some addresses in `rows`, in turn, to those at ``out[o]``."""
-    kind = types.UniTuple(types.intp, len(addresses))
-    return types.void(out, types.intp, rows, kind), _emit_add_reals
+    return types.void(out, types.intp, rows, addresses), _emit_add_reals
 
 
 # Rows whose leaves are found at once.

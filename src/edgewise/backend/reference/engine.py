@@ -1,7 +1,7 @@
-"""The backend in NumPy: what each method computes, in the fewest words.
+"""The backend in NumPy: the shortest definition of each method.
 
-Small problems are trained with it, so that nothing is compiled. Numba's backend returns the same
-integers and so the same model.
+It trains small problems, where compiling takes longer. Numba's backend returns the same integers
+and so trains the same model.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _PRODUCT_FROM = 40_000
 class ReferenceBackend(HostBackend):
     """The backend in NumPy.
 
-    Before a round it asks for a `successor`, and hands over to it.
+    Before each round it asks for a `successor`, and hands over to it.
     """
 
     def __init__(

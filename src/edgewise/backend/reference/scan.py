@@ -21,7 +21,7 @@ class ArrayHistogram(Histogram):
 
     @property
     def values(self) -> Exacts:
-        # Of the same memory order as those of other backends: sums of floats depend on it.
+        # In the memory order of other backends, on which sums of floats depend.
         return np.ascontiguousarray(self._values.T)
 
     @property
@@ -63,7 +63,7 @@ def scan(plan: "ScanPlan", histogram: Histogram, query: ScanQuery) -> Candidates
 
 
 class ScanPlan:
-    """Where in the joined histogram of some columns each candidate cut stands.
+    """The candidate cuts of some columns, by their position in the joined histogram.
 
     Cuts have the shape (sides, bins): at [0, b] the values below bin b are negative; at [1, b], if
     the side of missing values is learned, the missing values are too.
@@ -134,7 +134,7 @@ class ScanPlan:
     def within(self, edges: Exacts, bounds: Bounds, absent: int) -> NDArray[np.bool_]:
         """Return which edges, shape (sides, bins), have an allowed sign."""
         allowed = np.repeat(bounds.directions, self._sizes) * edges >= 0
-        # At the first bin a cut tells present from missing values, which is no direction.
+        # The cut at the first bin separates present from missing values: it has no direction.
         allowed[:, self._first_of == 0] = True
         owner = np.repeat(np.arange(len(bounds.directions)), np.diff(bounds.starts))
         rows = self._offsets[owner] + bounds.firsts
@@ -170,7 +170,7 @@ class ScanPlan:
     def allowed_cuts(self, constant: bool, absent: int) -> NDArray[np.bool_]:
         """Return which cuts there are."""
         if (constant, absent) not in self._allowed:
-            # The missing bin itself is no place for a threshold.
+            # A cut is before a bin of values, not before the missing bin.
             is_cut = np.ones(self.n_bins, dtype=bool)
             is_cut[self._missing_rows] = False
             first = constant | (self._first_of > 0) | (self._cuts_missing & (absent < 1))
