@@ -13,6 +13,9 @@ from edgewise.ratings import Grouped, Ratings
 # Tables are computed in blocks of at most this many numbers, which bounds the memory.
 _BLOCK = 1 << 20
 
+# The rounding errors of a product of single precision, for each of its terms and a few more.
+_SINGLE, _EXTRA_TERMS = 1.01 * 2.0**-24, 8
+
 
 def iter_blocks(n_rows: int, width: int, size: int | None = None) -> Iterator[slice]:
     """Yield slices of rows of `width` numbers each, with at most `size` numbers or one row."""
@@ -55,10 +58,6 @@ def center_ratings(matrix: Any, mean: float) -> Any:
     if len(matrix.data) == 0 or (matrix.data == matrix.data[0]).all():
         return matrix
     return sparse.csr_array((matrix.data - mean, matrix.indices, matrix.indptr), matrix.shape)
-
-
-# The rounding errors of a product of single precision, for each of its terms and a few more.
-_SINGLE, _EXTRA_TERMS = 1.01 * 2.0**-24, 8
 
 
 def single_precision_error(n_terms: int) -> float:

@@ -36,6 +36,9 @@ _SPARSITY, _PENALTY_FRACTION = 0.004, 0.5
 # Sweeps end when no weight changes by more than this.
 _TOLERANCE = 1e-4
 
+# Factors of the first round: the maximum, and the items per factor.
+_MAX_FACTORS, _ITEMS_PER_FACTOR = 30, 40
+
 
 @dataclass(eq=False, repr=False)
 class EASE(ExplainedRecommender):
@@ -246,46 +249,6 @@ class SLIM(EASE, Threaded):
         return np.asarray(0.5 * both, dtype=float)
 
 
-def interactions(ratings: Ratings) -> Any:
-    """Return the weights of positive ratings as a sparse matrix in single precision."""
-    view = ratings.by_user
-    weights = np.where(view.values > 0, weights_of(view), 0.0).astype(np.float32)
-    shape = (ratings.n_users, ratings.n_items)
-    matrix = sparse.csr_array((weights, view.others, view.starts), shape)
-    return matrix if weights.all() else sparse.csr_array(matrix.multiply(matrix > 0))
-
-
-def _gram(matrix: Any, sizes: NDArray[Any]) -> NDArray[Any]:
-    """Return the products of all pairs of items, users weighted by `sizes`, as a dense array."""
-    n_items = matrix.shape[1]
-    by_item, weighted = matrix.T.tocsr(), matrix.copy()
-    weighted.data *= np.repeat(sizes, np.diff(matrix.indptr))
-    gram = np.empty((n_items, n_items), dtype=matrix.dtype)
-    for block in iter_blocks(n_items, n_items):
-        gram[block] = (by_item[block] @ weighted).toarray()
-    return gram
-
-
-def _inverse(gram: NDArray[Any], penalty: float) -> NDArray[Any]:
-    """Return the inverse of the products, penalized; their array is overwritten."""
-    gram[np.diag_indices(len(gram))] += penalty
-    potrf, potri = linalg.get_lapack_funcs(("potrf", "potri"), (gram,))
-    # The transpose of a symmetric array is in the order that LAPACK overwrites.
-    half, info = potrf(gram.T, lower=True, clean=True, overwrite_a=True)
-    if not info:
-        half, info = potri(half, lower=True, overwrite_c=True)
-    if info:
-        raise ValueError(f"regularization must be larger: {penalty:g} is lost in {gram.dtype}")
-    diagonal = np.diag(half).copy()
-    inverse: NDArray[Any] = half + half.T
-    np.fill_diagonal(inverse, diagonal)
-    return inverse
-
-
-# Factors of the first round: the maximum, and the items per factor.
-_MAX_FACTORS, _ITEMS_PER_FACTOR = 30, 40
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class BoostedLists(EASE, Seeded, Threaded, Verbose):
     """Two rounds of boosting by least squares, for lists from implicit feedback.
@@ -382,6 +345,42 @@ class BoostedLists(EASE, Seeded, Threaded, Verbose):
         pair = np.array([user]), np.array([item])
         taste = pair_products(self.user_factors_, self.item_factors_, *pair)
         return score, [*contributions, Contribution("user taste", float(taste[0]))]
+
+
+def interactions(ratings: Ratings) -> Any:
+    """Return the weights of positive ratings as a sparse matrix in single precision."""
+    view = ratings.by_user
+    weights = np.where(view.values > 0, weights_of(view), 0.0).astype(np.float32)
+    shape = (ratings.n_users, ratings.n_items)
+    matrix = sparse.csr_array((weights, view.others, view.starts), shape)
+    return matrix if weights.all() else sparse.csr_array(matrix.multiply(matrix > 0))
+
+
+def _gram(matrix: Any, sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return the products of all pairs of items, users weighted by `sizes`, as a dense array."""
+    n_items = matrix.shape[1]
+    by_item, weighted = matrix.T.tocsr(), matrix.copy()
+    weighted.data *= np.repeat(sizes, np.diff(matrix.indptr))
+    gram = np.empty((n_items, n_items), dtype=matrix.dtype)
+    for block in iter_blocks(n_items, n_items):
+        gram[block] = (by_item[block] @ weighted).toarray()
+    return gram
+
+
+def _inverse(gram: NDArray[Any], penalty: float) -> NDArray[Any]:
+    """Return the inverse of the products, penalized; their array is overwritten."""
+    gram[np.diag_indices(len(gram))] += penalty
+    potrf, potri = linalg.get_lapack_funcs(("potrf", "potri"), (gram,))
+    # The transpose of a symmetric array is in the order that LAPACK overwrites.
+    half, info = potrf(gram.T, lower=True, clean=True, overwrite_a=True)
+    if not info:
+        half, info = potri(half, lower=True, overwrite_c=True)
+    if info:
+        raise ValueError(f"regularization must be larger: {penalty:g} is lost in {gram.dtype}")
+    diagonal = np.diag(half).copy()
+    inverse: NDArray[Any] = half + half.T
+    np.fill_diagonal(inverse, diagonal)
+    return inverse
 
 
 def as_interactions(ratings: Ratings) -> Ratings:

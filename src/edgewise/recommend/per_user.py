@@ -26,6 +26,9 @@ MAX_ROUNDS = 10_000
 # The cache of user models holds at most this many numbers.
 _CACHED_NUMBERS = 1 << 24
 
+# Counting the ratings of a reference user takes memory for each pair of levels.
+_MAX_LEVELS = 256
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PerUserRecommender(Recommender, Threaded):
@@ -159,10 +162,6 @@ class ReferenceRecommender(ReferenceUsers, PerUserRecommender):
         references = number[view.others]
         counts = references >= 0
         return references[counts], view.row_numbers[counts], view.values[counts]
-
-
-# Counting the ratings of a reference user takes memory for each pair of levels.
-_MAX_LEVELS = 256
 
 
 class NearestUsers(NamedTuple):

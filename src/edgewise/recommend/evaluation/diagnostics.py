@@ -23,6 +23,11 @@ from edgewise.report import RecommenderResults, Report, build_report, recommende
 POPULARITY = ("head", "middle", "tail")
 OTHER = "other"
 
+# The maximum numbers of users whose lists a page evaluates, and of items on its map; its metrics.
+_MAX_USERS, _MAX_MAP_ITEMS = 1000, 120
+_ERRORS = ("rmse", "mae", "one_zero_best", "disagreement")
+_LIST_METRICS = ("ndcg", "precision", "recall", "hit_rate", "catalog_coverage")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LevelCalibration:
@@ -226,14 +231,6 @@ def _thirds(counts: NDArray[np.int64]) -> NDArray[np.intp]:
     codes = np.empty(len(counts), dtype=np.intp)
     codes[order] = np.minimum(3 * before // max(1, int(counts.sum())), 2)
     return codes
-
-
-# The maximum number of users whose lists are evaluated.
-_MAX_USERS = 1000
-_MAX_MAP_ITEMS = 120
-
-_ERRORS = ("rmse", "mae", "one_zero_best", "disagreement")
-_LIST_METRICS = ("ndcg", "precision", "recall", "hit_rate", "catalog_coverage")
 
 
 def report_recommender(

@@ -28,6 +28,14 @@ _BIAS_EPOCHS = 15
 # A matrix of up to this many entries may be decomposed as a dense array.
 _DENSE_ENTRIES = 1 << 22
 
+ENTRIES = ("observed", "all")
+
+# The maximum number of epochs: a saved model runs them to fold in new users.
+_MAX_EPOCHS = 100_000
+
+# NumPy's time for an entry, and for each factor of it, in entries visited.
+_VISITS_PER_ENTRY, _VISITS_PER_FACTOR = 60.0, 5.0
+
 
 @dataclass(eq=False, repr=False)
 class SVDRecommender(BiasedFactorModel):
@@ -114,15 +122,6 @@ def _leading(matrix: Any, n_factors: int) -> tuple[Reals, Reals]:
     largest = np.argmax(np.abs(right), axis=0)
     signs = np.where(right[largest, np.arange(k)] < 0, -1.0, 1.0)
     return values, np.ascontiguousarray(right * signs)
-
-
-ENTRIES = ("observed", "all")
-
-# The maximum number of epochs: a saved model runs them to fold in new users.
-_MAX_EPOCHS = 100_000
-
-# NumPy's time for an entry, and for each factor of it, in entries visited.
-_VISITS_PER_ENTRY, _VISITS_PER_FACTOR = 60.0, 5.0
 
 
 @dataclass(eq=False, repr=False)

@@ -40,6 +40,12 @@ _LANES = 8
 # Confidences of up to this power of two need no scaling in single precision.
 _LARGE = 24
 
+# One step in NumPy takes as long as visiting this many entries.
+_VISITS_PER_STEP = 6000
+
+# The loss is measured on this many interactions.
+_SAMPLE = 2_000
+
 
 @dataclass(eq=False, repr=False)
 class ImplicitFactorization(FactorModel, Seeded, Threaded, Verbose):
@@ -208,13 +214,6 @@ def pad_factors(factors: Reals) -> Singles:
     single = np.zeros((n_rows, -(-k // _LANES) * _LANES), dtype=np.float32)
     single[:, :k] = factors
     return single
-
-
-# One step in NumPy takes as long as visiting this many entries.
-_VISITS_PER_STEP = 6000
-
-# The loss is measured on this many interactions.
-_SAMPLE = 2_000
 
 
 @dataclass(eq=False, repr=False)
