@@ -13,7 +13,7 @@ from edgewise.recommend.rankboost.matrix import item_matrix
 from edgewise.recommend.rankboost.recommender import item_scores, merge_terms
 from edgewise.recommend.rankboost.training import (
     RankerSettings,
-    drawn_columns,
+    draw_columns,
     find_cuts,
     user_problem,
 )
@@ -124,10 +124,10 @@ def test_rounds_look_at_what_is_drawn(train):
     ratings = world(4, n_users=60)
     how = RankerSettings(40, 0.1, "increasing", "learn", 0.2, 7)
     part = problem_of(ratings, 0)[0].matrix
-    looked = drawn_columns(part.columns, how)
+    looked = draw_columns(part.columns, how)
     assert looked.shape == (40, len(part.columns))
     assert looked.mean() == pytest.approx(0.2, abs=0.03)
-    assert not np.array_equal(looked, drawn_columns(part.columns, how._replace(seed=8)))
+    assert not np.array_equal(looked, draw_columns(part.columns, how._replace(seed=8)))
     cuts, _, _ = trained(train, ratings, 0, how)
     assert looked[np.arange(40), cuts.columns].all()
     every, _, _ = trained(train, ratings, 0, how._replace(max_features=1.0))
@@ -138,8 +138,8 @@ def test_about_ten_columns_are_drawn_at_least():
     ratings = world(4, n_users=60)
     part = problem_of(ratings, 0)[0].matrix
     how = RankerSettings(400, 0.1, "increasing", "learn", 0.001, 7)
-    assert drawn_columns(part.columns, how).sum(axis=1).mean() == pytest.approx(10, abs=0.6)
-    assert drawn_columns(part.columns[:8], how).all()
+    assert draw_columns(part.columns, how).sum(axis=1).mean() == pytest.approx(10, abs=0.6)
+    assert draw_columns(part.columns[:8], how).all()
 
 
 @pytest.mark.parametrize("train", TRAINERS.values(), ids=TRAINERS)

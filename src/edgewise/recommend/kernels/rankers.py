@@ -26,6 +26,8 @@ def boost(
     first_bins, scores, n_bins = table.first_bins, start, int(table.first_bins[-1])
     totals, limits = np.zeros((n_bins, 2)), np.full((n_bins, 2), -1, dtype=np.int64)
     energy, potentials = lists.weigh(scores)
+    if not len(directions):
+        return 0
     for t in range(len(cuts.steps)):
         if energy < min_energy or np.ptp(scores) > widest:
             return t

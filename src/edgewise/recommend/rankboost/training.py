@@ -63,12 +63,6 @@ class Cuts(NamedTuple):
     sides: Signs
     steps: Reals
 
-    @staticmethod
-    def empty(n: int) -> "Cuts":
-        """Return memory for `n` rules."""
-        columns, firsts = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
-        return Cuts(columns, firsts, np.empty(n, dtype=np.int8), np.empty(n))
-
 
 NOBODY = RowRatings(np.empty(0, dtype=np.intp), np.empty(0), None)
 """The ratings of a user without any."""
@@ -86,16 +80,6 @@ class UserProblem(NamedTuple):
     layout: Layout
     start: Reals
 
-    def directions(self, monotonic_cst: str) -> tuple[Signs, NDArray[np.bool_]]:
-        """Return the direction of each column (features have none), and which learn theirs."""
-        rises = (self.matrix.columns < self.n_references) & (monotonic_cst == "increasing")
-        return rises.astype(np.int8), (monotonic_cst != "none") & ~rises
-
-    def missing_sides(self, missing: str) -> Signs:
-        """Return the side of missing values in each column; item features always learn theirs."""
-        is_reference = self.matrix.columns < self.n_references
-        return np.where(is_reference, MISSING_SIDES[missing], MISSING_AUTO).astype(np.int8)
-
 
 def user_problem(
     matrix: ItemMatrix, rated: RowRatings, start: Reals | None, without: int, pair_weight: str
@@ -110,7 +94,7 @@ def user_problem(
     return UserProblem(user_matrix(matrix, items, without), matrix.n_references, in_order, scores)
 
 
-def drawn_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool_]:
+def draw_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool_]:
     """Return which columns each round looks at, shape (rounds, columns).
 
     The draw depends on the seed, the round and the column's number alone.
@@ -138,15 +122,18 @@ def uses_compiled_loop(
 
 def find_cuts(problem: UserProblem, settings: RankerSettings, compiled: bool) -> Cuts:
     """Return the rules of a user's ranker."""
-    matrix, lists, cuts = problem.matrix, GradedLists(problem.layout), Cuts.empty(settings.n_rounds)
-    if len(matrix.columns) == 0:
-        return Cuts.empty(0)
+    (table, columns, _), lists, n = problem.matrix, GradedLists(problem.layout), settings.n_rounds
+    is_reference = columns < problem.n_references
+    rises = is_reference & (settings.monotonic_cst == "increasing")
+    learns = (settings.monotonic_cst != "none") & ~rises
+    # Item features always learn the side of missing values.
+    missing = np.where(is_reference, MISSING_SIDES[settings.missing], MISSING_AUTO).astype(np.int8)
+    cuts = Cuts(np.empty(n, np.intp), np.empty(n, np.intp), np.empty(n, np.int8), np.empty(n))
     kernels: Any = load_compiled("rankers") if compiled else rankers
-    columns = *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.missing)
     n = kernels.boost(
-        matrix.table, GradedPairs.of(lists) if compiled else lists, problem.start, columns,
-        float(settings.learning_rate), (MIN_ENERGY, SMOOTHING, MAX_SPAN),
-        drawn_columns(matrix.columns, settings), cuts,
+        table, GradedPairs.of(lists) if compiled else lists, problem.start,
+        (rises.astype(np.int8), learns, missing), float(settings.learning_rate),
+        (MIN_ENERGY, SMOOTHING, MAX_SPAN), draw_columns(columns, settings), cuts,
     )  # fmt: skip
     return Cuts(cuts.columns[:n], cuts.firsts[:n], cuts.sides[:n], cuts.steps[:n])
 
