@@ -132,10 +132,10 @@ def test_predictions_with_numpy_alone(models, tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     for name, (model, rows) in models.items():
-        found = pickle.loads((tmp_path / f"{name}.found").read_bytes())
-        for one, expected in zip(found, by_the_full_model(model, rows), strict=True):
-            assert one.dtype == expected.dtype
-            np.testing.assert_array_equal(one, expected, strict=True)
+        result = pickle.loads((tmp_path / f"{name}.found").read_bytes())
+        for item, expected in zip(result, by_the_full_model(model, rows), strict=True):
+            assert item.dtype == expected.dtype
+            np.testing.assert_array_equal(item, expected, strict=True)
 
 
 @pytest.fixture(scope="module")

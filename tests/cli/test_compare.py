@@ -53,14 +53,14 @@ class TestTable:
         argv = [*ARGV, "--folds", 3, "--by", by, "--seed", 5, "--metrics", ",".join(metrics)]
         out = success([*argv, "--relevant", 3])
         folds = Ratings.from_frame(frame()).folds(3, by, random_state=5)
-        found = compare(MODELS, folds, metrics, relevant=3)
+        result = compare(MODELS, folds, metrics, relevant=3)
         assert out.startswith(f"ratings          {len(frame())} from 1 to 5, 12 users, 15 items\n")
-        assert shown(out, 3) == values_of(found, metrics)
+        assert shown(out, 3) == values_of(result, metrics)
         assert "mean of 3 folds" in out.splitlines()[-1]
 
     @pytest.mark.parametrize("by", ["time", "last"])
     def test_goes_by_time(self, by, folder, success):
-        table = frame().assign(when=lambda one: np.arange(len(one)) * 7 % 97)
+        table = frame().assign(when=lambda item: np.arange(len(item)) * 7 % 97)
         table.to_csv("times.csv", index=False)
         argv = [ARGV[0], "times.csv", *ARGV[2:], "--by", by, "--time-column", "when"]
         out = success([*argv, *(["--folds", 3] * (by == "time")), "--metrics", "rmse"])
@@ -79,8 +79,8 @@ class TestTable:
         model = recommend.BoostedFactorization(20, random_state=0)
         ratings = Ratings.from_frame(frame(), item_features=about)
         assert ratings.n_items == 16
-        found = compare([model], ratings.folds(2, random_state=0), "rmse")
-        assert f"{found.value(found.systems[0], 'rmse'):.4f}" in out
+        result = compare([model], ratings.folds(2, random_state=0), "rmse")
+        assert f"{result.value(result.systems[0], 'rmse'):.4f}" in out
         assert "12 users, 16 items" in out  # one has features, and no rating
 
     def test_has_five_folds_and_the_usual_metrics(self, folder, success):
@@ -92,9 +92,9 @@ class TestTable:
     def test_can_be_that_of_a_test_file(self, folder, success):
         out = success([*ARGV, "--test", "test.csv", "--metrics", "rmse,map"])
         parts = [(Ratings.from_frame(frame()), Ratings.from_frame(frame(1)))]
-        found = compare(MODELS, parts, ["rmse", "map"])
+        result = compare(MODELS, parts, ["rmse", "map"])
         assert f"test             {len(frame(1))} ratings, test.csv\n" in out
-        assert shown(out, 2) == values_of(found, ["rmse", "map"])
+        assert shown(out, 2) == values_of(result, ["rmse", "map"])
 
     def test_is_json_for_programs(self, folder, success):
         out = success([*ARGV, "--folds", 2, "--metrics", "rmse", "--json"])

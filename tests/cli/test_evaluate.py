@@ -70,9 +70,9 @@ class TestEvaluate:
     def test_equal_runs_share_the_mark(self, judged, success):
         (judged / "again.run").write_text(MINE)
         out = success(["evaluate", "qrels.txt", "mine.run", "again.run"])
-        found = table_of(out)
-        assert found["mine"] == found["again"]
-        assert all(value.endswith("*") for value in found["mine"].values())
+        result = table_of(out)
+        assert result["mine"] == result["again"]
+        assert all(value.endswith("*") for value in result["mine"].values())
         assert "+0.0000 (1.0000)" in out
 
     def test_files_of_the_same_name_are_told_apart(self, judged, success):

@@ -48,14 +48,14 @@ class TestFuse:
         fused = {
             *zip(lists.qid, lists.docs, fusion.fuse(lists, "rrf", weights=[3, -0.5]), strict=True)
         }
-        found = io.read_run("fused.run")
-        assert {*zip(found.queries, found.docs, found.scores, strict=True)} == fused
+        result = io.read_run("fused.run")
+        assert {*zip(result.queries, result.docs, result.scores, strict=True)} == fused
 
     def test_json_holds_the_metrics(self, runs, success):
         argv = ["fuse", "test/good.run", "test/noise.run", "--method", "rrf", "--json"]
-        found = json.loads(success([*argv, "--qrels", "test/qrels.txt"]))
-        assert set(found["metrics"]) == {"good", "noise", "fused by rrf"}
-        assert found["metrics"]["good"]["map"] > found["metrics"]["noise"]["map"]
+        result = json.loads(success([*argv, "--qrels", "test/qrels.txt"]))
+        assert set(result["metrics"]) == {"good", "noise", "fused by rrf"}
+        assert result["metrics"]["good"]["map"] > result["metrics"]["noise"]["map"]
 
     def test_trains_saves_and_fuses_other_queries(self, runs, success):
         argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
@@ -132,8 +132,8 @@ class TestFuse:
         argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
         out = success([*argv, "--rounds", 5])
         assert "training queries:\n" in out
-        found = json.loads(success([*argv, "--rounds", 5, "--json"]))
-        assert found["metrics_are_of_training_queries"]
+        result = json.loads(success([*argv, "--rounds", 5, "--json"]))
+        assert result["metrics_are_of_training_queries"]
         untrained = success([*argv, "--method", "rrf"])
         assert "training queries" not in untrained
 
@@ -158,9 +158,11 @@ class TestFuse:
         loaded = edgewise.load("f.edgewise")
         assert loaded.n_rounds_ == model.n_rounds_
         assert (loaded.predict(lists) == model.predict(lists)).all()
-        found = json.loads(success([*argv[:-2], "--json"]))
+        result = json.loads(success([*argv[:-2], "--json"]))
         test = metrics.evaluate("test.txt", model.fuse(in_file["test.txt"]), "map", gain=None)
-        assert found["test"]["fused by rankboost"]["map"] == pytest.approx(test.means["run"]["map"])
+        assert result["test"]["fused by rankboost"]["map"] == pytest.approx(
+            test.means["run"]["map"]
+        )
 
     def test_queries_of_two_files_are_refused(self, judged_apart, failure):
         argv = [*judged_apart, "--test", "twice.txt"]

@@ -101,7 +101,7 @@ def test_more_ways_to_write_dates(written, here, capsys):
     dated = "".join(f"{written.format(1 + i % 28)},{x},{y}\n" for i, (x, _, y) in enumerate(rows))
     Path("d.csv").write_text(f"d,x,y\n{dated}")
     assert main(["train", "d.csv", *TRAIN[2:], "--force"]) == 0
-    line = next(one for one in capsys.readouterr().out.splitlines() if one.startswith(" d "))
+    line = next(item for item in capsys.readouterr().out.splitlines() if item.startswith(" d "))
     assert line.split()[1] == "date"
 
 

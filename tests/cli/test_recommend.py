@@ -78,10 +78,10 @@ class TestLists:
     )
     def test_json_has_the_lists_of_the_library(self, words, ask, folder, model, success):
         out = success(["recommend", "r.csv", *BIAS, *words.split(), "--json"])
-        (found,) = json.loads(out)["lists"]
+        (result,) = json.loads(out)["lists"]
         best = ask(model)
-        assert [row["item"] for row in found["items"]] == best.ids.tolist()
-        assert [row["score"] for row in found["items"]] == best.scores.tolist()
+        assert [row["item"] for row in result["items"]] == best.ids.tolist()
+        assert [row["score"] for row in result["items"]] == best.scores.tolist()
 
     def test_are_those_of_the_library(self, folder, model, success):
         out = success(["recommend", "r.csv", *BIAS, "--user", 103, 101, "-n", 3])
@@ -312,10 +312,10 @@ class TestSettings:
         assert "training         ImplicitFactorization" in success(argv)
 
     def test_every_name_stands_for_a_class(self):
-        for name, one in ALGORITHMS.items():
+        for name, item in ALGORITHMS.items():
             model = build_recommender(name, {}, {})
-            assert type(model).__name__ == one.kind
-            assert {key: getattr(model, key) for key in one.settings} == one.settings
+            assert type(model).__name__ == item.kind
+            assert {key: getattr(model, key) for key in item.settings} == item.settings
 
     @pytest.mark.parametrize("name", ALGORITHMS)
     def test_every_algorithm_recommends(self, name, folder, success):

@@ -137,25 +137,25 @@ class TestMessyTable:
 
     def test_evaluates_as_the_library_does(self, here, success):
         out = success(["evaluate", "people.edgewise", "new.csv", "--json"])
-        found = json.loads(out)
+        result = json.loads(out)
         model = edgewise.load("people.edgewise")
         raw = io.read_columns("new.csv")
         score = model.score(model.schema_.transform(raw), model.schema_.labels(raw))
-        assert found["error"] == pytest.approx(1 - score)
-        assert found["classes"] == ["<=50K", ">50K"]
-        assert sum(map(sum, found["confusion"])) == found["rows"] == 60
+        assert result["error"] == pytest.approx(1 - score)
+        assert result["classes"] == ["<=50K", ">50K"]
+        assert sum(map(sum, result["confusion"])) == result["rows"] == 60
         assert "ROC AUC" in success(["evaluate", "people.edgewise", "new.csv"])
 
     def test_explains_the_model_and_a_row(self, here, success):
         out = success(["show", "people.edgewise", "new.csv"])
         assert "mean probability of >50K at some values" in out
         out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "--json"])
-        found = json.loads(out)
+        result = json.loads(out)
         model = edgewise.load("people.edgewise")
         X = model.schema_.transform(io.read_columns("new.csv"))
         score = float(model.decision_function(X)[1])
-        total = sum(part["amount"] for part in found["contributions"])
-        assert total == pytest.approx(score if found["class"] == ">50K" else -score)
+        total = sum(part["amount"] for part in result["contributions"])
+        assert total == pytest.approx(score if result["class"] == ">50K" else -score)
         out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "-n", 3])
         assert "Row 2 of new.csv" in out
         assert "others" in out
@@ -338,8 +338,8 @@ class TestTasks:
         model = AdaBoostMH("stump", n_rounds=3, init_weights=1.0 + 4.0 * y).fit(frame, y)
         model.save("sizes.edgewise")
         frame.to_csv("sizes.csv", index=False)
-        found = json.loads(success(["predict", "sizes.edgewise", "sizes.csv", "--json"]))
-        assert np.array_equal(np.transpose([found["0"], found["1"]]), model.predict(frame))
+        result = json.loads(success(["predict", "sizes.edgewise", "sizes.csv", "--json"]))
+        assert np.array_equal(np.transpose([result["0"], result["1"]]), model.predict(frame))
         assert not np.array_equal(model.predict_proba(frame) > 0.5, model.predict(frame) > 0)
 
     @pytest.mark.parametrize("first", ["t.csv", "t.parquet"])
@@ -384,8 +384,8 @@ class TestTasks:
         assert "Hamming loss" in out
         success(["predict", "songs.edgewise", "songs.tsv", "-o", "out.csv"])
         with Path("out.csv").open(newline="") as stream:
-            found = list(csv.DictReader(stream))
-        loud = np.array([row["loud"] == "1" for row in found])
+            result = list(csv.DictReader(stream))
+        loud = np.array([row["loud"] == "1" for row in result])
         assert np.mean(loud == (X[:, 1] > 0)) > 0.9
         out = success(["evaluate", "songs.edgewise", "songs.tsv", "--json"])
         assert set(json.loads(out)["labels"]) == {"happy", "loud"}
@@ -430,13 +430,13 @@ class TestTasks:
         argv = ["train", str(home / "people.csv"), "--target", "income", "--json"]
         assert main([*argv, "--rounds", "5", "--test", str(home / "new.csv")]) == 0
         out, err = capsys.readouterr()
-        found = json.loads(out)
+        result = json.loads(out)
         assert err == ""
-        assert found["task"] == "classes"
-        assert found["training"]["rounds"] == 5
-        assert found["training"]["rows"] == 240
-        assert found["test"]["rows"] == 60
-        assert {one["name"]: one["kind"] for one in found["columns"]}["joined"] == "date"
+        assert result["task"] == "classes"
+        assert result["training"]["rounds"] == 5
+        assert result["training"]["rows"] == 240
+        assert result["test"]["rows"] == 60
+        assert {item["name"]: item["kind"] for item in result["columns"]}["joined"] == "date"
 
     def test_tune_says_what_it_tried(self, home, folder, success, monkeypatch):
         candidates = fitting._candidates("classes")
@@ -444,25 +444,27 @@ class TestTasks:
         quick = {name: {**settings, "n_rounds": 2} for name, settings in candidates.items()}
         monkeypatch.setattr(fitting, "_candidates", lambda _: quick)
         argv = ["train", home / "people.csv", "--target", "income", "--tune"]
-        found = json.loads(success([*argv, "--json"]))
-        assert [result["settings"] for result in found["tuning"]] == [*candidates]
-        best = min(found["tuning"], key=lambda one: one["log_loss"])
-        assert [one["chosen"] for one in found["tuning"]].count(True) == 1
+        actual = json.loads(success([*argv, "--json"]))
+        assert [result["settings"] for result in actual["tuning"]] == [*candidates]
+        best = min(actual["tuning"], key=lambda item: item["log_loss"])
+        assert [item["chosen"] for item in actual["tuning"]].count(True) == 1
         assert best["chosen"]
 
     def test_the_same_seed_gives_the_same_file(self, home, folder, success):
         argv = ["train", home / "people.csv", "--target", "income", "--rounds", 5]
         for name in ("one", "two"):
             success([*argv, "--model", f"{name}.edgewise"])
-        one, two = (folder.joinpath(f"{name}.edgewise").read_bytes() for name in ("one", "two"))
-        assert one == two
+        first, second = (
+            folder.joinpath(f"{name}.edgewise").read_bytes() for name in ("one", "two")
+        )
+        assert first == second
 
     def test_weights_and_numbers_as_categories(self, home, folder, success):
         rows = [{**row, "w": 1 + i % 3, "zip": f"0{i % 4}"} for i, row in enumerate(people(60, 5))]
         write("p.csv", rows)
         argv = ["train", "p.csv", "--target", "income", "--weight", "w", "--categorical", "zip"]
         success([*argv, "--rounds", 3, "--drop", "salary"])
-        kinds = {one.name: one for one in edgewise.load("p.edgewise").schema_.columns}
+        kinds = {item.name: item for item in edgewise.load("p.edgewise").schema_.columns}
         assert kinds["zip"].categories == ("00", "01", "02", "03")
         assert kinds["salary"].kind == "dropped"
         assert "w" not in kinds

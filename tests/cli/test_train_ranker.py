@@ -121,14 +121,14 @@ class TestModel:
 class TestOutput:
     def test_json_holds_test_metrics_and_losses(self, letor, success, data):
         argv = [*TRAIN, "--test", "test.txt", "--rounds", 5, "--set", "eval_metric=disagreement"]
-        found = json.loads(success([*argv, "--json"]))
+        result = json.loads(success([*argv, "--json"]))
         train, test = data(0), data(2)
         model = RankBoost(n_rounds=5).fit(train.X, train.y, train.qid)
         for name in ("map", "ndcg@10", "mrr", "precision@10", "disagreement"):
             expected = ranking_metric(name)(test.y, model.predict(test.X), test.qid)
-            assert found["test"][name] == pytest.approx(expected)
-        assert found["training"]["bound"] == pytest.approx(model.history_.last("bound"))
-        assert found["rules"] == [str(rule) for rule in model.rules(5)]
+            assert result["test"][name] == pytest.approx(expected)
+        assert result["training"]["bound"] == pytest.approx(model.history_.last("bound"))
+        assert result["rules"] == [str(rule) for rule in model.rules(5)]
 
     def test_a_run_of_the_test_documents_is_a_prediction(self, letor, success, data):
         success([*TRAIN, "--test", "test.txt", "--rounds", 20])
@@ -151,17 +151,17 @@ class TestOutput:
         argv = [*TRAIN, "--rounds", 5, "--hold-out", 0, "--folds"]
         part = data(0)
         expected = cross_validate(RankBoost(n_rounds=5), part.X, part.y, part.qid, cv=3)
-        found = json.loads(success([*argv, 3, "--json"]))["cross_validation"]
-        assert found["map"] == pytest.approx(expected.means["map"])
+        result = json.loads(success([*argv, 3, "--json"]))["cross_validation"]
+        assert result["map"] == pytest.approx(expected.means["map"])
         assert "Cross-validation" in success([*argv, 3, "--set", "early_stopping_rounds=3"])
         assert "--folds" in failure([*argv, 99, "--json"])
 
     def test_why_a_row_ranks_above_another(self, letor, success, failure):
         success([*TRAIN, "--rounds", 5])
         argv = ["explain", "train.edgewise", "test.txt", "--row", 2, "--against"]
-        found = json.loads(success([*argv, 5, "--json"]))
-        difference = found["scores"][0] - found["scores"][1]
-        total = sum(part["amount"] for part in found["contributions"])
+        result = json.loads(success([*argv, 5, "--json"]))
+        difference = result["scores"][0] - result["scores"][1]
+        total = sum(part["amount"] for part in result["contributions"])
         assert total == pytest.approx(difference, abs=1e-12)
         way = "above" if difference > 0 else "below" if difference < 0 else "level with"
         assert f"{way} row 5" in success([*argv, 5])
@@ -179,11 +179,11 @@ def test_tuning_compares_the_default(letor, success, data, monkeypatch):
     monkeypatch.setattr(fitting, "_build", quick)
     part = data(0, n_queries=20)
     io.write_letor("train.txt", part.X, part.y, part.qid)
-    found = json.loads(success([*TRAIN, "--tune", "--json"]))["tuning"]
+    result = json.loads(success([*TRAIN, "--tune", "--json"]))["tuning"]
     assert built[0] == {"time_limit": None}
-    assert found[0]["settings"] == "default"
-    assert sum(candidate["chosen"] for candidate in found) == 1
-    best = max(found, key=lambda candidate: candidate["map"])
+    assert result[0]["settings"] == "default"
+    assert sum(candidate["chosen"] for candidate in result) == 1
+    best = max(result, key=lambda candidate: candidate["map"])
     assert best["chosen"]
 
 

@@ -67,14 +67,16 @@ def _between(pipes: Sequence[Any]) -> list[Any]:
             if asked[-1][0] == "failed":
                 raise asked[-1][1]
         (kind, *_), *_ = asked
-        assert {one[0] for one in asked} == {kind}, f"different calls: {[one[0] for one in asked]}"
-        values = [one[1] for one in asked]
+        assert {item[0] for item in asked} == {kind}, (
+            f"different calls: {[item[0] for item in asked]}"
+        )
+        values = [item[1] for item in asked]
         if kind == "done":
             return values
         assert len({(part.shape, part.dtype) for part in values}) == 1, "different messages"
-        found = REDUCE[kind].reduce(values, axis=0, dtype=values[0].dtype)
+        result = REDUCE[kind].reduce(values, axis=0, dtype=values[0].dtype)
         for pipe in pipes:
-            pipe.send(found)
+            pipe.send(result)
 
 
 def blocks_of(size: int, n_blocks: int, seed: int = 0) -> list[list[int]]:

@@ -98,8 +98,8 @@ FITS = {
 def test_the_model_is_that_of_one_process(client, frame, settings):
     spread, table = frame
     settings = {"n_rounds": 5, "random_state": 3, **settings}
-    found = DaskAdaBoostMH(**settings).fit(spread[COLUMNS], spread["y"], spread["w"])
-    same(found, AdaBoostMH(**settings).fit(table[COLUMNS], table["y"], table["w"]))
+    result = DaskAdaBoostMH(**settings).fit(spread[COLUMNS], spread["y"], spread["w"])
+    same(result, AdaBoostMH(**settings).fit(table[COLUMNS], table["y"], table["w"]))
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 4])
@@ -109,8 +109,8 @@ def test_arrays_on_any_number_of_workers(client, n_workers):
     rows = da.from_array(numbers(X), chunks=(cuts, (3, 1)))
     targets = da.from_array(y, chunks=(cuts,))
     rows, targets = on(client, n_workers, rows.rechunk({1: -1}), targets)
-    found = DaskAdaBoostMH(**model.get_params()).fit(rows, targets)
-    same(found, model.fit(numbers(X), y))
+    result = DaskAdaBoostMH(**model.get_params()).fit(rows, targets)
+    same(result, model.fit(numbers(X), y))
 
 
 def test_sparse_blocks_and_rows_of_unknown_number(client):
@@ -120,11 +120,11 @@ def test_sparse_blocks_and_rows_of_unknown_number(client):
     kept = rows[rows[:, 0] > -1]
     targets = da.from_array(y, chunks=60)[rows[:, 0] > -1]
     settings = {"learner": "stump", "n_rounds": 5}
-    found = DaskAdaBoostMH(**settings).fit(kept.map_blocks(sparse.csr_matrix), targets)
+    result = DaskAdaBoostMH(**settings).fit(kept.map_blocks(sparse.csr_matrix), targets)
     chosen = values[:, 0] > -1
     expected = AdaBoostMH(**settings).fit(sparse.csr_matrix(values[chosen]), y[chosen])
-    same(found, expected)
-    guesses = found.predict(kept.map_blocks(sparse.csr_matrix))
+    same(result, expected)
+    guesses = result.predict(kept.map_blocks(sparse.csr_matrix))
     np.testing.assert_array_equal(guesses.compute(), expected.predict(values[chosen]))
 
 
@@ -133,11 +133,11 @@ def test_several_labels(client):
     labels = np.stack([y > 0, y > 1, X["a"] > 0], axis=1).astype(int)
     rows = on(client, 3, da.from_array(numbers(X), chunks=(60, 4)))
     targets = da.from_array(labels, chunks=(60, 3))
-    found = DaskAdaBoostMH("stump", n_rounds=5).fit(rows, targets)
+    result = DaskAdaBoostMH("stump", n_rounds=5).fit(rows, targets)
     expected = AdaBoostMH("stump", n_rounds=5).fit(numbers(X), labels)
-    same(found, expected)
-    assert found.predict(rows).shape == (240, 3)
-    assert found.score(rows, targets) == expected.score(numbers(X), labels)
+    same(result, expected)
+    assert result.predict(rows).shape == (240, 3)
+    assert result.score(rows, targets) == expected.score(numbers(X), labels)
 
 
 def test_validation_rows_on_fewer_workers(client, frame):
@@ -146,7 +146,7 @@ def test_validation_rows_on_fewer_workers(client, frame):
     first = on(client, 1, dd.from_pandas(X.assign(y=y), npartitions=2))
     second = on(client, 3, dd.from_pandas(X.assign(y=2 - y), npartitions=5))
     model = AdaBoostMH("stump", n_rounds=30, early_stopping_rounds=3)
-    found = DaskAdaBoostMH(**model.get_params()).fit(
+    result = DaskAdaBoostMH(**model.get_params()).fit(
         spread[COLUMNS],
         spread["y"],
         eval_set=[(first[COLUMNS], first["y"]), (second[COLUMNS], second["y"])],
@@ -155,9 +155,9 @@ def test_validation_rows_on_fewer_workers(client, frame):
     expected = model.fit(
         table[COLUMNS], table["y"], eval_set=[(X, y), (X, 2 - y)], eval_names=["right", "wrong"]
     )
-    same(found, expected)
-    assert found.stop_reason_ == "early stopping"
-    assert found.n_rounds_ < 30
+    same(result, expected)
+    assert result.stop_reason_ == "early stopping"
+    assert result.n_rounds_ < 30
 
 
 def test_categories_and_types_that_differ_between_partitions(client):
@@ -167,9 +167,9 @@ def test_categories_and_types_that_differ_between_partitions(client):
     targets = [np.array(y) for y in (["a"] * 4, ["b", "a", "b", "b"], ["a"] * 4, ["b"] * 4)]
     rows = dd.from_map(lambda i: parts[i], range(4), meta=numbers.iloc[:0])
     y = da.concatenate([da.from_array(part, chunks=4) for part in targets])
-    found = DaskAdaBoostMH("stump", n_rounds=4).fit(rows, y)
+    result = DaskAdaBoostMH("stump", n_rounds=4).fit(rows, y)
     together = pd.concat([part.astype({"c": object, "n": float}) for part in parts])
-    same(found, AdaBoostMH("stump", n_rounds=4).fit(together, np.concatenate(targets)))
+    same(result, AdaBoostMH("stump", n_rounds=4).fit(together, np.concatenate(targets)))
 
 
 def test_predictions_are_lazy_and_those_of_one_process(client, frame):
@@ -178,11 +178,11 @@ def test_predictions_are_lazy_and_those_of_one_process(client, frame):
     plain = model.to_local()
     assert type(plain) is AdaBoostMH
     for method in ("predict", "decision_function", "predict_proba"):
-        found = getattr(model, method)(spread[COLUMNS])
+        result = getattr(model, method)(spread[COLUMNS])
         expected = getattr(plain, method)(table[COLUMNS])
-        assert isinstance(found, da.Array)
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found.compute(), expected)
+        assert isinstance(result, da.Array)
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result.compute(), expected)
         np.testing.assert_array_equal(getattr(model, method)(table[COLUMNS]), expected)
     score = model.score(spread[COLUMNS], spread["y"], spread["w"])
     assert score == pytest.approx(plain.score(table[COLUMNS], table["y"], table["w"]), abs=1e-12)
@@ -217,13 +217,13 @@ def test_rankers_and_queries_that_partitions_cut(client, n_workers):
     )
     held = [da.from_array(part, chunks=40) for part in (other, grades, their_qid)]
     weights = {query: 1.0 + query % 3 for query in range(30)}
-    found = DaskRankBoost(**model.get_params()).fit(
+    result = DaskRankBoost(**model.get_params()).fit(
         rows, targets, qid=ids, sample_weight=weights, eval_set=tuple(held)
     )
     model.fit(X, y, qid=qid, sample_weight=weights, eval_set=(other, grades, their_qid))
-    same(found, model)
-    np.testing.assert_array_equal(found.predict(rows).compute(), model.predict(X))
-    assert found.score(rows, targets, qid=ids) == model.score(X, y, qid=qid)
+    same(result, model)
+    np.testing.assert_array_equal(result.predict(rows).compute(), model.predict(X))
+    assert result.score(rows, targets, qid=ids) == model.score(X, y, qid=qid)
 
 
 def test_what_does_not_fit_together_is_refused_by_name(client):

@@ -65,10 +65,10 @@ def test_training_goes_on_from_a_checkpoint_on_the_workers_left(client, spread, 
     kill = signaling(victim(client, X, place)[1], signal.SIGKILL, tmp_path / "killed")
     model = AdaBoostMH("stump", n_rounds=12)
     own = [Checkpoint(tmp_path / "model", every=2), kill]
-    found = DaskAdaBoostMH("stump", n_rounds=12, callbacks=own).fit(X, y)
+    result = DaskAdaBoostMH("stump", n_rounds=12, callbacks=own).fit(X, y)
     assert (tmp_path / "killed").exists()
-    same(found, model.fit(*local))
-    same(found, load(tmp_path / "model"))
+    same(result, model.fit(*local))
+    same(result, load(tmp_path / "model"))
 
 
 def test_a_ranker_starts_again_before_the_first_checkpoint(client, spread, tmp_path):
@@ -76,8 +76,8 @@ def test_a_ranker_starts_again_before_the_first_checkpoint(client, spread, tmp_p
     kill = signaling(victim(client, X, 1)[1], signal.SIGKILL, tmp_path / "killed", n_rounds=2)
     qid = np.arange(240) // 7
     own = [Checkpoint(tmp_path / "model"), kill]
-    found = DaskRankBoost(n_rounds=6, callbacks=own).fit(X, y, da.from_array(qid, chunks=40))
-    same(found, RankBoost(n_rounds=6).fit(*local, qid))
+    result = DaskRankBoost(n_rounds=6, callbacks=own).fit(X, y, da.from_array(qid, chunks=40))
+    same(result, RankBoost(n_rounds=6).fit(*local, qid))
 
 
 def test_control_c_keeps_the_rounds_so_far(client, spread, tmp_path):
@@ -139,6 +139,6 @@ def test_a_worker_that_dies_while_dask_asks_it_for_something_counts_as_lost(
     assert "Checkpoint" in caught.value.__notes__[0]
     failed.clear()
     own = [Checkpoint(tmp_path / "model")]
-    found = DaskAdaBoostMH("stump", n_rounds=6, callbacks=own).fit(X, y)
+    result = DaskAdaBoostMH("stump", n_rounds=6, callbacks=own).fit(X, y)
     assert failed
-    same(found, AdaBoostMH("stump", n_rounds=6).fit(*local))
+    same(result, AdaBoostMH("stump", n_rounds=6).fit(*local))

@@ -43,8 +43,8 @@ def check(tmp_path, model, X, sizes=(2,), cuts=None, **arrays):
     alone = model().fit(X, eval_set=arrays.get("eval_set"), **given)
     expected = contents(alone, tmp_path / "alone.edgewise")
     for size in sizes:
-        for rank, found in enumerate(fit_together(model, X, size, cuts=cuts, **arrays)):
-            same = contents(found, tmp_path / f"{rank}.edgewise") == expected
+        for rank, result in enumerate(fit_together(model, X, size, cuts=cuts, **arrays)):
+            same = contents(result, tmp_path / f"{rank}.edgewise") == expected
             assert same, f"process {rank} of {size} has another model"
     return alone
 
@@ -146,9 +146,9 @@ def test_initial_weights(tmp_path):
         own = slice(0, N // 2) if collective.rank == 0 else slice(N // 2, N)
         return model(halves[collective.rank]).fit(rows_here([X[own]], collective), CLASSES[own])
 
-    for found in together(2, run):
-        assert found.terms_.alphas.tolist() == alone.terms_.alphas.tolist()
-        assert found.predict_proba(X).tolist() == alone.predict_proba(X).tolist()
+    for result in together(2, run):
+        assert result.terms_.alphas.tolist() == alone.terms_.alphas.tolist()
+        assert result.predict_proba(X).tolist() == alone.predict_proba(X).tolist()
 
 
 def test_eval_sets(tmp_path):
@@ -222,7 +222,7 @@ def test_rankers(tmp_path, name):
 
 
 def test_the_default_ranker(tmp_path, monkeypatch):
-    few = tuple(one._replace(max_rounds=5) for one in candidates._CANDIDATES)
+    few = tuple(item._replace(max_rounds=5) for item in candidates._CANDIDATES)
     monkeypatch.setattr(candidates, "_CANDIDATES", few)
     queries = np.arange(N) // 8
     cuts, arrays = np.arange(8, N, 8), {"y": GRADES, "qid": queries}

@@ -120,7 +120,7 @@ def test_every_kernel_has_the_version_of_its_package():
     from edgewise.backend import numba as package_of_kernels
     from edgewise.data import kernels as binning
 
-    names = [found.name for found in pkgutil.iter_modules(package_of_kernels.__path__)]
+    names = [result.name for result in pkgutil.iter_modules(package_of_kernels.__path__)]
     modules = [importlib.import_module(f"{package_of_kernels.__name__}.{name}") for name in names]
     data = Path(binning.__file__).parent
     for package, homes in {data.parent / "backend": modules, data: [binning]}.items():

@@ -135,12 +135,12 @@ def test_sparse_matrices():
         (Record({"a": Value(int)}, take=dict.__getitem__), {"a": 1}),
         (Converted(ListOf(Value(int)), list, tuple), (1, 2)),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda item: type(item).__name__,
 )
 def test_values_come_back(field, value):
-    found = back(field, value)
-    assert found == value
-    assert type(found) is type(value)
+    result = back(field, value)
+    assert result == value
+    assert type(result) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_values_come_back(field, value):
         (Record({"a": Value(int)}), [1]),
         (Record({"a": Value(int)}), None),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda item: type(item).__name__,
 )
 def test_other_values_are_refused(field, wrong):
     with pytest.raises((ValueError, TypeError, KeyError)):
@@ -191,8 +191,8 @@ def test_what_is_not_plain_is_not_written(value):
 def test_lists_of_arrays_have_words_of_their_own():
     field = ListOf(Record({"a": Array("n"), "b": Array("n")}, take=dict.__getitem__))
     values = [{"a": np.ones(n), "b": np.zeros(n)} for n in (2, 3)]
-    found = back(field, values)
-    assert [len(one["a"]) for one in found] == [2, 3]
+    result = back(field, values)
+    assert [len(item["a"]) for item in result] == [2, 3]
     arrays = {}
     saved = field.pack(values, "it", arrays)
     arrays["it.1.b"] = np.ones(2)

@@ -37,10 +37,10 @@ class TestReading:
         path = tmp_path / "many.txt"
         lines = [b"line %d\n" % number for number in range(1, 100)]
         path.write_bytes(b"".join(lines))
-        found = list(read_line_batches(path))
-        assert len(found) > 10
-        assert [line for _, batch in found for line in batch] == lines
-        assert all(batch[0] == b"line %d\n" % first for first, batch in found)
+        result = list(read_line_batches(path))
+        assert len(result) > 10
+        assert [line for _, batch in result for line in batch] == lines
+        assert all(batch[0] == b"line %d\n" % first for first, batch in result)
 
     @pytest.mark.parametrize("cut", [-1, -6, -12, 15])
     def test_a_gzip_file_that_is_cut_short_is_named(self, tmp_path, cut):

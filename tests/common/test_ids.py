@@ -23,7 +23,7 @@ INTEGERS = {
     "int8": lambda ids: np.array(ids, np.int8),
     "uint64": lambda ids: np.array(ids, np.uint64),
     "objects": lambda ids: np.array(ids, dtype=object),
-    "numpy scalars": lambda ids: [np.int32(one) for one in ids],
+    "numpy scalars": lambda ids: [np.int32(item) for item in ids],
     "pandas": pd.Series,
     "pandas Int64": lambda ids: pd.Series(ids, dtype="Int64"),
     "pandas categories": lambda ids: pd.Series(ids, dtype="category"),
@@ -36,7 +36,7 @@ STRINGS = {
     "list": lambda ids: ids,
     "array": np.array,
     "objects": lambda ids: np.array(ids, dtype=object),
-    "numpy scalars": lambda ids: [np.str_(one) for one in ids],
+    "numpy scalars": lambda ids: [np.str_(item) for item in ids],
     "pandas": pd.Series,
     "pandas string": lambda ids: pd.Series(ids, dtype="string"),
     "pandas objects": lambda ids: pd.Series(ids, dtype=object),
@@ -142,22 +142,22 @@ def test_no_ids_are_no_error():
 
 @given(IDS)
 def test_indices_are_in_ascending_order(ids):
-    found = Ids.of("items", ids)
-    assert found.values.tolist() == sorted(set(ids))
-    assert len(found) == len(set(ids))
+    result = Ids.of("items", ids)
+    assert result.values.tolist() == sorted(set(ids))
+    assert len(result) == len(set(ids))
 
 
 @given(IDS, st.data())
 def test_every_id_is_found_in_its_place(ids, data):
     order = data.draw(st.permutations(sorted(set(ids))))
     known = Ids(as_ids("items", order))
-    assert known.find("items", ids).tolist() == [order.index(one) for one in ids]
+    assert known.find("items", ids).tolist() == [order.index(item) for item in ids]
 
 
 @given(st.sets(NUMBERS, min_size=2) | st.sets(WORDS, min_size=2))
 def test_other_ids_are_not_found(ids):
-    one, *others = ids
-    assert Ids.of("items", others).find("items", one).tolist() == [-1]
+    item, *others = ids
+    assert Ids.of("items", others).find("items", item).tolist() == [-1]
 
 
 def test_prefixes_and_cases_are_other_ids():
@@ -204,13 +204,13 @@ def test_what_ids_say_of_themselves():
 def test_integers_are_found_close_together_and_far_apart(known):
     edges = [-(2**63), -1, 0, 3, 6, 7, 8, 10**12 + 1, 2**63 - 1]
     asked = np.array([*known, *edges] * 3)
-    places = {one: place for place, one in enumerate(sorted(known))}
+    places = {item: place for place, item in enumerate(sorted(known))}
     ids = Ids.of("users", np.array(known * 2))
     assert ids.values.tolist() == sorted(known)
-    found = ids.find("users", asked, np.int32)
-    assert found.dtype == np.int32
-    assert found.tolist() == [places.get(one, -1) for one in asked.tolist()]
-    assert ids.find("users", asked[:1]).tolist() == found[:1].tolist()
+    result = ids.find("users", asked, np.int32)
+    assert result.dtype == np.int32
+    assert result.tolist() == [places.get(item, -1) for item in asked.tolist()]
+    assert ids.find("users", asked[:1]).tolist() == result[:1].tolist()
 
 
 @pytest.mark.parametrize("factor", [ids._ODD, np.uint64(0), np.uint64(1)])
@@ -231,9 +231,9 @@ def test_many_strings_are_the_same_ids_in_any_container(make, monkeypatch):
     monkeypatch.setattr(ids, "_MANY", 1)
     words = ["b", "a", "b", "ccc"]
     assert as_ids("ids", make(words)).tolist() == words
-    found = Ids.of("ids", make(words))
-    assert found.values.tolist() == ["a", "b", "ccc"]
-    assert found.find("ids", make([*words, "d"])).tolist() == [1, 0, 1, 2, -1]
+    result = Ids.of("ids", make(words))
+    assert result.values.tolist() == ["a", "b", "ccc"]
+    assert result.find("ids", make([*words, "d"])).tolist() == [1, 0, 1, 2, -1]
 
 
 @pytest.mark.parametrize("wrong", [["a", 1], [True, 1], ["a", None]])

@@ -288,9 +288,9 @@ def test_thresholds_cut_raw_and_coded_rows_alike():
                     signs = np.where(X[:, j] >= threshold, 1, -1)
                     signs[np.isnan(X[:, j])] = missing
                     for source in (coded, RawRows(table)):
-                        found = source.threshold_signs(j, threshold, missing)
-                        assert found.dtype == np.int8
-                        assert np.array_equal(found, signs)
+                        result = source.threshold_signs(j, threshold, missing)
+                        assert result.dtype == np.int8
+                        assert np.array_equal(result, signs)
 
 
 def test_the_constant_is_the_same_of_raw_and_coded_rows():

@@ -126,20 +126,20 @@ def test_pieces_have_the_shape_bins_and_codes_of_the_whole(chunked):
 def test_pieces_give_the_same_model_and_predictions(chunked):
     whole, pieces = chunked
     settings = {"n_rounds": 15, "learner": "product", "random_state": 0, "n_jobs": 2}
-    one, other = (AdaBoostMH(**settings).fit(X, Y) for X in (whole, pieces))
-    scores = one.decision_function(whole)
+    item, other = (AdaBoostMH(**settings).fit(X, Y) for X in (whole, pieces))
+    scores = item.decision_function(whole)
     assert np.array_equal(other.decision_function(whole), scores)
     assert np.array_equal(other.decision_function(pieces), scores)
-    assert np.array_equal(one.decision_function(pieces), scores)
+    assert np.array_equal(item.decision_function(pieces), scores)
 
 
 def test_rows_set_aside_are_those_of_the_whole(chunked):
     whole, pieces = chunked
     weights = np.arange(N) % 5
     settings = {"n_rounds": 8, "learner": "stump", "random_state": 0, "validation_fraction": 0.3}
-    one, other = (AdaBoostMH(**settings).fit(X, Y, weights) for X in (whole, pieces))
-    assert np.array_equal(one.history_["validation"], other.history_["validation"])
-    assert np.array_equal(one.decision_function(whole), other.decision_function(whole))
+    item, other = (AdaBoostMH(**settings).fit(X, Y, weights) for X in (whole, pieces))
+    assert np.array_equal(item.history_["validation"], other.history_["validation"])
+    assert np.array_equal(item.decision_function(whole), other.decision_function(whole))
 
 
 def test_training_goes_on_as_with_the_whole(chunked):
@@ -148,9 +148,9 @@ def test_training_goes_on_as_with_the_whole(chunked):
     for X in (whole, pieces):
         model = AdaBoostMH(n_rounds=5, learner="tree", random_state=0, warm_start=True).fit(X, Y)
         models.append(model.set_params(n_rounds=9).fit(X, Y))
-    one, other = models
-    assert np.array_equal(one.history_["energy"], other.history_["energy"])
-    assert np.array_equal(one.decision_function(whole), other.decision_function(whole))
+    item, other = models
+    assert np.array_equal(item.history_["energy"], other.history_["energy"])
+    assert np.array_equal(item.decision_function(whole), other.decision_function(whole))
 
 
 def test_columns_that_are_needed_are_read_ahead(chunked):
@@ -173,8 +173,8 @@ def test_parquet_files_are_read_by_columns(tmp_path):
     model = AdaBoostMH(n_rounds=10, learner="product", random_state=0).fit(X, Y)
     whole = AdaBoostMH(n_rounds=10, learner="product", random_state=0).fit(FRAME, Y)
     assert np.array_equal(model.decision_function(X), whole.decision_function(FRAME))
-    one = Chunks.parquet(files(tmp_path, [FRAME])[0])
-    assert coded(one) == coded(FRAME)
+    item = Chunks.parquet(files(tmp_path, [FRAME])[0])
+    assert coded(item) == coded(FRAME)
 
 
 def test_parquet_files_may_be_empty_or_have_their_columns_in_any_order(tmp_path):

@@ -89,11 +89,11 @@ def test_compiled_bins_and_codes_are_those_of_numpy(numbers, max_bins):
         column = NumericColumn(np.array(numbers, dtype=dtype))
         bins, quick = (find_bins("x", column, None, max_bins, 0.0, q) for q in (False, True))
         np.testing.assert_array_equal(bins.thresholds, quick.thresholds)
-        for wanted, found in zip(
+        for wanted, result in zip(
             *(bins.encode_with_counts(column, np.uint16, fast) for fast in (False, True)),
             strict=True,
         ):
-            np.testing.assert_array_equal(wanted, found)
+            np.testing.assert_array_equal(wanted, result)
 
 
 @pytest.mark.parametrize("mass", [None, 1, 2**36])
@@ -195,7 +195,7 @@ def test_an_array_grows_by_what_is_added(parts):
 def test_chosen_columns_are_those_asked_for():
     values = np.random.default_rng(0).normal(size=(20, 200))
     for wanted in ([0], [3, 4, 5], [0, 7, 199], list(range(200)), []):
-        found = list(as_table(values).select_columns(wanted))
-        assert [j for j, _ in found] == wanted
-        for j, column in found:
+        result = list(as_table(values).select_columns(wanted))
+        assert [j for j, _ in result] == wanted
+        for j, column in result:
             np.testing.assert_array_equal(column.values, values[:, j])

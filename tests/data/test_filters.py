@@ -86,15 +86,15 @@ def test_equal_filters_have_equal_numbers_and_types():
 def test_names_tell_every_filter_apart_and_say_which_pixels_it_covers():
     filters = HaarFilters((5, 6))
     assert len({filters.name(j) for j in range(len(filters))}) == len(filters)
-    numbers = {one: j for j, one in enumerate(filters)}
+    numbers = {item: j for j, item in enumerate(filters)}
     names = {
         HaarFilter("two stripes across", 3, 0, 2, 3): "two stripes across at rows 3-4, columns 0-5",
         HaarFilter("three stripes down", 1, 4, 1, 1): "three stripes down at rows 1-3, column 4",
         HaarFilter("two stripes across", 4, 2, 1, 1): "two stripes across at row 4, columns 2-3",
         HaarFilter("checkerboard", 0, 1, 2, 2): "checkerboard at rows 0-3, columns 1-4",
     }
-    for one, name in names.items():
-        assert filters.name(numbers[one]) == name
+    for item, name in names.items():
+        assert filters.name(numbers[item]) == name
 
 
 def test_numbers_out_of_range_are_index_errors():
@@ -155,10 +155,10 @@ def test_more_images_than_a_block_and_any_memory_order(order):
     rng = np.random.default_rng(4)
     X = np.array(rng.integers(0, 256, (_BLOCK + 100, 6), dtype=np.uint8), order=order)
     images = Images(X, HaarFilters(shape))
-    for j, one in enumerate(images.filters):
+    for j, item in enumerate(images.filters):
         weight = np.zeros(shape, dtype=int)
         for y, x in np.ndindex(*shape):
-            weight[y, x] = brute_response(np.eye(6, dtype=int)[3 * y + x].reshape(shape), one)
+            weight[y, x] = brute_response(np.eye(6, dtype=int)[3 * y + x].reshape(shape), item)
         assert np.array_equal(images.responses(j), X @ weight.ravel())
 
 
@@ -178,8 +178,8 @@ def test_an_empty_corner_of_a_real_image_responds_with_0(data):
         data.draw(st.lists(st.floats(-1e6, 1e6), min_size=12, max_size=12)), (4, 3)
     )
     images = Images(pixels.reshape(1, -1), HaarFilters((4, 6)))
-    for j, one in enumerate(images.filters):
-        if one.left >= 3:
+    for j, item in enumerate(images.filters):
+        if item.left >= 3:
             assert images.responses(j)[0] == 0
 
 
@@ -187,9 +187,9 @@ def test_an_empty_corner_of_a_real_image_responds_with_0(data):
 @settings(max_examples=40, deadline=None)
 def test_an_image_has_the_same_responses_whatever_stands_beside_it(pixels):
     filters = HaarFilters((2, 3))
-    both, one = Images(np.reshape(pixels, (2, 6)), filters), Images([pixels[6:]], filters)
+    both, single = Images(np.reshape(pixels, (2, 6)), filters), Images([pixels[6:]], filters)
     for j in range(len(filters)):
-        assert both.responses(j)[1] == one.responses(j)[0]
+        assert both.responses(j)[1] == single.responses(j)[0]
 
 
 def test_whole_numbers_respond_the_same_in_every_type():
@@ -260,19 +260,19 @@ def codes_are_those_of_the_bins(X, shape, max_bins):
     bins, codes = images.encode(numbers, max_bins)
     assert codes.shape == (len(images.filters), len(X))
     assert codes.dtype == (np.uint8 if max_bins <= 256 else np.uint16)
-    for j, (one, row) in enumerate(zip(bins, codes, strict=True)):
+    for j, (item, row) in enumerate(zip(bins, codes, strict=True)):
         responses = images.responses(j)
-        assert one.name == images.filters.name(j)
-        assert one.n_codes <= max_bins
-        assert not one.has_missing
-        assert (np.diff(one.thresholds) > 0).all()
-        assert np.array_equal(one.encode(NumericColumn(responses)), row)
+        assert item.name == images.filters.name(j)
+        assert item.n_codes <= max_bins
+        assert not item.has_missing
+        assert (np.diff(item.thresholds) > 0).all()
+        assert np.array_equal(item.encode(NumericColumn(responses)), row)
         assert row.min() == 0
-        assert row.max() == len(one.thresholds)
+        assert row.max() == len(item.thresholds)
         # The cuts on either side of every code that occurs; the others repeat one of them.
         cuts = np.unique([row.astype(int), row.astype(int) + 1])
-        for c in cuts[(cuts >= 1) & (cuts <= len(one.thresholds))]:
-            assert np.array_equal(row >= c, responses >= one.thresholds[c - 1])
+        for c in cuts[(cuts >= 1) & (cuts <= len(item.thresholds))]:
+            assert np.array_equal(row >= c, responses >= item.thresholds[c - 1])
 
 
 @pytest.mark.parametrize("max_bins", [2, 3, 16, 255, 256, 257, 1_000, MAX_BINS])
@@ -309,7 +309,7 @@ def test_a_constant_response_has_one_bin():
     images = Images(np.full((5, 12), 0.1), HaarFilters((3, 4)))
     bins, codes = images.encode(range(len(images.filters)), 256)
     assert not codes.any()
-    assert not any(one.can_split or len(one.thresholds) for one in bins)
+    assert not any(item.can_split or len(item.thresholds) for item in bins)
 
 
 def test_bins_of_whole_pixels_are_no_narrower_than_1():
@@ -322,7 +322,7 @@ def test_bins_of_whole_pixels_are_no_narrower_than_1():
 def test_filters_are_coded_in_the_order_asked_for():
     images = Images(np.random.default_rng(8).normal(size=(9, 30)), HaarFilters((5, 6)))
     bins, codes = images.encode([20, 3, 20], 32)
-    assert [one.name for one in bins] == [images.filters.name(j) for j in (20, 3, 20)]
+    assert [item.name for item in bins] == [images.filters.name(j) for j in (20, 3, 20)]
     assert np.array_equal(codes[0], codes[2])
     assert images.encode([], 32)[1].shape == (0, 9)
 

@@ -101,16 +101,16 @@ def test_a_corrupted_copy_is_named_with_both_checksums(toy, cache, name, content
 
 
 def test_values_are_hashed_whatever_their_order_and_format():
-    one = b"-0.4394, 0.0000, 1.\n0.5000, 1.0000, 26.\n"
+    item = b"-0.4394, 0.0000, 1.\n0.5000, 1.0000, 26.\n"
     two = b"0.5,1,26\r\n-4.394e-1,-0.0,1\r\n"
     file = DataFile("a", "", hash="values", decimals=4)
 
     def digest(content: bytes) -> str:
         return sha256_of(file, content)
 
-    assert digest(one) == digest(two)
-    assert digest(one) != digest(one.replace(b"0.4394", b"0.4395"))
-    assert digest(one) != digest(one + b"0.5000, 1.0000, 26.\n")
+    assert digest(item) == digest(two)
+    assert digest(item) != digest(item.replace(b"0.4394", b"0.4395"))
+    assert digest(item) != digest(item + b"0.5000, 1.0000, 26.\n")
 
 
 def test_values_that_cannot_be_parsed_are_a_mismatch(cache):

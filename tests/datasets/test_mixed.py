@@ -104,8 +104,8 @@ def test_connect4_takes_the_original_with_three_classes_too(tmp_path):
     ):
         (tmp_path / "uci").mkdir(exist_ok=True)
         (tmp_path / file.path).write_bytes(content)
-        found = DataFolders(tmp_path).content(file, download=False)
-        table = loading._read_labeled(find_entry("connect4"), [found])
+        result = DataFolders(tmp_path).content(file, download=False)
+        table = loading._read_labeled(find_entry("connect4"), [result])
         assert table.y.tolist() == classes
         assert table.X.iloc[0, -2:].tolist() == ["x", "o"]
 

@@ -21,12 +21,12 @@ class TestRatings:
     def test_four_integers_a_line(self, separator, end):
         lines = (b"196 242 3 881250949", b"22 377 1 878887116")
         content = b"\n".join(lines).replace(b" ", separator) + end
-        found = movielens.triples(content, separator=separator)
-        assert len(found.users) == 2
-        assert found.users.tolist() == [196, 22]
-        assert found.items.tolist() == [242, 377]
-        assert found.ratings.tolist() == [3, 1]
-        assert found.times.tolist() == [881250949, 878887116]
+        result = movielens.triples(content, separator=separator)
+        assert len(result.users) == 2
+        assert result.users.tolist() == [196, 22]
+        assert result.items.tolist() == [242, 377]
+        assert result.ratings.tolist() == [3, 1]
+        assert result.times.tolist() == [881250949, 878887116]
 
     @pytest.mark.parametrize(
         "content", [b"1\t2\t3\n", b"1\t2\t3\t4\t5\n", b"1\t2\tx\t4\n", b"1\t2\t3.5\t4\n", b""]

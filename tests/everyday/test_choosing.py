@@ -39,31 +39,31 @@ def test_nested_settings_are_reached_by_name(people, income):
         "Tree(base=Product(base=[Stump(), Indicator()], n_terms=1), max_leaf_nodes=3)"
     )
     grid = {"learner__max_leaf_nodes": [2, 3], "learner__base__n_terms": [1, 2]}
-    found = GridSearchCV(
+    result = GridSearchCV(
         model, grid, cv=2, scoring=["roc_auc", "neg_log_loss"], refit="neg_log_loss"
     ).fit(people, income)
-    assert len(found.cv_results_["mean_test_roc_auc"]) == 4
-    best = found.best_estimator_.learner
-    assert best.max_leaf_nodes == found.best_params_["learner__max_leaf_nodes"]
-    assert best.base.n_terms == found.best_params_["learner__base__n_terms"]
+    assert len(result.cv_results_["mean_test_roc_auc"]) == 4
+    best = result.best_estimator_.learner
+    assert best.max_leaf_nodes == result.best_params_["learner__max_leaf_nodes"]
+    assert best.base.n_terms == result.best_params_["learner__base__n_terms"]
     assert model.learner.base.n_terms == 1  # the grid trained copies
 
 
 def test_learners_are_choices_too(people, income):
     choices = {"learner": ["stump", "tree", [Stump(), Indicator()]], "learning_rate": [0.1, 1.0]}
-    found = RandomizedSearchCV(boost(), choices, n_iter=4, cv=2, random_state=0)
-    found.fit(people, income)
-    assert found.best_score_ > 0.7
-    assert found.best_estimator_.learner_ is not None
+    result = RandomizedSearchCV(boost(), choices, n_iter=4, cv=2, random_state=0)
+    result.fit(people, income)
+    assert result.best_score_ > 0.7
+    assert result.best_estimator_.learner_ is not None
 
 
 def test_halving_spends_rounds(people, income):
-    found = HalvingGridSearchCV(
+    result = HalvingGridSearchCV(
         boost(), {"learning_rate": [0.1, 0.3, 1.0]}, resource="n_rounds", cv=2,
         min_resources=2, max_resources=6, random_state=0,
     ).fit(people, income)  # fmt: skip
-    assert found.n_resources_ == [2, 6]
-    assert found.best_estimator_.n_rounds_ == 6
+    assert result.n_resources_ == [2, 6]
+    assert result.best_estimator_.n_rounds_ == 6
 
 
 def test_curves_of_rows_and_of_a_setting(people, income):
@@ -92,13 +92,13 @@ def test_weights_and_groups_are_routed(people, income, routing):
     family = np.arange(len(people)) // 6
     weight = np.where(family % 2, 1.0, 0.0)
     model = boost().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-    found = cross_validate(
+    result = cross_validate(
         model, people, income, cv=GroupKFold(3), return_estimator=True, return_indices=True,
         params={"sample_weight": weight, "groups": family},
     )  # fmt: skip
     for own, train, test, score in zip(
-        found["estimator"], found["indices"]["train"], found["indices"]["test"],
-        found["test_score"], strict=True,
+        result["estimator"], result["indices"]["train"], result["indices"]["test"],
+        result["test_score"], strict=True,
     ):  # fmt: skip
         assert not {*family[train]} & {*family[test]}
         kept = train[weight[train] > 0]
@@ -114,9 +114,9 @@ def test_query_ids_of_a_ranker_are_routed(people, income, routing):
     X, grades, qid = people[NUMBERS], (income == "rich").astype(int), np.arange(len(people)) // 6
     ranker = RankBoost(n_rounds=4).set_fit_request(qid=True).set_score_request(qid=True)
     params = {"qid": qid, "groups": qid}
-    found = cross_validate(ranker, X, grades, cv=GroupKFold(3), params=params, return_indices=True)
+    result = cross_validate(ranker, X, grades, cv=GroupKFold(3), params=params, return_indices=True)
     for score, train, test in zip(
-        found["test_score"], found["indices"]["train"], found["indices"]["test"], strict=True
+        result["test_score"], result["indices"]["train"], result["indices"]["test"], strict=True
     ):
         own = RankBoost(n_rounds=4).fit(X.iloc[train], grades[train], qid=qid[train])
         assert score == own.score(X.iloc[test], grades[test], qid=qid[test])
@@ -155,8 +155,8 @@ def test_jobs_within_jobs_give_the_same_scores(people, income):
     expected = cross_val_score(boost(), people, income, cv=2)
     for backend in ("loky", "threading"):
         with parallel_backend(backend):
-            found = cross_val_score(boost(n_jobs=-1), people, income, cv=2, n_jobs=-1)
-        np.testing.assert_array_equal(found, expected)
+            result = cross_val_score(boost(n_jobs=-1), people, income, cv=2, n_jobs=-1)
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_all_cores_are_a_workers_share_of_them(monkeypatch):

@@ -27,8 +27,8 @@ pytestmark = pytest.mark.usefixtures("no_window")
 
 
 def test_permuted_columns_that_matter_cost_accuracy(people, income, model):
-    found = permutation_importance(model, people, income, n_repeats=2, random_state=0)
-    shares = dict(zip(people.columns, found.importances_mean, strict=True))
+    result = permutation_importance(model, people, income, n_repeats=2, random_state=0)
+    shares = dict(zip(people.columns, result.importances_mean, strict=True))
     assert sorted(shares, key=shares.get)[-2:] == ["job", "age"]
     # A column that no rule asks about costs nothing.
     unused = [name for name, share in zip(
@@ -39,26 +39,26 @@ def test_permuted_columns_that_matter_cost_accuracy(people, income, model):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_columns_of_a_polars_frame_are_permuted_too(people, income, model):
     given = {"n_repeats": 2, "random_state": 0}
-    found = permutation_importance(model, pl.from_pandas(people), income, **given)
+    result = permutation_importance(model, pl.from_pandas(people), income, **given)
     expected = permutation_importance(model, people, income, **given)
-    np.testing.assert_allclose(found.importances, expected.importances)
+    np.testing.assert_allclose(result.importances, expected.importances)
 
 
 def test_a_ranker_has_permutation_importances(people, income):
     X = people[NUMBERS]
     ranker = RankBoost(n_rounds=4).fit(X, income == "rich")
-    found = permutation_importance(ranker, X, income == "rich", n_repeats=2, random_state=0)
-    assert found.importances_mean.argmax() == 0
+    result = permutation_importance(ranker, X, income == "rich", n_repeats=2, random_state=0)
+    assert result.importances_mean.argmax() == 0
 
 
 def test_partial_dependence_of_stumps_is_the_curve_of_the_explanation(people, model):
     rows = people.dropna()
-    found = partial_dependence(
+    result = partial_dependence(
         model, rows, ["age"], response_method="decision_function", grid_resolution=5
     )
-    assert np.ptp(found["average"]) > 0.5
-    shown = model.explain().curve("age")(found["grid_values"][0])[:, 0]
-    np.testing.assert_allclose(np.diff(found["average"][0]), np.diff(shown), atol=1e-9)
+    assert np.ptp(result["average"]) > 0.5
+    shown = model.explain().curve("age")(result["grid_values"][0])[:, 0]
+    np.testing.assert_allclose(np.diff(result["average"][0]), np.diff(shown), atol=1e-9)
 
 
 def test_partial_dependence_is_drawn(people, model):

@@ -114,8 +114,8 @@ def by_sql(model, X, folder):
     frame = pandas.DataFrame(X).set_axis(names, axis=1)
     with sqlite3.connect(":memory:") as connection:
         frame.to_sql('the "rows"', connection, index=False)
-        found = connection.execute((folder / "model.sql").read_text())
-        rows = [row[: -len(names)] for row in found]
+        result = connection.execute((folder / "model.sql").read_text())
+        rows = [row[: -len(names)] for row in result]
     width = model.terms_.n_scores
     scores = np.array([row[-width:] for row in rows])
     if not isinstance(model, AdaBoostMH):
@@ -136,8 +136,8 @@ def by_onnx(model, X, folder, **options):
 
 def run_onnx(path, model, X, dtype="float64"):
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    found = session.run(None, onnx_inputs(model, X, dtype))
-    return Predicted(found[-1], *found[:-1])
+    result = session.run(None, onnx_inputs(model, X, dtype))
+    return Predicted(result[-1], *result[:-1])
 
 
 def onnx_inputs(model, X, dtype="float64"):

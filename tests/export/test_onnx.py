@@ -37,10 +37,10 @@ def test_standard_operators_and_a_column_each(trees, tmp_path):
     model, X = trees
     model.export(tmp_path / "m.onnx")
     graph = onnx.load(tmp_path / "m.onnx")
-    assert {one.domain for one in graph.opset_import} == {"", "ai.onnx.ml"}
-    assert [one.name for one in graph.graph.input] == X.columns.tolist()
-    assert [one.name for one in graph.graph.output] == ["label", "probabilities", "scores"]
-    told = {one.key: json.loads(one.value) for one in graph.metadata_props}
+    assert {item.domain for item in graph.opset_import} == {"", "ai.onnx.ml"}
+    assert [item.name for item in graph.graph.input] == X.columns.tolist()
+    assert [item.name for item in graph.graph.output] == ["label", "probabilities", "scores"]
+    told = {item.key: json.loads(item.value) for item in graph.metadata_props}
     assert told["columns"] == X.columns.tolist()
     assert told["classes"] == model.classes_.tolist()
     assert told["categories"]["select"] == ["", "b\nc", "it's", "é"]
@@ -52,9 +52,9 @@ def test_single_precision_is_compared_with_the_thresholds_in_double(learner, tmp
     X = numbers(rng, 60)
     model = classifier(learner, X, targets(rng, X, "ints"))
     single = near_thresholds(rng, model, X).astype(np.float32)
-    found = by_onnx(model, single, tmp_path, dtype="float32")
-    assert_same(found, model, single)
-    assert found.scores.dtype == np.float64
+    result = by_onnx(model, single, tmp_path, dtype="float32")
+    assert_same(result, model, single)
+    assert result.scores.dtype == np.float64
     with pytest.raises(onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument):
         run_onnx(tmp_path / "model.onnx", model, X, "float64")
 
@@ -79,9 +79,9 @@ def test_columns_named_like_outputs(tmp_path):
     model = classifier("tree", X, targets(rng, X, "ints"))
     model.export(tmp_path / "m.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
-    inputs = [one.name for one in session.get_inputs()]
+    inputs = [item.name for item in session.get_inputs()]
     assert inputs == ["label", "scores", "constant 0", "x3", "N"]
-    assert [one.name for one in session.get_outputs()] == ["label_", "probabilities", "scores_"]
+    assert [item.name for item in session.get_outputs()] == ["label_", "probabilities", "scores_"]
     given = dict(zip(inputs, onnx_inputs(model, X).values(), strict=True))
     np.testing.assert_allclose(session.run(None, given)[2], model.decision_function(X))
 
@@ -99,8 +99,8 @@ def test_types_of_classes(kind, tmp_path):
     rng = np.random.default_rng(6)
     X = numbers(rng, 60)
     model = classifier("stump", X, targets(rng, X, kind))
-    found = by_onnx(model, X, tmp_path).labels
-    assert found.dtype == (object if kind == "strings" else model.classes_.dtype)
+    result = by_onnx(model, X, tmp_path).labels
+    assert result.dtype == (object if kind == "strings" else model.classes_.dtype)
 
 
 def test_fused_lists(tmp_path):
@@ -110,8 +110,8 @@ def test_fused_lists(tmp_path):
     lists = RankedLists(positions, qid=np.repeat([1, 2, 3], 10), names=["bm25", "url"])
     model = RankFusion(n_rounds=5).fit(lists, rng.integers(0, 2, 30))
     model.export(tmp_path / "m.onnx")
-    found = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"X": -positions})
-    np.testing.assert_allclose(found[0], model.predict(lists), atol=1e-12)
+    result = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"X": -positions})
+    np.testing.assert_allclose(result[0], model.predict(lists), atol=1e-12)
     assert "minus the position" in onnx.load(tmp_path / "m.onnx").doc_string
 
 

@@ -33,8 +33,8 @@ def folder(tmp_path_factory):
 
 
 def assert_all_same(model, X, folder):
-    for found in (by_python, by_sql, by_onnx):
-        assert_same(found(model, X, folder), model, X)
+    for result in (by_python, by_sql, by_onnx):
+        assert_same(result(model, X, folder), model, X)
 
 
 @pytest.mark.parametrize("kind", ["ints", "two", "bools", "strings", "labels"])

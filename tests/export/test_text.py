@@ -82,10 +82,10 @@ def test_a_query_beside_the_rows(fruit, tmp_path):
     assert 'FROM "main"."fruit" AS t' in query
     with sqlite3.connect(":memory:") as connection:
         X.to_sql("fruit", connection)
-        found = pandas.read_sql(query, connection)
+        result = pandas.read_sql(query, connection)
     names = ["prediction", "probability of left", "probability of sold", "predicted score"]
-    assert found.columns.tolist() == [*names, "index", "size", "color"]
-    assert found["prediction"].tolist() == model.predict(X).tolist()
+    assert result.columns.tolist() == [*names, "index", "size", "color"]
+    assert result["prediction"].tolist() == model.predict(X).tolist()
 
 
 def test_columns_named_like_results(tmp_path):
@@ -95,9 +95,9 @@ def test_columns_named_like_results(tmp_path):
     model.export(tmp_path / "m.sql", table="rows")
     with sqlite3.connect(":memory:") as connection:
         X.to_sql("rows", connection, index=False)
-        found = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
-    np.testing.assert_allclose(found["predicted score_"], model.decision_function(X))
-    assert found["prediction_"].tolist() == model.predict(X).tolist()
+        result = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
+    np.testing.assert_allclose(result["predicted score_"], model.decision_function(X))
+    assert result["prediction_"].tolist() == model.predict(X).tolist()
 
 
 def test_a_table_with_results_of_before(fruit, tmp_path):
@@ -125,8 +125,8 @@ def test_hostile_names_stay_in_their_quotes_and_comments(tmp_path):
     model.export(tmp_path / "m.sql", table="'; DROP TABLE t; --")
     with sqlite3.connect(":memory:") as connection:
         X.to_sql("'; DROP TABLE t; --", connection, index=False)
-        found = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
-    assert found["prediction"].tolist() == model.predict(X).tolist()
+        result = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
+    assert result["prediction"].tolist() == model.predict(X).tolist()
 
 
 def test_names_that_sql_cannot_hold(tmp_path):
@@ -166,8 +166,8 @@ def test_scores_far_from_zero_have_probabilities(tmp_path):
         model.export(tmp_path / "m.sql", table="rows")
         with sqlite3.connect(":memory:") as connection:
             pandas.DataFrame(X, columns=["x0"]).to_sql("rows", connection, index=False)
-            found = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
-        shares = found.iloc[:, 1 : 1 + len(model.classes_)]
+            result = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
+        shares = result.iloc[:, 1 : 1 + len(model.classes_)]
         np.testing.assert_allclose(shares, model.predict_proba(X), atol=1e-12)
 
 

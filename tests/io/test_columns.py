@@ -22,15 +22,15 @@ age,pay,city,joined,note
 
 def plain(table):
     """Return columns as lists; missing values are None."""
-    found = {}
+    result = {}
     for name, column in table.columns.items():
         if hasattr(column, "codes"):
             words = [*column.categories, None]
-            found[name] = [words[code] for code in column.codes]
+            result[name] = [words[code] for code in column.codes]
         else:
             values = column.values.tolist()
-            found[name] = [None if value != value else value for value in values]
-    return found
+            result[name] = [None if value != value else value for value in values]
+    return result
 
 
 EXPECTED = {
@@ -71,8 +71,8 @@ class TestText:
 
     def test_words_stay_as_they_are_written(self, tmp_path):
         (tmp_path / "t.csv").write_text("zip,n\n00501,1\n10115,2\n")
-        found = plain(read_columns(tmp_path / "t.csv", ["zip"]))
-        assert found == {"zip": ["00501", "10115"], "n": [1, 2]}
+        result = plain(read_columns(tmp_path / "t.csv", ["zip"]))
+        assert result == {"zip": ["00501", "10115"], "n": [1, 2]}
 
     def test_a_name_of_no_letters_has_a_number(self, tmp_path):
         (tmp_path / "t.csv").write_text(",a\n0,1\n1,2\n")
@@ -94,14 +94,14 @@ class TestText:
         rows[7] = ("", "", "about 7")
         text = "id,time,number\n" + "".join(",".join(row) + "\n" for row in rows)
         (tmp_path / "t.csv").write_text(text)
-        found = read_columns(tmp_path / "t.csv").columns
-        assert isinstance(found["id"], HighCardinalityColumn)
-        assert (len(found["id"]), found["id"].n_missing) == (99, 1)
-        assert isinstance(found["time"], DateColumn)
-        assert np.isnat(found["time"].values).sum() == 1
-        assert found["time"].values[61] == np.datetime64("2021-01-01T00:01:01")
-        assert np.isnan(found["number"].values[7])
-        assert found["number"].values[98] == 98
+        result = read_columns(tmp_path / "t.csv").columns
+        assert isinstance(result["id"], HighCardinalityColumn)
+        assert (len(result["id"]), result["id"].n_missing) == (99, 1)
+        assert isinstance(result["time"], DateColumn)
+        assert np.isnat(result["time"].values).sum() == 1
+        assert result["time"].values[61] == np.datetime64("2021-01-01T00:01:01")
+        assert np.isnan(result["number"].values[7])
+        assert result["number"].values[98] == 98
 
 
 class TestOtherFormats:
@@ -120,12 +120,12 @@ class TestOtherFormats:
         elif name != "frame":
             frame.to_feather(tmp_path / name)
         table = raw_table(frame) if name == "frame" else read_columns(tmp_path / name)
-        found = plain(table)
-        assert found["n"] == [1.5, None, 3.0]
-        assert found["i"] == [1, 2, 3]
-        assert found["b"] == [1, 0, 1]
-        assert found["w"] == ["x", None, "y"]
-        assert [None if one is None else float(one) for one in found["s"]] == [1, 2, None]
+        result = plain(table)
+        assert result["n"] == [1.5, None, 3.0]
+        assert result["i"] == [1, 2, 3]
+        assert result["b"] == [1, 0, 1]
+        assert result["w"] == ["x", None, "y"]
+        assert [None if item is None else float(item) for item in result["s"]] == [1, 2, None]
         times = table.columns["d"].values
         assert times[2] == np.datetime64("2022-01-31T14:30:00")
         assert np.isnat(times[1])
@@ -135,10 +135,10 @@ class TestOtherFormats:
         rows = "{0 1.5, 1 b}\n{2 'two words'}\n" if sparse else "1.5,b,?\n0,a,'two words'\n"
         head = "@relation r\n@attribute n numeric\n@attribute c {a,b}\n@attribute s string\n"
         (tmp_path / "t.arff").write_text(f"{head}@data\n{rows}")
-        found = plain(read_columns(tmp_path / "t.arff"))
-        assert found["n"] == [1.5, 0.0]
-        assert found["c"] == ["b", "a"]
-        assert found["s"][1] == "two words"
+        result = plain(read_columns(tmp_path / "t.arff"))
+        assert result["n"] == [1.5, 0.0]
+        assert result["c"] == ["b", "a"]
+        assert result["s"][1] == "two words"
 
     def test_a_missing_library_is_named(self, tmp_path, monkeypatch):
         (tmp_path / "t.parquet").write_text("")
@@ -190,9 +190,9 @@ def test_a_decimal_comma_stays_one_beside_a_word(arrow, tmp_path, request):
     cells = [f"0,{i:03}" for i in range(100, 140)] + ["?", "unknown", "1.234,5"]
     (tmp_path / "t.csv").write_text("a;b\n" + "".join(f"{cell};1\n" for cell in cells))
     raw = read_columns(tmp_path / "t.csv")
-    found = Schema.fit(raw, numeric=["a"]).transform(raw).column(0).reals()
-    np.testing.assert_array_equal(found[:40], np.arange(100, 140) / 1000)
-    np.testing.assert_array_equal(found[40:], [np.nan, np.nan, 1234.5])
+    result = Schema.fit(raw, numeric=["a"]).transform(raw).column(0).reals()
+    np.testing.assert_array_equal(result[:40], np.arange(100, 140) / 1000)
+    np.testing.assert_array_equal(result[40:], [np.nan, np.nan, 1234.5])
 
 
 def test_numbers_of_many_digits_take_no_time():

@@ -57,8 +57,8 @@ def test_parts_put_together_are_the_whole(data):
 
 
 def test_sparse_rows(data):
-    one = dataclasses.replace(data, X=sparse.csr_matrix(data.X))
-    both = RankingData.concatenate([one, one.take([1])])
+    item = dataclasses.replace(data, X=sparse.csr_matrix(data.X))
+    both = RankingData.concatenate([item, item.take([1])])
     assert both.X.format == "csr"
     assert np.array_equal(both.X.toarray(), np.vstack([data.X, data.X[1:2]]))
 
@@ -66,10 +66,10 @@ def test_sparse_rows(data):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_rows_of_a_frame(data, library):
     frames = pytest.importorskip(library)
-    one = dataclasses.replace(data, X=frames.DataFrame({"x": [1, 2, 3, 4], "w": list("abcd")}))
-    taken = one.take([3, 0])
+    item = dataclasses.replace(data, X=frames.DataFrame({"x": [1, 2, 3, 4], "w": list("abcd")}))
+    taken = item.take([3, 0])
     assert taken.X["w"].to_list() == ["d", "a"]
-    both = RankingData.concatenate([taken, one])
+    both = RankingData.concatenate([taken, item])
     assert both.X["x"].to_list() == [4, 1, 1, 2, 3, 4]
     if library == "pandas":
         assert both.X.index.tolist() == list(range(6))

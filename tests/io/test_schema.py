@@ -69,8 +69,8 @@ class TestKinds:
 
     def test_the_user_knows_better(self):
         assert kind_of(np.arange(N), numeric=["x"]).kind == "number"
-        found = kind_of([3, 1] * N, categorical=["x"])
-        assert (found.kind, found.categories) == ("category", ("1", "3"))
+        result = kind_of([3, 1] * N, categorical=["x"])
+        assert (result.kind, result.categories) == ("category", ("1", "3"))
         odd = kind_of(["1", "2", "odd", "even"] * 10, numeric=["x"])
         assert (odd.kind, odd.lenient) == ("number", True)
         with pytest.raises(ValueError, match="numeric='x' holds no number, but 'a'"):
@@ -89,9 +89,9 @@ class TestKinds:
         days = [f"{day:02}/{month:02}/2021" for day in range(1, 29) for month in range(1, 13)]
         frame = pd.DataFrame({"x": [odd, *days]})
         schema = Schema.fit(frame)
-        (found,) = schema.columns
-        assert found.kind == "date"
-        assert found.note == f"read as day/month/year, 1 cell such as {odd!r} missing"
+        (result,) = schema.columns
+        assert result.kind == "date"
+        assert result.note == f"read as day/month/year, 1 cell such as {odd!r} missing"
         made = schema.transform(pd.DataFrame({"x": ["13/01/2021", "soon"]}))
         months = made.column(made.names.index("x.month")).reals()
         assert months[0] == 1
@@ -166,13 +166,13 @@ class TestTransform:
 
     def test_dates_are_the_numbers_of_the_calendar(self, people, schema):
         table = schema.transform(people)
-        found = {name: table.column(j).values for j, name in enumerate(table.names) if j > 1}
+        result = {name: table.column(j).values for j, name in enumerate(table.names) if j > 1}
         times = pd.to_datetime(people["joined"], format="%d.%m.%Y")
-        assert found["joined.year"].tolist() == times.dt.year.tolist()
-        assert found["joined.month"].tolist() == times.dt.month.tolist()
-        assert found["joined.weekday"].tolist() == times.dt.day_of_week.tolist()
+        assert result["joined.year"].tolist() == times.dt.year.tolist()
+        assert result["joined.month"].tolist() == times.dt.month.tolist()
+        assert result["joined.weekday"].tolist() == times.dt.day_of_week.tolist()
         since = (times - pd.Timestamp("1970-01-01")).dt.total_seconds() / 86_400
-        assert found["joined.days"].tolist() == since.tolist()
+        assert result["joined.days"].tolist() == since.tolist()
 
     @pytest.mark.parametrize(
         ("column", "cells", "message"),
@@ -216,9 +216,9 @@ class TestLabels:
         frame = pd.DataFrame({"a": ["yes", "no", "?"], "b": [0, 1, 1], "x": [1.0, 2.0, 3.0]})
         schema = Schema.fit(frame, ["a", "b"])
         assert schema.task == "labels"
-        found = schema.labels(frame)
-        assert found[:2].tolist() == [[1, 0], [0, 1]]
-        assert np.isnan(found[2, 0])
+        result = schema.labels(frame)
+        assert result[:2].tolist() == [[1, 0], [0, 1]]
+        assert np.isnan(result[2, 0])
         with pytest.raises(ValueError, match="target='x' must hold 0 and 1"):
             Schema.fit(frame, ["a", "x"]).labels(frame)
 
@@ -307,8 +307,8 @@ ZONE = timezone(timedelta(hours=1))
 def test_dates_of_frames_are_in_utc(values, first):
     frame = pd.DataFrame({"day": pd.Series(values, dtype=getattr(values, "dtype", object))})
     made = Schema.fit(frame).transform(frame)
-    found = made.column(made.names.index("day.days")).reals()[0]
-    assert found * 24 == np.datetime64(first, "h").astype(int)
+    result = made.column(made.names.index("day.days")).reals()[0]
+    assert result * 24 == np.datetime64(first, "h").astype(int)
 
 
 def test_a_time_before_all_dates_is_no_date():
@@ -317,8 +317,8 @@ def test_a_time_before_all_dates_is_no_date():
 
 
 def test_a_frame_may_declare_categories_that_are_numbers():
-    found = kind_of(pd.Categorical([1, 2] * 20))
-    assert (found.kind, found.categories) == ("category", ("1", "2"))
+    result = kind_of(pd.Categorical([1, 2] * 20))
+    assert (result.kind, result.categories) == ("category", ("1", "2"))
     assert kind_of(pd.Categorical([1, 2] * 20), numeric=["x"]).kind == "number"
 
 

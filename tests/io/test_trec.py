@@ -148,9 +148,9 @@ class TestWriteRun:
         run = read_run(path)
         assert set(run.tags) == {"edgewise"}
         assert run.positions().tolist() == run.ranks.tolist() == run.positions("rank").tolist()
-        found = zip(run.queries, run.docs, run.scores, strict=True)
+        result = zip(run.queries, run.docs, run.scores, strict=True)
         given = ((str(q), doc, s) for (q, doc), s in zip(pairs, scores, strict=True))
-        assert sorted(found) == sorted(given)
+        assert sorted(result) == sorted(given)
 
     @pytest.mark.parametrize(
         ("changes", "message"),

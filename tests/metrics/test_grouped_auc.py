@@ -24,14 +24,14 @@ def test_by_hand():
 @given(st.integers(0, 2**32 - 1))
 def test_each_list_is_that_of_scikit_learn(seed):
     y, scores, qid = problem(seed)
-    found = grouped_auc(y, scores, qid, per_query=True)
+    result = grouped_auc(y, scores, qid, per_query=True)
     expected = []
     for query in np.unique(qid):
         rows = qid == query
         marks = y[rows] > 0
         mixed = marks.any() and not marks.all()
         expected.append(roc_auc_score(marks, scores[rows]) if mixed else np.nan)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
     if not np.isnan(expected).all():
         assert grouped_auc(y, scores, qid) == pytest.approx(np.nanmean(expected))
 

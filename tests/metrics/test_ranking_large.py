@@ -26,14 +26,14 @@ def rank_probabilities(before, tied, relevant, j):
 
 def precisions(marks, scores):
     """Return the expected precision of each relevant document, by the thesis's formulas."""
-    found, before, above = [], 0, 0
+    result, before, above = [], 0, 0
     for score in sorted(set(scores), reverse=True):
         tied = marks[scores == score]
         for j in range(1, int(tied.sum()) + 1):
             chances = rank_probabilities(before, len(tied), int(tied.sum()), j)
-            found.append(sum((above + j) * p / rank for rank, p in chances.items()))
+            result.append(sum((above + j) * p / rank for rank, p in chances.items()))
         before, above = before + len(tied), above + int(tied.sum())
-    return [float(value) for value in found]
+    return [float(value) for value in result]
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +104,11 @@ def test_disagreement_of_grades_that_all_differ_follows_kendall(ties):
     if ties:
         scores = np.round(scores)
         tau = scipy.stats.somersd(np.round(y, 2)[:3000], scores[:3000]).statistic
-        found = metrics.disagreement(np.round(y, 2)[:3000], scores[:3000])
+        result = metrics.disagreement(np.round(y, 2)[:3000], scores[:3000])
     else:
         tau = scipy.stats.kendalltau(y, scores).statistic
-        found = metrics.disagreement(y, scores)
-    assert found == pytest.approx((1 - tau) / 2, rel=1e-10)
+        result = metrics.disagreement(y, scores)
+    assert result == pytest.approx((1 - tau) / 2, rel=1e-10)
 
 
 def test_one_relevant_document_in_a_large_tie():

@@ -91,8 +91,8 @@ def test_any_number_of_queries(n_queries):
     y = rng.random(2 * n_queries) < 0.5
     expected = np.zeros(n_queries)
     np.maximum.at(expected, qid, np.where(y, np.where(scores == best[qid], 1.0, 0.5), 0.0))
-    found = metrics.mean_reciprocal_rank(y, scores, qid, per_query=True)
-    np.testing.assert_array_equal(found, expected)
+    result = metrics.mean_reciprocal_rank(y, scores, qid, per_query=True)
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_no_queries_mean_one_list():
@@ -232,9 +232,9 @@ def test_documents_that_are_not_returned_stand_infinitely_far_down(name, seed):
         all_scores = np.r_[np.where(returned, scores, -2.0), np.full(len(filler), -1.0)]
     # The discount of NDCG vanishes too slowly without a cutoff.
     metric = metrics.ranking_metric(name + K.get(name, "")).function
-    found = metric(Lists(y, qid, returned=returned), scores, per_query=True, empty=0.0)
+    result = metric(Lists(y, qid, returned=returned), scores, per_query=True, empty=0.0)
     expected = metric(expected_lists, all_scores, per_query=True, empty=0.0)
-    np.testing.assert_allclose(found, expected, atol=1e-3)
+    np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
 def test_returned_must_have_a_flag_for_each_row():

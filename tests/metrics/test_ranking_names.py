@@ -103,16 +103,20 @@ def test_names_of_other_tools_and_options_are_understood(name):
     y, scores, qid = problem()
     function, options = OF_OTHER_TOOLS[name]
     own = {"MAP": "map", "NDCG@3": "ndcg@3", "Rprec": "rprec", "Bpref": "bpref", "ERR@20": "err@20"}
-    own |= {one: one.lower() for one in OF_OTHER_TOOLS if one.startswith(("RBP", "Success"))}
+    own |= {item: item.lower() for item in OF_OTHER_TOOLS if item.startswith(("RBP", "Success"))}
     assert ranking_metric(name).name == own.get(name, name)
     assert ranking_metric(name)(y, scores, qid) == function(y, scores, qid, **options)
 
 
 def test_several_names_stand_between_commas():
-    found = metrics.ranking_metrics("map, RBP(p=0.5, rel=2), precision@1,5,10,map")
+    result = metrics.ranking_metrics("map, RBP(p=0.5, rel=2), precision@1,5,10,map")
     names = ["map", "rbp(p=0.5, rel=2)", "precision@1", "precision@5", "precision@10"]
-    assert [one.name for one in found] == names
-    assert [one.name for one in metrics.ranking_metrics(["map", "P@1,2"])] == ["map", "P@1", "P@2"]
+    assert [item.name for item in result] == names
+    assert [item.name for item in metrics.ranking_metrics(["map", "P@1,2"])] == [
+        "map",
+        "P@1",
+        "P@2",
+    ]
     with pytest.raises(TypeError, match="metrics must be names of metrics, got 3"):
         metrics.ranking_metrics(3)
     for nothing in ("", [], "3", "map@" + 5000 * "9"):

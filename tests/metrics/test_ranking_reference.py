@@ -74,8 +74,8 @@ def test_values_of_pytrec_eval_and_ranx(name, options, expected):
 def test_values_of_the_letor_script():
     y, scores, qid = instance()
     lists = metrics.Lists(y, qid)
-    found = [metrics.ndcg(lists, scores, k=k, rule="letor") for k in range(1, 11)]
-    np.testing.assert_allclose(found, LETOR, rtol=0, atol=1e-10)
+    result = [metrics.ndcg(lists, scores, k=k, rule="letor") for k in range(1, 11)]
+    np.testing.assert_allclose(result, LETOR, rtol=0, atol=1e-10)
     assert metrics.ndcg(lists, scores, rule="letor") == pytest.approx(LETOR_MEAN, abs=1e-10)
 
 

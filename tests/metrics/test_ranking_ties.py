@@ -28,37 +28,37 @@ def ranks(grades, relevant):
 
 
 def average_precision(grades, relevant=None, k=math.inf):
-    found = ranks(grades, relevant)
-    parts = [n / i for n, i in enumerate(found, 1) if i <= k]
-    return sum(parts) / len(found) if found else None
+    result = ranks(grades, relevant)
+    parts = [n / i for n, i in enumerate(result, 1) if i <= k]
+    return sum(parts) / len(result) if result else None
 
 
 def reciprocal_rank(grades, relevant=None, k=math.inf):
-    found = ranks(grades, relevant)
-    return (found[0] <= k) / found[0] if found else None
+    result = ranks(grades, relevant)
+    return (result[0] <= k) / result[0] if result else None
 
 
 def success_at(grades, k=10, relevant=None):
-    found = ranks(grades, relevant)
-    return float(found[0] <= k) if found else None
+    result = ranks(grades, relevant)
+    return float(result[0] <= k) if result else None
 
 
 def r_precision(grades, relevant=None):
-    found = ranks(grades, relevant)
-    return sum(i <= len(found) for i in found) / len(found) if found else None
+    result = ranks(grades, relevant)
+    return sum(i <= len(result) for i in result) / len(result) if result else None
 
 
 def bpref(grades, relevant=None):
-    found = ranks(grades, relevant)
-    n_good, n_bad = len(found), len(grades) - len(found)
-    above = [min(i - k, n_good) for k, i in enumerate(found, 1)]
+    result = ranks(grades, relevant)
+    n_good, n_bad = len(result), len(grades) - len(result)
+    above = [min(i - k, n_good) for k, i in enumerate(result, 1)]
     parts = [1 - (n / min(n_bad, n_good) if n else 0) for n in above]
-    return sum(parts) / n_good if found else None
+    return sum(parts) / n_good if result else None
 
 
 def rank_biased_precision(grades, p=0.8, k=math.inf, relevant=None):
-    found = ranks(grades, relevant)
-    return (1 - p) * sum(p ** (i - 1) for i in found if i <= k) if found else None
+    result = ranks(grades, relevant)
+    return (1 - p) * sum(p ** (i - 1) for i in result if i <= k) if result else None
 
 
 def expected_reciprocal_rank(grades, k=None, max_grade=4):
@@ -70,23 +70,23 @@ def expected_reciprocal_rank(grades, k=None, max_grade=4):
 
 
 def precision_at_full_recall(grades, relevant="top"):
-    found = ranks(grades, relevant)
-    return len(found) / found[-1] if found else None
+    result = ranks(grades, relevant)
+    return len(result) / result[-1] if result else None
 
 
 def precision_at(grades, k=10, relevant=None):
-    found = ranks(grades, relevant)
-    return sum(i <= k for i in found) / k if found else None
+    result = ranks(grades, relevant)
+    return sum(i <= k for i in result) / k if result else None
 
 
 def recall_at(grades, k=10, relevant=None):
-    found = ranks(grades, relevant)
-    return sum(i <= k for i in found) / len(found) if found else None
+    result = ranks(grades, relevant)
+    return sum(i <= k for i in result) / len(result) if result else None
 
 
 def average_rank(grades, max_rank=None, relevant=None):
-    found = ranks(grades, relevant)
-    return min(found[0], max_rank or math.inf) if found else None
+    result = ranks(grades, relevant)
+    return min(result[0], max_rank or math.inf) if result else None
 
 
 def disagreement(grades):

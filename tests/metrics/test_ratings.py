@@ -96,9 +96,9 @@ def test_levels_that_are_not_evenly_spaced():
     st.lists(st.floats(-10, 10), min_size=1, max_size=20), st.sets(st.integers(-9, 9), min_size=2)
 )
 def test_no_level_is_nearer(guesses, levels):
-    found = nearest_level(guesses, sorted(levels))
+    result = nearest_level(guesses, sorted(levels))
     distances = np.abs(np.subtract.outer(guesses, sorted(levels)))
-    np.testing.assert_allclose(np.abs(found - guesses), distances.min(axis=1))
+    np.testing.assert_allclose(np.abs(result - guesses), distances.min(axis=1))
 
 
 def test_weights_count_as_repetitions():

@@ -115,8 +115,8 @@ def test_an_item_nobody_knows_is_as_novel_as_one_that_one_user_knows():
 
 
 def test_empty_lists_have_no_novelty():
-    found = novelty([[0], [], [1]], [4, 1], 4, per_list=True)
-    np.testing.assert_array_equal(found, [0, np.nan, 2])
+    result = novelty([[0], [], [1]], [4, 1], 4, per_list=True)
+    np.testing.assert_array_equal(result, [0, np.nan, 2])
     assert novelty([[0], [], [1]], [4, 1], 4) == 1
 
 

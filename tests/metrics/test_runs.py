@@ -46,28 +46,28 @@ def test_values_are_those_worked_by_hand():
         "ndcg": (3 / log2(3) + 1 / log2(5)) / best,
         "ndcg@2": (3 / log2(3)) / (3 + 1 / log2(3)),
     }
-    found = metrics.evaluate_run(qrels(), MINE, list(first))
-    assert found.queries.tolist() == ["1", "2", "3"]
-    assert list(found.values) == list(first)
+    result = metrics.evaluate_run(qrels(), MINE, list(first))
+    assert result.queries.tolist() == ["1", "2", "3"]
+    assert list(result.values) == list(first)
     for name, value in first.items():
-        assert found.values[name] == pytest.approx([value, 0, 0], abs=1e-15)
-        assert found.means[name] == pytest.approx(value / 3)
-    assert (found.n_unanswered, found.n_unjudged, found.n_without_relevant) == (1, 0, 1)
+        assert result.values[name] == pytest.approx([value, 0, 0], abs=1e-15)
+        assert result.means[name] == pytest.approx(value / 3)
+    assert (result.n_unanswered, result.n_unjudged, result.n_without_relevant) == (1, 0, 1)
 
 
 def test_linear_gain_is_that_of_trec_eval():
     log2 = math.log2
     value = (2 / log2(3) + 1 / log2(5)) / (2 + 1 / log2(3) + 1 / 2)
-    found = metrics.evaluate_run(qrels(), MINE, ["ndcg"], gain="linear")
-    assert found.values["ndcg"][0] == pytest.approx(value)
+    result = metrics.evaluate_run(qrels(), MINE, ["ndcg"], gain="linear")
+    assert result.values["ndcg"][0] == pytest.approx(value)
 
 
 def test_ties_are_expected_over_their_orders():
     # a and z, which is not judged, are tied: 1 or 1/2, of three relevant documents.
     tied = run_of([("1", "a", 5.0), ("1", "z", 5.0), ("2", "a", 1.0)])
-    found = metrics.evaluate_run(qrels(), tied, ["map", "mrr"])
-    assert found.values["map"] == pytest.approx([0.75 / 3, 1, 0])
-    assert found.values["mrr"] == pytest.approx([0.75, 1, 0])
+    result = metrics.evaluate_run(qrels(), tied, ["map", "mrr"])
+    assert result.values["map"] == pytest.approx([0.75 / 3, 1, 0])
+    assert result.values["mrr"] == pytest.approx([0.75, 1, 0])
 
 
 def test_a_score_of_minus_infinity_is_returned_all_the_same():
@@ -77,9 +77,9 @@ def test_a_score_of_minus_infinity_is_returned_all_the_same():
 
 def test_queries_without_judgments_are_ignored():
     more = run_of([("1", "a", 1.0), ("7", "a", 1.0), ("8", "a", 1.0)])
-    found = metrics.evaluate_run(qrels(), more)
-    assert (found.n_unjudged, found.n_unanswered) == (2, 2)
-    assert found.queries.tolist() == ["1", "2", "3"]
+    result = metrics.evaluate_run(qrels(), more)
+    assert (result.n_unjudged, result.n_unanswered) == (2, 2)
+    assert result.queries.tolist() == ["1", "2", "3"]
 
 
 def test_grades_below_0_count_as_0():
@@ -121,10 +121,10 @@ def test_agrees_with_trec_eval_s_own_way_of_counting(seed):
     run = Run(q, d, np.zeros(len(q), int), scores, np.full(len(q), "r"))
     names = ("map", "mrr", "ndcg", "ndcg@5", "ndcg@50", "precision@5", "recall@5", "recall@50")
     for gain in ("linear", "exponential"):
-        found = metrics.evaluate_run(judged, run, names, gain=gain)
+        result = metrics.evaluate_run(judged, run, names, gain=gain)
         for name in names:
             expected = _by_trec_eval(judged, run, name, gain)
-            assert found.values[name] == pytest.approx(expected, abs=1e-14), (name, gain)
+            assert result.values[name] == pytest.approx(expected, abs=1e-14), (name, gain)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -135,11 +135,11 @@ def test_a_run_of_all_judged_documents_has_the_metrics_of_its_lists(seed):
     grades, scores = rng.integers(0, 3, len(pairs)), rng.normal(size=len(pairs)).round()
     run = Run(queries, docs, np.zeros(len(pairs), int), scores, queries)
     names = ("map", "mrr", "ndcg", "ndcg@3", "precision@3", "recall@3")
-    found = metrics.evaluate_run(Qrels(queries, docs, grades), run, names)
+    result = metrics.evaluate_run(Qrels(queries, docs, grades), run, names)
     for name in names:
         metric = metrics.ranking_metric(name)
         expected = metric.function(grades, scores, queries, per_query=True)
-        np.testing.assert_array_equal(found.values[name], expected)
+        np.testing.assert_array_equal(result.values[name], expected)
 
 
 def _by_trec_eval(qrels, run, metric, gain):
@@ -179,9 +179,9 @@ RECORDED = json.loads((Path(__file__).parent / "trec_eval.json").read_text())
 
 @pytest.mark.parametrize("name", RECORDED["values"])
 def test_values_are_those_of_ir_measures_and_trec_eval(name):
-    found = metrics.evaluate(RECORDED["qrels"], RECORDED["run"], name).runs["run"]
-    assert found.queries.tolist() == ["1", "2", "3", "4", "5"]
-    (values,) = found.values.values()
+    result = metrics.evaluate(RECORDED["qrels"], RECORDED["run"], name).runs["run"]
+    assert result.queries.tolist() == ["1", "2", "3", "4", "5"]
+    (values,) = result.values.values()
     digits = 5e-6 if name.startswith(("ERR", "nDCG(")) else 1e-15
     np.testing.assert_allclose(values, RECORDED["values"][name], rtol=0, atol=1.001 * digits)
 
@@ -211,35 +211,35 @@ class TestEvaluations:
         return metrics.evaluate(FRAME, {"mine": MINE, "other": OTHER}, **options)
 
     def test_are_the_evaluations_of_each_run_with_intervals_and_tests(self):
-        found = self.evaluation(metrics=["map", "P@1,2"])
+        result = self.evaluation(metrics=["map", "P@1,2"])
         alone = metrics.evaluate_run(qrels(), MINE, ["map", "P@1", "P@2"])
-        assert found.means["mine"] == alone.means
-        assert list(found.tests) == ["other"]
-        values = found.runs["other"].values["map"]
+        assert result.means["mine"] == alone.means
+        assert list(result.tests) == ["other"]
+        values = result.runs["other"].values["map"]
         test = metrics.randomization_test(values, alone.values["map"], random_state=0)
-        assert found.tests["other"]["map"] == test
+        assert result.tests["other"]["map"] == test
         values = alone.values["map"]
         half = 1.959964 * values.std(ddof=1) / math.sqrt(3)
-        assert found.intervals["mine"]["map"] == pytest.approx((0, values.mean() + half))
-        frame = found.to_frame("pandas", intervals=True).set_index("run")
-        assert frame["map"].to_dict() == {name: found.means[name]["map"] for name in found.runs}
+        assert result.intervals["mine"]["map"] == pytest.approx((0, values.mean() + half))
+        frame = result.to_frame("pandas", intervals=True).set_index("run")
+        assert frame["map"].to_dict() == {name: result.means[name]["map"] for name in result.runs}
         assert frame.loc["other", "map_p_value"] == test.p_value
         assert np.isnan(frame.loc["mine", "map_difference"])
         low, high = frame.loc["mine", ["map_low", "map_high"]]
-        assert found.intervals["mine"]["map"] == (low, high)
-        assert list(found.to_frame("polars").columns) == ["run", "map", "P@1", "P@2"]
+        assert result.intervals["mine"]["map"] == (low, high)
+        assert list(result.to_frame("polars").columns) == ["run", "map", "P@1", "P@2"]
 
     def test_compare_with_any_run(self):
-        found = self.evaluation(metrics="map", baseline="other")
+        result = self.evaluation(metrics="map", baseline="other")
         back = self.evaluation(metrics="map").tests["other"]["map"]
-        assert found.tests["mine"]["map"].mean_difference == -back.mean_difference
-        assert "against other" in str(found)
+        assert result.tests["mine"]["map"].mean_difference == -back.mean_difference
+        assert "against other" in str(result)
 
     def test_read_files(self, tmp_path):
         io.write_qrels(tmp_path / "q", *(FRAME[name] for name in ("query", "doc", "grade")))
         io.write_run(tmp_path / "r", MINE.queries, MINE.docs, MINE.scores)
-        found = metrics.evaluate(tmp_path / "q", {"mine": tmp_path / "r"})
-        assert found.means["mine"] == self.evaluation().means["mine"]
+        result = metrics.evaluate(tmp_path / "q", {"mine": tmp_path / "r"})
+        assert result.means["mine"] == self.evaluation().means["mine"]
 
     @pytest.mark.parametrize(
         ("runs", "options", "message"),

@@ -66,9 +66,9 @@ def test_draws_follow_the_random_state():
 def test_the_order_of_the_two_changes_only_the_sign():
     rng = np.random.default_rng(3)
     a, b = rng.random((2, 100))
-    one, other = (randomization_test(*pair, random_state=0) for pair in ((a, b), (b, a)))
-    assert one.p_value == other.p_value
-    assert one.mean_difference == -other.mean_difference
+    item, other = (randomization_test(*pair, random_state=0) for pair in ((a, b), (b, a)))
+    assert item.p_value == other.p_value
+    assert item.mean_difference == -other.mean_difference
 
 
 def test_alike_rankers_have_a_p_value_of_one():

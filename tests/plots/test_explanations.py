@@ -26,14 +26,14 @@ class TestRow:
 
     def test_bars_lead_from_the_bias_to_the_score(self, explanation):
         for name in explanation.classes:
-            one = explanation.of(name)
-            axes = ContributionDisplay(one).plot().ax_
+            item = explanation.of(name)
+            axes = ContributionDisplay(item).plot().ax_
             bars = axes.patches
             starts = [bar.get_x() for bar in bars]
             ends = [bar.get_x() + bar.get_width() for bar in bars]
-            assert starts[0] == pytest.approx(one.bias)
+            assert starts[0] == pytest.approx(item.bias)
             assert starts[1:] == pytest.approx(ends[:-1])
-            assert ends[-1] == pytest.approx(one.scores[one.classes.index(name)])
+            assert ends[-1] == pytest.approx(item.scores[item.classes.index(name)])
 
     def test_every_bar_is_named_and_the_small_ones_together(self, explanation):
         axes = explanation.plot().ax_

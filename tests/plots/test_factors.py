@@ -38,14 +38,14 @@ def boxes(figure):
 class TestDirections:
     def test_equals_the_decomposition_of_the_centered_vectors(self, ratings):
         model = MatrixFactorization(5, random_state=0).fit(ratings)
-        found = placed(model)
-        vectors = model.item_factors_[ratings.item_ids.find("items", found.ids)]
+        result = placed(model)
+        vectors = model.item_factors_[ratings.item_ids.find("items", result.ids)]
         centered = vectors - vectors.mean(axis=0)
         left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
-        np.testing.assert_allclose(np.abs(found.positions), np.abs(left * sizes)[:, :2], atol=1e-9)
-        np.testing.assert_allclose(found.shares, (sizes**2 / (sizes**2).sum())[:2])
-        farthest = np.abs(found.positions).argmax(axis=0)
-        assert (found.positions[farthest, [0, 1]] > 0).all()
+        np.testing.assert_allclose(np.abs(result.positions), np.abs(left * sizes)[:, :2], atol=1e-9)
+        np.testing.assert_allclose(result.shares, (sizes**2 / (sizes**2).sum())[:2])
+        farthest = np.abs(result.positions).argmax(axis=0)
+        assert (result.positions[farthest, [0, 1]] > 0).all()
 
     @pytest.mark.parametrize(
         "model",
@@ -58,16 +58,16 @@ class TestDirections:
         ids=lambda model: type(model).__name__,
     )
     def test_tells_tastes_apart_for_any_model(self, ratings, model):
-        found = placed(model.fit(ratings))
-        even = np.array([one.startswith("even") for one in found.ids])
-        first = found.positions[:, 0]
+        result = placed(model.fit(ratings))
+        even = np.array([item.startswith("even") for item in result.ids])
+        first = result.positions[:, 0]
         assert first[even].max() < first[~even].min() or first[~even].max() < first[even].min()
 
     def test_takes_the_most_rated(self, ratings):
-        found = placed(ItemKNN().fit(ratings), n=4)
+        result = placed(ItemKNN().fit(ratings), n=4)
         sizes = ratings.by_item.sizes
         best = np.argsort(-sizes, kind="stable")[:4]
-        assert found.ids.tolist() == ratings.item_ids.values[best].tolist()
+        assert result.ids.tolist() == ratings.item_ids.values[best].tolist()
 
     def test_needs_items_that_differ(self):
         two = Ratings.from_matrix([[5, 4], [4, 2]])
@@ -113,6 +113,6 @@ class TestItemMap:
 
     def test_the_farthest_out_are_named_first(self, ratings):
         model = MatrixFactorization(random_state=0).fit(ratings)
-        found = placed(model)
-        spread = ((found.positions / found.positions.std(axis=0)) ** 2).sum(axis=1)
-        assert found.ids[spread.argmax()] in written(ItemMapDisplay.from_estimator(model).figure_)
+        result = placed(model)
+        spread = ((result.positions / result.positions.std(axis=0)) ** 2).sum(axis=1)
+        assert result.ids[spread.argmax()] in written(ItemMapDisplay.from_estimator(model).figure_)

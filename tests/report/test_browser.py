@@ -119,7 +119,7 @@ def test_controls_change_what_is_shown(opened, classes_page):
 def test_tables_sort_and_stand_behind_charts(opened, labels_page):
     tab = opened(labels_page)
     tab.page.locator("#mistakes th button", has_text="recall").click()
-    shown = [float(one.rstrip("%")) for one in tab.texts("#mistakes tbody td:nth-child(4)")]
+    shown = [float(item.rstrip("%")) for item in tab.texts("#mistakes tbody td:nth-child(4)")]
     assert shown == sorted(shown, reverse=True)
     tab.page.locator("#training .behind summary").first.click()
     tab.page.locator("#training .behind tbody tr").first.wait_for()

@@ -15,21 +15,23 @@ def block(page, section, kind):
     """Return the first block of a kind in a section, wherever it stands."""
 
     def search(blocks):
-        for one in blocks:
-            if one["kind"] == kind:
-                return one
-            inner = one.get("blocks", []) + [b for o in one.get("options", []) for b in o["blocks"]]
-            if (found := search(inner)) is not None:
-                return found
+        for item in blocks:
+            if item["kind"] == kind:
+                return item
+            inner = item.get("blocks", []) + [
+                b for o in item.get("options", []) for b in o["blocks"]
+            ]
+            if (result := search(inner)) is not None:
+                return result
         return None
 
-    found = search(page.section(section).blocks)
-    assert found is not None, (section, kind)
-    return found
+    result = search(page.section(section).blocks)
+    assert result is not None, (section, kind)
+    return result
 
 
 def tiles(page):
-    return {one["name"]: one["value"] for one in block(page, "overview", "tiles")["items"]}
+    return {item["name"]: item["value"] for item in block(page, "overview", "tiles")["items"]}
 
 
 def ids(page):
@@ -61,7 +63,7 @@ def test_figures_of_labels_are_the_metrics(tagger, labels_page):
     assert shown["ROC AUC"] == f"{np.mean(areas):.4f}"
     rows = block(labels_page, "mistakes", "table")["rows"]
     f1 = f1_score(Y, model.predict(X), average=None)
-    assert [row[4] for row in rows] == [f"{one:.1%}" for one in f1]
+    assert [row[4] for row in rows] == [f"{item:.1%}" for item in f1]
 
 
 def test_the_matrix_counts_true_and_predicted_classes(classifier, classes_page):
@@ -73,7 +75,7 @@ def test_the_matrix_counts_true_and_predicted_classes(classifier, classes_page):
 def test_curves_are_the_history(classifier, classes_page):
     model, *_ = classifier
     chart = block(classes_page, "training", "chart")
-    lines = {one["name"]: one["y"] for one in chart["series"]}
+    lines = {item["name"]: item["y"] for item in chart["series"]}
     assert np.allclose(lines["bound"], model.history_["bound"], rtol=1e-4)
     assert np.allclose(lines["training error"], model.history_["train_error"], rtol=1e-4)
     assert np.allclose(lines["validation error"], model.history_["validation"], rtol=1e-4)
@@ -87,13 +89,13 @@ def test_margins_are_the_models(classifier, classes_page):
 
 def test_threshold_bins_hold_every_row_once(classifier, classes_page):
     model, X, y = classifier
-    for one in block(classes_page, "threshold", "threshold")["classes"]:
-        assert sum(one["positives"]) == (y == one["name"]).sum()
-        assert sum(one["positives"]) + sum(one["negatives"]) == len(y)
-        k = model.classes_.tolist().index(one["name"])
+    for item in block(classes_page, "threshold", "threshold")["classes"]:
+        assert sum(item["positives"]) == (y == item["name"]).sum()
+        assert sum(item["positives"]) + sum(item["negatives"]) == len(y)
+        k = model.classes_.tolist().index(item["name"])
         assert (
-            sum(one["positives"][50:])
-            == ((model.predict_proba(X)[:, k] >= 0.5) & (y == one["name"])).sum()
+            sum(item["positives"][50:])
+            == ((model.predict_proba(X)[:, k] >= 0.5) & (y == item["name"])).sum()
         )
 
 
@@ -111,15 +113,15 @@ def test_calibration_points_are_means_of_bins(classifier, classes_page):
 def test_importances_and_rules_are_the_models(classifier, classes_page):
     model, *_ = classifier
     bars = block(classes_page, "importance", "bars")["items"]
-    assert [one["value"] for one in bars] == sorted(model.feature_importances_.tolist())[::-1]
+    assert [item["value"] for item in bars] == sorted(model.feature_importances_.tolist())[::-1]
     rules = block(classes_page, "rules", "rules")["items"]
-    assert [one["text"] for one in rules] == [rule.text for rule in model.rules(100)]
+    assert [item["text"] for item in rules] == [rule.text for rule in model.rules(100)]
 
 
 def test_effects_of_stumps_are_the_curves(classifier, classes_page):
     model, *_ = classifier
     options = block(classes_page, "effects", "choice")["options"]
-    chart = next(one["blocks"][0] for one in options if one["name"] == "age")
+    chart = next(item["blocks"][0] for item in options if item["name"] == "age")
     curve = model.explain().curve("age")
     for line in chart["series"]:
         k = model.classes_.tolist().index(line["name"])
@@ -156,7 +158,7 @@ def test_two_classes_have_one_effect_and_a_threshold_for_both(people):
     y = np.where(y == "rich", 1, 0)
     page = AdaBoostMH("stump", n_rounds=5).fit(X, y).report(X, y)
     assert "ROC AUC" in tiles(page)
-    assert [one["name"] for one in block(page, "threshold", "threshold")["classes"]] == ["1", "0"]
+    assert [item["name"] for item in block(page, "threshold", "threshold")["classes"]] == ["1", "0"]
     assert any("as many rows" in b.get("text", "") for b in page.section("overview").blocks)
 
 

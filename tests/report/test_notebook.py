@@ -99,7 +99,7 @@ def test_a_model_without_rounds_says_so():
         (MatrixFactorization(2, n_epochs=3, random_state=0), "epoch"),
         (BoostedFactorization(5, random_state=0), "training RMSE"),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda item: type(item).__name__,
 )
 def test_recommenders(model, words):
     likes = {"ann": {EVIL: 5, "Up": 1}, "bob": {EVIL: 4, "Ran": 2}, "cat": {"Up": 3, "Ran": 5},

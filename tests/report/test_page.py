@@ -25,7 +25,7 @@ def test_the_file_holds_the_data_and_nothing_else_to_load(page):
     assert len(html) < 300_000
     # A data address for the icon, and the name space of SVG; nothing that a browser would fetch.
     addresses = set(re.findall(r'(?:src|href)="([^"]*)"|url\(|@import|(https?://[^"\s]*)', html))
-    assert {one for pair in addresses for one in pair if one} == {
+    assert {item for pair in addresses for item in pair if item} == {
         "data:,",
         "http://www.w3.org/2000/svg",
     }

@@ -27,7 +27,7 @@ def test_metrics_are_means_over_queries_with_intervals(ranker, documents, rankin
     scores = ranker.predict(X)
     values = ndcg(y, scores, qid, k=10, per_query=True)
     assert tiles(ranking_page)["NDCG@10"] == f"{values.mean():.4f}"
-    shown = {one["name"]: one for one in block(ranking_page, "metrics", "bars")["items"]}
+    shown = {item["name"]: item for item in block(ranking_page, "metrics", "bars")["items"]}
     assert shown["MAP"]["value"] == mean_average_precision(y, scores, qid)
     half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
     assert shown["NDCG@10"]["low"] == pytest.approx(values.mean() - half, abs=1e-4)

@@ -35,9 +35,9 @@ def test_errors_by_level_are_the_metrics(recommender, stars, ratings_page):
     predictions = recommender.predict(
         test.user_ids.values[test.users], test.item_ids.values[test.items], unknown="mean"
     )
-    for one in block(ratings_page, "errors", "bars")["items"]:
-        level = test.values == float(one["name"].removeprefix("rated "))
-        assert one["value"] == pytest.approx(mae(test.values[level], predictions[level]))
+    for item in block(ratings_page, "errors", "bars")["items"]:
+        level = test.values == float(item["name"].removeprefix("rated "))
+        assert item["value"] == pytest.approx(mae(test.values[level], predictions[level]))
     counts = np.array(block(ratings_page, "errors", "matrix")["counts"])
     assert counts.sum() == len(test)
     assert rmse(test.values, predictions) > 0
@@ -59,7 +59,7 @@ def test_lists_are_those_of_recommend_and_reasons_add_up(recommender, ratings_pa
 def test_intervals_are_those_over_users(recommender, stars, ratings_page):
     each = evaluate(recommender, stars.test, ["mae", "recall"], per_user=True)
     shown = {
-        one["name"]: one["detail"] for one in block(ratings_page, "overview", "tiles")["items"]
+        item["name"]: item["detail"] for item in block(ratings_page, "overview", "tiles")["items"]
     }
     for name, words in (("mae", "MAE"), ("recall@10", "Recall@10")):
         _, low, high = each.interval(name)
@@ -75,7 +75,7 @@ def test_sessions_of_a_user(stars):
     page = model.report(test)
     first = block(page, "lists", "choice")["options"][0]
     user = int(first["name"].split()[0])
-    tables = [one for one in first["blocks"] if one["kind"] == "table"]
+    tables = [entry for entry in first["blocks"] if entry["kind"] == "table"]
     mine = train.users == user
     before, after = tables
     assert before["columns"] == ["session", "item", "rating"]
@@ -94,9 +94,9 @@ def test_sessions_of_a_user(stars):
 
 def test_exposure_is_that_of_the_library(recommender, stars, ratings_page):
     users = np.unique(stars.test.user_ids.values[stars.test.users])
-    found = exposure(recommender, users=users)
+    result = exposure(recommender, users=users)
     shown = block(ratings_page, "exposure", "side_by_side")["blocks"]
-    assert [one["value"] for one in shown[-1]["items"]] == pytest.approx(found.lists.tolist())
+    assert [item["value"] for item in shown[-1]["items"]] == pytest.approx(result.lists.tolist())
 
 
 def test_ratings_of_training_are_noticed(recommender, stars):
