@@ -556,7 +556,7 @@ def _categories_as_trained(raw: RawColumn, schema: ColumnSchema) -> CategoricalC
     They are 0 and 1 in frames and Arrow files, and words in text.
     """
     column = _as_categorical(raw, schema.name)
-    names = sorted(schema.categories, key=str.lower)
+    names = sorted(schema.categories[:3], key=str.lower)
     if tuple(map(str.lower, names)) != BOOLEANS:
         return column
     name_of = dict(zip(("0", "1", *BOOLEANS), names * 2, strict=True))
