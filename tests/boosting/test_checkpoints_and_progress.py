@@ -37,17 +37,17 @@ def test_a_run_taken_up_again_ends_as_if_never_stopped(
         "votes": votes,
         "factorized": factorized,
     }
-    whole = AdaBoostMH(**settings).fit(X, y)
+    full = AdaBoostMH(**settings).fit(X, y)
     path = tmp_path / "run.edgewise"
     for stop in (7, 10, 16, 23):
         AdaBoostMH(callbacks=[Checkpoint(path, every=4), StopAt(stop)], **settings).fit(X, y)
         taken_up = load(path)
         assert taken_up.n_rounds_ == stop
         taken_up.set_params(warm_start=True).fit(X, y)
-        same_terms(whole, taken_up)
-        np.testing.assert_array_equal(whole.decision_function(X), taken_up.decision_function(X))
+        same_terms(full, taken_up)
+        np.testing.assert_array_equal(full.decision_function(X), taken_up.decision_function(X))
         for name in ("edge", "energy", "train_error", "hamming_loss"):
-            np.testing.assert_array_equal(whole.history_[name], taken_up.history_[name])
+            np.testing.assert_array_equal(full.history_[name], taken_up.history_[name])
 
 
 def test_a_run_taken_up_past_the_real_refresh(blobs, same_terms, tmp_path):
@@ -56,9 +56,9 @@ def test_a_run_taken_up_past_the_real_refresh(blobs, same_terms, tmp_path):
     X, y = blobs(30, 2)
     path = tmp_path / "run.edgewise"
     n_rounds = REFRESH_EVERY + 40
-    whole = AdaBoostMH("stump", n_rounds=n_rounds).fit(X, y)
+    full = AdaBoostMH("stump", n_rounds=n_rounds).fit(X, y)
     AdaBoostMH("stump", n_rounds=REFRESH_EVERY - 3, callbacks=[Checkpoint(path)]).fit(X, y)
-    same_terms(whole, load(path).set_params(warm_start=True, n_rounds=n_rounds).fit(X, y))
+    same_terms(full, load(path).set_params(warm_start=True, n_rounds=n_rounds).fit(X, y))
 
 
 def test_a_run_with_validation_taken_up_again(blobs, same_terms, tmp_path):
@@ -70,11 +70,11 @@ def test_a_run_with_validation_taken_up_again(blobs, same_terms, tmp_path):
         "random_state": 2,
         "eval_metric": "log_loss",
     }
-    whole = AdaBoostMH(**settings).fit(X, y)
+    full = AdaBoostMH(**settings).fit(X, y)
     AdaBoostMH(callbacks=[Checkpoint(path, every=10), StopAt(25)], **settings).fit(X, y)
     taken_up = load(path).set_params(warm_start=True).fit(X, y)
-    same_terms(whole, taken_up)
-    np.testing.assert_array_equal(whole.history_["validation"], taken_up.history_["validation"])
+    same_terms(full, taken_up)
+    np.testing.assert_array_equal(full.history_["validation"], taken_up.history_["validation"])
     patient = (
         load(path).set_params(warm_start=True, early_stopping_rounds=6, n_rounds=400).fit(X, y)
     )
@@ -84,21 +84,21 @@ def test_a_run_with_validation_taken_up_again(blobs, same_terms, tmp_path):
 def test_every_checkpoint_is_a_model_of_its_rounds(blobs, tmp_path):
     X, y = blobs()
     path = tmp_path / "run.edgewise"
-    found = []
+    results = []
 
     class Loads(Callback):
         def on_round(self, run):
             if path.exists():
-                found.append((run.history.n_rounds, load(path)))
+                results.append((run.history.n_rounds, load(path)))
 
     AdaBoostMH(n_rounds=11, callbacks=[Checkpoint(path, every=3), Loads()]).fit(X, y)
-    assert [(n, model.n_rounds_) for n, model in found] == [
+    assert [(n, model.n_rounds_) for n, model in results] == [
         (3, 3), (4, 3), (5, 3), (6, 6), (7, 6), (8, 6), (9, 9), (10, 9), (11, 9),
     ]  # fmt: skip
     last = load(path)
     assert last.n_rounds_ == 11
     sixth = AdaBoostMH(n_rounds=6).fit(X, y)
-    np.testing.assert_array_equal(found[3][1].decision_function(X), sixth.decision_function(X))
+    np.testing.assert_array_equal(results[3][1].decision_function(X), sixth.decision_function(X))
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.edgewise"]
 
 
@@ -245,8 +245,8 @@ def test_progress_on_a_terminal_is_one_line(blobs):
 def test_progress_in_a_file_is_a_line_every_tenth(blobs):
     lines = io.StringIO()
     AdaBoostMH(n_rounds=50, callbacks=[ProgressBar(lines)]).fit(*blobs())
-    found = lines.getvalue().splitlines()
-    assert [line.split("| ")[1].split()[0] for line in found] == [
+    actual = lines.getvalue().splitlines()
+    assert [line.split("| ")[1].split()[0] for line in actual] == [
         f"{n}/50" for n in range(5, 51, 5)
     ]
     assert "\r" not in lines.getvalue()

@@ -243,15 +243,15 @@ def test_validation_of_labels():
         model = AdaBoostMH(n_rounds=6, eval_metric=metric)
         model.fit(X, X > 0, eval_set=(new, new > 0.2))
         wrong = [stage != (new > 0.2) for stage in model.staged_predict(new)]
-        found = model.history_["validation"]
+        actual = model.history_["validation"]
         if metric == "error":
-            np.testing.assert_allclose(found, [w.any(axis=1).mean() for w in wrong])
+            np.testing.assert_allclose(actual, [w.any(axis=1).mean() for w in wrong])
         elif metric == "hamming_loss":
-            np.testing.assert_allclose(found, [w.mean() for w in wrong])
+            np.testing.assert_allclose(actual, [w.mean() for w in wrong])
         else:
             p = model.predict_proba(new)
             q = np.where(new > 0.2, p, 1 - p)
-            assert found[-1] == pytest.approx(-np.log(q).sum(axis=1).mean())
+            assert actual[-1] == pytest.approx(-np.log(q).sum(axis=1).mean())
 
 
 def test_missing_values_among_the_validation_rows_only():

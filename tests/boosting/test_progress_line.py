@@ -104,5 +104,5 @@ def test_a_bar_that_was_never_closed_can_be_copied():
 
 def test_tqdm_loads_when_a_bar_is_drawn():
     program = "import sys; from edgewise import ProgressBar; print('tqdm' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert found.stdout.strip() == "False"
+    actual = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert actual.stdout.strip() == "False"

@@ -55,11 +55,11 @@ def test_a_metric_of_ones_own_leaves_them_as_they_are():
     X, y = problem(1)
     names = np.array(["no", "yes"])
     model = AdaBoostMH(n_rounds=5).fit(X, names[y], eval_set=(X, names[y]))
-    own = AdaBoostMH(n_rounds=5, eval_metric=lambda y, scores: float(len(y)))
-    own.fit(X, names[y], eval_set=(X, names[y]))
+    custom = AdaBoostMH(n_rounds=5, eval_metric=lambda y, scores: float(len(y)))
+    custom.fit(X, names[y], eval_set=(X, names[y]))
     for name in MEASURES:
         assert np.isfinite(model.history_[name]).all()
-        np.testing.assert_array_equal(own.history_[name], model.history_[name])
+        np.testing.assert_array_equal(custom.history_[name], model.history_[name])
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1.0, 1: 5.0}], ids=str)
@@ -156,12 +156,12 @@ def test_a_run_taken_up_again_measures_the_same(tmp_path, eval_set):
     X, y = problem(9)
     held_out = problem(10) if eval_set else None
     path = tmp_path / "run"
-    whole = AdaBoostMH(n_rounds=20).fit(X, y, eval_set=held_out)
+    full = AdaBoostMH(n_rounds=20).fit(X, y, eval_set=held_out)
     AdaBoostMH(n_rounds=11, callbacks=[Checkpoint(path)]).fit(X, y, eval_set=held_out)
     taken_up = load(path).set_params(warm_start=True, n_rounds=20).fit(X, y, eval_set=held_out)
     for name in MEASURES:
-        assert np.isfinite(whole.history_[name]).all()
-        np.testing.assert_array_equal(taken_up.history_[name], whole.history_[name])
+        assert np.isfinite(full.history_[name]).all()
+        np.testing.assert_array_equal(taken_up.history_[name], full.history_[name])
 
 
 def test_nothing_is_measured_of_an_objective_of_another_kind():
@@ -202,8 +202,8 @@ def test_validation_of_labels_is_the_mean_over_them(eval_metric):
     Y = np.column_stack([y == 0, y == 1, X[:, 2] > 4]).astype(int)
     model = AdaBoostMH(n_rounds=5, eval_metric=eval_metric).fit(X, Y, eval_set=(X, Y))
     scores = model.decision_function(X)
-    one = roc_auc_score if eval_metric == "roc_auc" else _balanced
-    value = np.mean([one(Y[:, k], scores[:, k]) for k in range(3)])
+    measure = roc_auc_score if eval_metric == "roc_auc" else _balanced
+    value = np.mean([measure(Y[:, k], scores[:, k]) for k in range(3)])
     assert model.history_["validation"][-1] == pytest.approx(value, abs=1e-12)
 
 
@@ -256,9 +256,9 @@ def test_a_function_says_by_an_attribute_that_larger_is_better():
     )
     assert model.best_iteration_ == model.n_rounds_ == 2
     named = AdaBoostMH(n_rounds=9, eval_metric="roc_auc").fit(X, y, eval_set=(X, y))
-    given = AdaBoostMH(n_rounds=9, eval_metric=metrics.roc_auc).fit(X, y, eval_set=(X, y))
-    np.testing.assert_array_equal(named.history_["validation"], given.history_["validation"])
-    assert named.best_iteration_ == given.best_iteration_
+    by_function = AdaBoostMH(n_rounds=9, eval_metric=metrics.roc_auc).fit(X, y, eval_set=(X, y))
+    np.testing.assert_array_equal(named.history_["validation"], by_function.history_["validation"])
+    assert named.best_iteration_ == by_function.best_iteration_
 
 
 def test_an_area_that_is_not_defined_is_refused_before_training():

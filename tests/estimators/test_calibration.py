@@ -35,8 +35,8 @@ def calibration_error(y, p):
     sure, right = p.ravel(), y.ravel()
     if y.ndim == 1:
         sure, right = p.max(axis=1), p.argmax(axis=1) == y
-    place = np.minimum((10 * sure).astype(int), 9)
-    bins = [place == b for b in np.unique(place)]
+    bin_index = np.minimum((10 * sure).astype(int), 9)
+    bins = [bin_index == b for b in np.unique(bin_index)]
     return sum(b.mean() * abs(sure[b].mean() - right[b].mean()) for b in bins)
 
 

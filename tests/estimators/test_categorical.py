@@ -112,11 +112,11 @@ def test_columns_are_declared_by_name_number_or_mask(same_terms):
 
 def test_a_declared_column_is_that_of_the_same_values_as_words(same_terms):
     X, y = rows()
-    words = X.assign(code=X["code"].map("{:02d}".format))
+    strings = X.assign(code=X["code"].map("{:02d}".format))
     model = AdaBoostMH("stump", n_rounds=12, categorical_features=["code"]).fit(X, y)
-    other = AdaBoostMH("stump", n_rounds=12).fit(words, y)
+    other = AdaBoostMH("stump", n_rounds=12).fit(strings, y)
     same_terms(model, other)
-    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(words))
+    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(strings))
 
 
 def test_columns_of_an_array_can_be_declared():
@@ -244,8 +244,8 @@ def test_a_saved_model_comes_back(tmp_path, same_terms, learner, loss):
     assert repr(model.explain()) == repr(loaded.explain())
     assert repr(loaded.learner) == repr(model.learner)
     assert loaded.categorical_features == ["code"]
-    whole = AdaBoostMH(learner, **{**settings, "n_rounds": 13}).fit(X, y)
-    same_terms(whole, loaded.set_params(warm_start=True, n_rounds=13).fit(X, y))
+    full = AdaBoostMH(learner, **{**settings, "n_rounds": 13}).fit(X, y)
+    same_terms(full, loaded.set_params(warm_start=True, n_rounds=13).fit(X, y))
 
 
 def test_numbers_for_values_are_saved_and_gone_on_with(tmp_path, same_terms):
@@ -257,8 +257,8 @@ def test_numbers_for_values_are_saved_and_gone_on_with(tmp_path, same_terms):
         model.save(tmp_path / "m")
         loaded = edgewise.load(tmp_path / "m")
         np.testing.assert_array_equal(model.decision_function(X), loaded.decision_function(X))
-        whole = AdaBoostMH(learner, n_rounds=12, loss=loss, **settings).fit(X, y)
-        same_terms(whole, loaded.set_params(warm_start=True, n_rounds=12).fit(X, y))
+        full = AdaBoostMH(learner, n_rounds=12, loss=loss, **settings).fit(X, y)
+        same_terms(full, loaded.set_params(warm_start=True, n_rounds=12).fit(X, y))
 
 
 @every_learner

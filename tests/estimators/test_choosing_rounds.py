@@ -50,13 +50,13 @@ def auto(**settings):
 def test_the_refit_is_a_fit_with_the_chosen_rounds(noisy, same_terms, learner):
     model = auto(learner=learner).fit(*noisy)
     assert model.settings_.rounds_from == "3 folds"
-    given = auto(learner=learner, n_rounds=model.n_rounds_).fit(*noisy)
-    same_terms(model, given)
+    explicit = auto(learner=learner, n_rounds=model.n_rounds_).fit(*noisy)
+    same_terms(model, explicit)
     assert model.history_.n_rounds == model.n_rounds_
     assert model.stop_reason_ == "n_rounds"
-    assert given.settings_.rounds_from == "n_rounds"
-    assert given.settings_.temperature == 1.0
-    assert np.isnan(given.settings_.held_out_log_loss)
+    assert explicit.settings_.rounds_from == "n_rounds"
+    assert explicit.settings_.temperature == 1.0
+    assert np.isnan(explicit.settings_.held_out_log_loss)
 
 
 def test_the_chosen_rounds_are_the_last_of_about_the_lowest_loss(noisy):
@@ -82,9 +82,9 @@ def test_the_default_chooses_and_named_learners_do_not():
 
 @pytest.mark.parametrize("settings", [{}, {"subsample": 0.6}, {"search": "lazy"}])
 def test_threads_choose_the_same(noisy, same_terms, settings):
-    one, two = (auto(n_jobs=n_jobs, **settings).fit(*noisy) for n_jobs in (1, 2))
-    same_terms(one, two)
-    assert str(one.settings_) == str(two.settings_)
+    first, second = (auto(n_jobs=n_jobs, **settings).fit(*noisy) for n_jobs in (1, 2))
+    same_terms(first, second)
+    assert str(first.settings_) == str(second.settings_)
 
 
 def test_the_folds_follow_random_state(noisy):
@@ -151,11 +151,11 @@ def test_a_metric_of_ones_own_chooses(noisy):
 def test_validation_rows_choose_where_there_are_any(noisy, blobs, same_terms):
     X, y = noisy
     new = blobs(60, 3, 3, seed=5)
-    given = auto().fit(X, y, eval_set=new)
-    assert given.settings_.rounds_from == "eval_set"
-    assert given.settings_.temperature == 1.0
-    assert given.n_rounds_ == given.history_["validation"].argmin() + 1
-    same_terms(given, auto(n_rounds=given.n_rounds_).fit(X, y))
+    with_eval_set = auto().fit(X, y, eval_set=new)
+    assert with_eval_set.settings_.rounds_from == "eval_set"
+    assert with_eval_set.settings_.temperature == 1.0
+    assert with_eval_set.n_rounds_ == with_eval_set.history_["validation"].argmin() + 1
+    same_terms(with_eval_set, auto(n_rounds=with_eval_set.n_rounds_).fit(X, y))
     drawn = auto(validation_fraction=0.3).fit(X, y)
     assert drawn.settings_.rounds_from == "validation_fraction"
     assert drawn.settings_.temperature != 1.0
@@ -279,15 +279,15 @@ def test_a_checkpoint_is_taken_up_without_choosing_again(noisy, tmp_path, same_t
             return "stopped" if run.history.n_rounds == 3 else None
 
     path = tmp_path / "run.edgewise"
-    whole = auto().fit(*noisy)
+    full = auto().fit(*noisy)
     auto(callbacks=[Checkpoint(path, every=2), Stop()]).fit(*noisy)
     taken_up = load(path).set_params(warm_start=True)
-    assert taken_up.n_rounds_ == 3 < whole.n_rounds_
+    assert taken_up.n_rounds_ == 3 < full.n_rounds_
     taken_up.fit(*noisy)
-    same_terms(whole, taken_up)
-    assert taken_up.settings_ == whole.settings_
+    same_terms(full, taken_up)
+    assert taken_up.settings_ == full.settings_
     # Once more: all chosen rounds are there.
-    same_terms(whole, taken_up.fit(*noisy))
+    same_terms(full, taken_up.fit(*noisy))
 
 
 def test_a_checkpoint_has_the_temperature_of_the_model(noisy, tmp_path):
@@ -457,8 +457,8 @@ def test_rounds_are_compared_at_their_best_temperature(kind, weighted):
     weights = rng.random(n) if weighted else None
 
     def loss(temperature):
-        found = probabilities(scores, np.zeros(k), kind == "labels", "softmax", temperature)
-        return log_loss(codes, found, weights)
+        actual = probabilities(scores, np.zeros(k), kind == "labels", "softmax", temperature)
+        return log_loss(codes, actual, weights)
 
     best = best_temperature(loss, n)
     assert best == pytest.approx(2.5, rel=0.2)

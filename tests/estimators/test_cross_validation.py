@@ -36,11 +36,11 @@ class TestFolds:
 
     def test_do_not_depend_on_the_order_of_the_rows_but_on_the_seed(self):
         order = np.random.default_rng(1).permutation(120)
-        one = [set(QID[test]) for _, test in QueryKFold(3).split(X, Y, QID)]
+        first = [set(QID[test]) for _, test in QueryKFold(3).split(X, Y, QID)]
         other = [set(QID[order][test]) for _, test in QueryKFold(3).split(X, Y, QID[order])]
-        assert one == other
+        assert first == other
         seeded = QueryKFold(3, random_state=7).split(X, Y, QID)
-        assert one != [set(QID[test]) for _, test in seeded]
+        assert first != [set(QID[test]) for _, test in seeded]
 
     def test_serve_scikit_learn(self):
         with sklearn.config_context(enable_metadata_routing=True):
@@ -80,21 +80,21 @@ class TestCrossValidation:
 
     @pytest.mark.parametrize("kind", ["frame", "sparse", "sizes", "folds", "weights"])
     def test_takes_all_that_fit_takes(self, kind, found):
-        given, options = X, {"qid": QID}
+        inputs, options = X, {"qid": QID}
         order = np.argsort(QID, kind="stable")
         if kind == "frame":
-            given = pd.DataFrame(X, columns=["a", "b", "c"])
+            inputs = pd.DataFrame(X, columns=["a", "b", "c"])
         elif kind == "sparse":
-            given = sparse.csr_matrix(X)
+            inputs = sparse.csr_matrix(X)
         elif kind == "sizes":
-            given, options = X[order], {"group": np.full(20, 6)}
+            inputs, options = X[order], {"group": np.full(20, 6)}
         elif kind == "folds":
             options["cv"] = GroupKFold(4)
         else:
             options["sample_weight"] = np.linspace(1, 2, 120)
         options.setdefault("cv", 4)
         y = Y[order] if kind == "sizes" else Y
-        result = cross_validate(RANKER, given, y, metrics="map", **options)
+        result = cross_validate(RANKER, inputs, y, metrics="map", **options)
         if kind in ("frame", "sparse"):
             assert np.array_equal(result.values["map"], found.values["map"])
         assert result.values["map"].shape == (20,)

@@ -91,11 +91,11 @@ def test_the_default_learner_watches_several_sets(parts):
 
 def test_one_set_without_a_name_is_called_validation(parts):
     (X, y), held_out, _ = parts
-    one = AdaBoostMH("stump", **SETTINGS).fit(X, y, eval_set=[held_out])
-    assert {name: [*values] for name, values in one.evals_result_.items()} == {
+    first = AdaBoostMH("stump", **SETTINGS).fit(X, y, eval_set=[held_out])
+    assert {name: [*values] for name, values in first.evals_result_.items()} == {
         "validation": ["error"]
     }
-    assert "validation:error" not in one.history_
+    assert "validation:error" not in first.history_
     split = AdaBoostMH("stump", validation_fraction=0.3, eval_metric=["error", "log_loss"])
     split.set_params(n_rounds=4).fit(X, y)
     assert [*split.evals_result_["validation"]] == ["error", "log_loss"]
@@ -110,7 +110,7 @@ def test_functions_are_metrics_by_their_names(parts):
     model = AdaBoostMH("stump", n_rounds=3, eval_metric=["error", worst])
     model.fit(X, y, eval_set=held_out, eval_names=["test"])
     scores = list(model.staged_decision_function(held_out[0]))
-    expected = [np.abs(one - held_out[1]).max() for one in scores]
+    expected = [np.abs(x - held_out[1]).max() for x in scores]
     np.testing.assert_allclose(model.evals_result_["test"]["worst"], expected)
 
 
@@ -123,9 +123,9 @@ def test_a_file_keeps_the_histories_and_a_warm_start_goes_on(model, parts, tmp_p
             np.testing.assert_array_equal(loaded.evals_result_[name][metric], history)
     names = ["near", "far"]
     loaded.set_params(warm_start=True, n_rounds=12).fit(X, y, eval_set=sets, eval_names=names)
-    whole = AdaBoostMH("stump", n_rounds=12, loss="logistic", eval_metric=METRICS)
-    whole.fit(X, y, eval_set=sets, eval_names=names)
-    np.testing.assert_array_equal(loaded.history_.to_array(), whole.history_.to_array())
+    full = AdaBoostMH("stump", n_rounds=12, loss="logistic", eval_metric=METRICS)
+    full.fit(X, y, eval_set=sets, eval_names=names)
+    np.testing.assert_array_equal(loaded.history_.to_array(), full.history_.to_array())
 
 
 def test_a_warm_start_may_watch_other_rows(model, parts):
@@ -179,7 +179,7 @@ def test_fused_lists_have_several_sets_too():
     grades = [0, 0, 1, 0, 1]
     model = RankFusion(n_rounds=3, eval_metric=["map", "ndcg"])
     model.fit(lists, grades, eval_set=[(lists, grades), (lists, grades)], eval_names=["a", "b"])
-    assert {name: [*found] for name, found in model.evals_result_.items()} == {
+    assert {name: [*actual] for name, actual in model.evals_result_.items()} == {
         "a": ["map", "ndcg"], "b": ["map", "ndcg"],
     }  # fmt: skip
 

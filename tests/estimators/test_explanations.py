@@ -23,8 +23,10 @@ def test_the_curves_add_up_to_the_scores(blobs, settings, n_classes):
     model = AdaBoostMH(**{"learner": "stump", "n_rounds": 30, **settings}).fit(X, y)
     explanation = model.explain()
     scores = explanation.bias + sum(curve(X[:, curve.column]) for curve in explanation)
-    given = model.decision_function(X)
-    np.testing.assert_allclose(scores, given[:, None] if n_classes == 2 else given, atol=1e-12)
+    decisions = model.decision_function(X)
+    np.testing.assert_allclose(
+        scores, decisions[:, None] if n_classes == 2 else decisions, atol=1e-12
+    )
 
 
 def test_curves_are_sorted_and_named(blobs):
@@ -113,15 +115,17 @@ def test_importances_of_the_default_agree_with_shapley_values(n_classes):
     model = AdaBoostMH().fit(X, np.digitize(signal, np.linspace(-0.7, 0.7, n_classes - 1)))
     sizes = sum(np.abs(model.explain(X[i : i + 1], X[:50]).shapley_values) for i in range(50))
     shares = sizes.sum(axis=1) / sizes.sum()
-    found = model.feature_importances_
-    assert (np.argsort(-found)[:3] == [0, 1, 2]).all()
-    assert np.abs(found - shares).sum() < 0.25
+    importances = model.feature_importances_
+    assert (np.argsort(-importances)[:3] == [0, 1, 2]).all()
+    assert np.abs(importances - shares).sum() < 0.25
 
 
 def test_trees_are_explained_by_the_importances_of_columns(blobs):
     X, y = blobs()
     model = AdaBoostMH(n_rounds=30).fit(X, y)
-    found = {part.name: part.amount for part in model.explain().contributions}
+    amounts_by_name = {
+        contribution.name: contribution.amount for contribution in model.explain().contributions
+    }
     shares = {f"x{j}": share for j, share in enumerate(model.feature_importances_) if share}
-    assert found == pytest.approx(shares)
+    assert amounts_by_name == pytest.approx(shares)
     assert max(group.n_rules for group in model.explain().groups) <= 30

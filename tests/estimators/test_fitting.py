@@ -27,33 +27,33 @@ def fitted(kind, rows, y=Y, **settings):
     [("product", Product(Stump(), n_terms=3)), ("tree", Tree(Stump(), max_leaf_nodes=8))],
 )
 def test_a_name_means_the_same_learner_in_both(kind, name, learner):
-    named, given = fitted(kind, X, learner=name), fitted(kind, X, learner=learner)
-    assert named.learner_.get_params() == given.learner_.get_params() or str(named.learner_) == str(
-        given.learner_
-    )
-    np.testing.assert_array_equal(named.terms_.alphas, given.terms_.alphas)
-    assert [str(rule) for rule in named.rules()] == [str(rule) for rule in given.rules()]
+    named, explicit = fitted(kind, X, learner=name), fitted(kind, X, learner=learner)
+    assert named.learner_.get_params() == explicit.learner_.get_params() or str(
+        named.learner_
+    ) == str(explicit.learner_)
+    np.testing.assert_array_equal(named.terms_.alphas, explicit.terms_.alphas)
+    assert [str(rule) for rule in named.rules()] == [str(rule) for rule in explicit.rules()]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_depend_on_the_kinds_of_columns(kind):
     coded = np.column_stack([X[:, 0], RNG.integers(0, 4, len(X))])
     mixed = fitted(kind, coded, learner="product", categorical_features=[1])
-    assert [type(part) for part in mixed.learner_.simple_learners()] == [Stump, Indicator]
+    assert [type(learner) for learner in mixed.learner_.simple_learners()] == [Stump, Indicator]
     names = fitted(kind, coded[:, 1:], learner="tree", categorical_features=[0])
-    assert [type(part) for part in names.learner_.simple_learners()] == [Indicator]
+    assert [type(learner) for learner in names.learner_.simple_learners()] == [Indicator]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("learner", ["stump", "tree"])
 def test_bins_can_be_given(kind, learner):
     binned = fit_encode(as_table(X), None, 16)
-    given = fitted(kind, binned, learner=learner)
-    own = fitted(kind, X, learner=learner, max_bins=16)
-    np.testing.assert_array_equal(given.terms_.alphas, own.terms_.alphas)
+    from_bins = fitted(kind, binned, learner=learner)
+    from_rows = fitted(kind, X, learner=learner, max_bins=16)
+    np.testing.assert_array_equal(from_bins.terms_.alphas, from_rows.terms_.alphas)
     predict = "decision_function" if kind is AdaBoostMH else "predict"
-    np.testing.assert_array_equal(getattr(given, predict)(X), getattr(own, predict)(X))
-    assert given.n_features_in_ == 5
+    np.testing.assert_array_equal(getattr(from_bins, predict)(X), getattr(from_rows, predict)(X))
+    assert from_bins.n_features_in_ == 5
 
 
 def test_given_bins_are_the_ones_used():
@@ -68,10 +68,10 @@ def test_given_bins_are_the_ones_used():
 def test_rows_that_are_left_out_have_bins_of_their_own():
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
     binned = fit_encode(as_table(X), None, 256)
-    given = AdaBoostMH("stump", n_rounds=8).fit(binned, Y, sample_weight=weights)
+    from_bins = AdaBoostMH("stump", n_rounds=8).fit(binned, Y, sample_weight=weights)
     kept = weights > 0
-    own = AdaBoostMH("stump", n_rounds=8).fit(X[kept], Y[kept])
-    np.testing.assert_array_equal(given.decision_function(X), own.decision_function(X))
+    from_rows = AdaBoostMH("stump", n_rounds=8).fit(X[kept], Y[kept])
+    np.testing.assert_array_equal(from_bins.decision_function(X), from_rows.decision_function(X))
     split = AdaBoostMH("stump", n_rounds=8, validation_fraction=0.3, random_state=1)
     same = split.fit(binned, Y).decision_function(X)
     np.testing.assert_array_equal(same, split.fit(X, Y).decision_function(X))

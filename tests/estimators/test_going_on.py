@@ -61,9 +61,9 @@ def test_columns_declared_by_name_are_known_in_arrays_later(tmp_path):
     model = AdaBoostMH(n_rounds=5, categorical_features=["code"]).fit(frame, Y)
     expected = model.decision_function(frame)
     model.save(tmp_path / "model.edgewise")
-    for one in (model, load(tmp_path / "model.edgewise")):
+    for fitted in (model, load(tmp_path / "model.edgewise")):
         with pytest.warns(UserWarning, match="feature names"):
-            assert np.array_equal(one.decision_function(frame.to_numpy()), expected)
+            assert np.array_equal(fitted.decision_function(frame.to_numpy()), expected)
 
 
 @pytest.mark.parametrize("learner", ["auto", "tree", "product"])

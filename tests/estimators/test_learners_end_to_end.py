@@ -177,23 +177,23 @@ def test_files_pickles_and_clones_give_the_same_model(case, tmp_path):
 @pytest.mark.parametrize("setting", ["lazy on some rows", "all at once"])
 def test_a_fit_that_goes_on_is_one_that_never_stopped(case, setting):
     model, data = make(case, warm_start=True, n_rounds=2, **SETTINGS[setting])
-    whole, _ = make(case, **SETTINGS[setting])
+    full, _ = make(case, **SETTINGS[setting])
     X = data()
     y = targets(X)
     model.fit(X, y).set_params(n_rounds=3).fit(X, y).set_params(n_rounds=ROUNDS).fit(X, y)
-    assert_same_model(model, whole.fit(X, y))
+    assert_same_model(model, full.fit(X, y))
 
 
 @cases
 def test_a_loaded_model_goes_on_as_if_it_had_never_stopped(case, tmp_path):
     chosen = {"votes": "real", "loss": "exponential"}
     model, data = make(case, n_rounds=2, **chosen)
-    whole, _ = make(case, **chosen)
+    full, _ = make(case, **chosen)
     X = data()
     y = targets(X)
     model.fit(X, y).save(tmp_path / "model.edgewise")
     again = load(tmp_path / "model.edgewise").set_params(n_rounds=ROUNDS, warm_start=True)
-    assert_same_model(again.fit(X, y), whole.fit(X, y))
+    assert_same_model(again.fit(X, y), full.fit(X, y))
 
 
 def test_real_values_that_are_whole_go_on_as_if_never_stopped():
@@ -226,13 +226,13 @@ def selectors_and_trees():
 
 @pytest.mark.parametrize("stop", [1, 2])
 def test_a_list_goes_on_with_trees_after_rules_that_are_none(selectors_and_trees, stop):
-    whole, X, y = selectors_and_trees()
-    whole.fit(X, y)
-    kinds = {type(whole.terms_.rule(t)).__name__ for t in range(12)}
+    full, X, y = selectors_and_trees()
+    full.fit(X, y)
+    kinds = {type(full.terms_.rule(t)).__name__ for t in range(12)}
     assert kinds == {"Subset", "TreeRule"}
     model, _, _ = selectors_and_trees(warm_start=True)
     model.set_params(n_rounds=stop).fit(X, y).set_params(n_rounds=12).fit(X, y)
-    assert_same_model(model, whole)
+    assert_same_model(model, full)
 
 
 def test_a_list_with_trees_can_be_saved_as_it_trains(selectors_and_trees, tmp_path):
@@ -278,10 +278,10 @@ def test_every_model_can_be_put_into_words(case, kind):
     assert (importances >= 0).all()
     assert importances.shape == (X.shape[1],)
     explanation = model.explain()
-    parts = [curve.importance for curve in explanation] + [
+    shares = [curve.importance for curve in explanation] + [
         group.importance for group in explanation.groups
     ]
-    assert sum(parts) <= 1 + 1e-9
+    assert sum(shares) <= 1 + 1e-9
     assert repr(explanation).startswith("Explanation:")
 
 
@@ -337,15 +337,15 @@ def test_validation_rows_are_scored_as_predictions_are(case):
 @cases
 def test_the_same_seed_gives_the_same_model_and_rows_of_weight_zero_do_not_count(case):
     chosen = {"search": Lazy(2), "subsample": 0.7}
-    one, data = make(case, **chosen)
-    two, _ = make(case, **chosen)
+    first, data = make(case, **chosen)
+    second, _ = make(case, **chosen)
     X = data()
     y = targets(X)
-    assert_same_model(one.fit(X, y), two.fit(X, y))
+    assert_same_model(first.fit(X, y), second.fit(X, y))
     weights = (np.arange(len(X)) % 4 > 0).astype(float)
     rows = np.flatnonzero(weights)
     some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-    assert_same_model(one.fit(X, y, sample_weight=weights), two.fit(some, y[rows]))
+    assert_same_model(first.fit(X, y, sample_weight=weights), second.fit(some, y[rows]))
 
 
 # --- What is chosen where nothing is -----------------------------------------------------------
@@ -354,7 +354,7 @@ def test_the_same_seed_gives_the_same_model_and_rows_of_weight_zero_do_not_count
 def as_params(learner):
     """Return a learner as plain values that can be compared."""
     if isinstance(learner, (list, tuple)):
-        return [as_params(one) for one in learner]
+        return [as_params(element) for element in learner]
     if not hasattr(learner, "get_params"):
         return learner
     params = learner.get_params(deep=False)
@@ -401,8 +401,8 @@ def test_what_is_given_is_not_chosen():
     chosen = {"votes": "abstain", "loss": "exponential", "learning_rate": 0.7}
     for name, value in chosen.items():
         model = AdaBoostMH(n_rounds=1, **{name: value}).fit(X, targets(X))
-        found = {each: getattr(model, f"{each}_") for each in chosen}
-        assert found == {"votes": "real", "loss": "logistic", "learning_rate": 0.1, name: value}
+        actual = {each: getattr(model, f"{each}_") for each in chosen}
+        assert actual == {"votes": "real", "loss": "logistic", "learning_rate": 0.1, name: value}
 
 
 @cases
@@ -410,8 +410,8 @@ def test_with_a_learner_of_ones_own_the_rest_is_as_in_the_papers(case):
     model, data = make(case, n_rounds=1)
     model.fit(data(), targets(data()))
     papers, automatic = ("discrete", "exponential", 1.0), ("real", "logistic", 0.1)
-    found = (model.votes_, model.loss_, model.learning_rate_)
-    assert found == (automatic if case == "automatic" else papers)
+    actual = (model.votes_, model.loss_, model.learning_rate_)
+    assert actual == (automatic if case == "automatic" else papers)
 
 
 @cases

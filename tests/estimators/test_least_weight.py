@@ -18,9 +18,9 @@ def test_without_it_the_best_threshold_is_taken():
 
 
 def test_each_side_of_every_threshold_keeps_the_share():
-    found = thresholds(min_weight_fraction_leaf=0.2)
-    assert len(found)
-    below = np.array([(X[:, 0] < threshold).mean() for threshold in found])
+    actual = thresholds(min_weight_fraction_leaf=0.2)
+    assert len(actual)
+    below = np.array([(X[:, 0] < threshold).mean() for threshold in actual])
     assert (below >= 0.2).all()
     assert (below <= 0.8).all()
 

@@ -64,19 +64,19 @@ def backend(request, monkeypatch):
 
 def test_a_row_alone_scores_as_in_a_batch(model, expected, backend):
     X = numbers(seed=1)
-    whole = scores(model, X)
+    all_scores = scores(model, X)
     # The tables of stumps are summed by column, not by round.
-    np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(all_scores, expected, rtol=0, atol=1e-12)
     if not model.terms_.is_additive:
-        assert np.array_equal(whole, expected)
-    for part in (slice(0, 1), slice(7, 8), slice(0, 2), slice(100, 163), slice(3, None)):
-        assert np.array_equal(scores(model, X[part]), whole[part])
+        assert np.array_equal(all_scores, expected)
+    for rows in (slice(0, 1), slice(7, 8), slice(0, 2), slice(100, 163), slice(3, None)):
+        assert np.array_equal(scores(model, X[rows]), all_scores[rows])
 
 
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_every_kind_of_table_scores_alike(model, expected, backend):
     X = numbers(seed=1)
-    whole = scores(model, X)
+    all_scores = scores(model, X)
     frame = pd.DataFrame(X)
     tables = {
         "float32": X.astype(np.float32),
@@ -90,14 +90,14 @@ def test_every_kind_of_table_scores_alike(model, expected, backend):
         "polars": pl.DataFrame(X, schema=NAMES, nan_to_null=True),
     }
     for name, table in tables.items():
-        assert np.array_equal(scores(model, table), whole), name
+        assert np.array_equal(scores(model, table), all_scores), name
 
 
 def test_whole_numbers_score_as_their_reals(model, backend):
     X = np.random.default_rng(2).integers(-3, 4, size=(50, len(NAMES)))
-    whole = scores(model, X.astype(np.float64))
+    all_scores = scores(model, X.astype(np.float64))
     for dtype in (np.int8, np.int64, np.float16, ">f8"):
-        assert np.array_equal(scores(model, X.astype(dtype)), whole)
+        assert np.array_equal(scores(model, X.astype(dtype)), all_scores)
     unsigned = np.abs(X)
     assert np.array_equal(
         scores(model, unsigned.astype(np.uint8)), scores(model, unsigned.astype(np.float64))
@@ -106,13 +106,13 @@ def test_whole_numbers_score_as_their_reals(model, backend):
 
 def test_threads_and_backends_agree(model, monkeypatch):
     X = np.tile(numbers(seed=1), (30, 1))
-    found = []
+    results = []
     for backend in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", backend)
-        found += [scores(model.set_params(n_jobs=n_jobs), X) for n_jobs in (1, 2)]
+        results += [scores(model.set_params(n_jobs=n_jobs), X) for n_jobs in (1, 2)]
     model.set_params(n_jobs=None)
-    for other in found[1:]:
-        assert np.array_equal(found[0], other)
+    for other in results[1:]:
+        assert np.array_equal(results[0], other)
 
 
 @pytest.mark.parametrize("learner", ["auto", "stump", "product"])
@@ -123,11 +123,11 @@ def test_infinite_values(learner, backend):
     X[0, 1], X[1, 0] = np.inf, -np.inf
     model = AdaBoostMH(learner, n_rounds=10, handle_infinite="missing").fit(X, y)
     as_missing = np.where(np.isinf(X), np.nan, X)
-    whole = model.decision_function(X)
-    assert np.array_equal(whole, model.decision_function(as_missing))
-    assert np.array_equal(whole, model.decision_function(sparse.csr_matrix(X)))
+    all_scores = model.decision_function(X)
+    assert np.array_equal(all_scores, model.decision_function(as_missing))
+    assert np.array_equal(all_scores, model.decision_function(sparse.csr_matrix(X)))
     for i in range(2):
-        assert np.array_equal(model.decision_function(X[i : i + 1]), whole[i : i + 1])
+        assert np.array_equal(model.decision_function(X[i : i + 1]), all_scores[i : i + 1])
     valued = model.set_params(handle_infinite="value")
     huge = np.where(np.isinf(X), np.copysign(1e300, X), X)
     assert np.array_equal(valued.decision_function(X), valued.decision_function(huge))
@@ -169,14 +169,14 @@ def test_categories_row_by_row(learner, backend):
             "color": ["red", "green", "violet", None, "blue"],
         }
     )
-    whole = model.decision_function(new)
+    all_scores = model.decision_function(new)
     *_, last = model.staged_decision_function(new)
-    assert np.array_equal(whole, last)
+    assert np.array_equal(all_scores, last)
     # A value that training did not see counts as missing.
-    assert np.array_equal(whole, model.decision_function(new.replace("violet", None)))
+    assert np.array_equal(all_scores, model.decision_function(new.replace("violet", None)))
     for i in range(len(new)):
-        assert np.array_equal(model.decision_function(new[i : i + 1]), whole[i : i + 1])
-    assert np.array_equal(model.decision_function(pl.from_pandas(new)), whole)
+        assert np.array_equal(model.decision_function(new[i : i + 1]), all_scores[i : i + 1])
+    assert np.array_equal(model.decision_function(pl.from_pandas(new)), all_scores)
     with pytest.raises(ValueError, match="feature names"):
         model.decision_function(new[["color", "size"]])
 
@@ -186,12 +186,12 @@ def test_filters_in_blocks(backend, monkeypatch):
     images = rng.integers(0, 256, size=(120, 36)).astype(np.uint8)
     y = images[:, :18].mean(axis=1) > images[:, 18:].mean(axis=1)
     model = AdaBoostMH(Tree(Haar((6, 6)), 4), n_rounds=6).fit(images, y)
-    whole = model.decision_function(images)
+    all_scores = model.decision_function(images)
     *_, last = model.staged_decision_function(images)
-    assert np.array_equal(whole, last)
+    assert np.array_equal(all_scores, last)
     for name in ("_WALKS_AT_ONCE", "_VALUES_AT_ONCE"):
         monkeypatch.setattr(f"edgewise.model.forest.{name}", 100)
-    assert np.array_equal(model.decision_function(images), whole)
+    assert np.array_equal(model.decision_function(images), all_scores)
 
 
 @pytest.mark.parametrize("n_leaves", [2, 8, 9, 32, 64, 65])
@@ -251,16 +251,16 @@ def test_the_row_where_compiled_loops_take_over_does_not_show(learner, monkeypat
 
 
 def test_another_process_can_compile_the_walk(monkeypatch):
-    given = []
+    calls = []
     X = numbers()
     model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     monkeypatch.setattr(compiled, "_loaded", set())
-    monkeypatch.setattr(warmup, "kernels_ready", lambda *work: given.append(work) or warmup.never)
+    monkeypatch.setattr(warmup, "kernels_ready", lambda *work: calls.append(work) or warmup.never)
     model.decision_function(X[:31])
-    assert not given, "a few rows are not worth loading kernels"
+    assert not calls, "a few rows are not worth loading kernels"
     model.decision_function(X)
-    ((_, form, fit),) = given
+    ((_, form, fit),) = calls
     function, forest = pickle.loads(pickle.dumps(fit()))
     function(forest)
     assert form in compiled._loaded
@@ -275,8 +275,8 @@ def test_sparse_rows_stay_sparse(monkeypatch):
     used = len(np.unique(model.terms_.columns))
     tracemalloc.start()
     try:
-        found = model.decision_function(rows)
+        actual = model.decision_function(rows)
         assert tracemalloc.get_traced_memory()[1] < 8 * rows.shape[0] * used / 2
     finally:
         tracemalloc.stop()
-    np.testing.assert_array_equal(found[:50], model.decision_function(rows[:50].toarray()))
+    np.testing.assert_array_equal(actual[:50], model.decision_function(rows[:50].toarray()))

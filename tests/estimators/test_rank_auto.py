@@ -72,8 +72,8 @@ def test_settings_leave_ways_out(lists):
     X, y, qid = lists
 
     def compared(y=y, **settings):
-        found = RankBoost(**settings).fit(X, y, qid=qid)
-        return {found.fitted_.candidate}, found.settings_
+        model = RankBoost(**settings).fit(X, y, qid=qid)
+        return {model.fitted_.candidate}, model.settings_
 
     assert compared(objective="ndcg@5")[1].objective == "ndcg@5"
     assert compared(criterion="energy")[0] == {"stumps"}
@@ -98,9 +98,9 @@ def test_many_documents_have_trees_and_no_refit(lists, monkeypatch):
 def test_an_eval_set_chooses_too(lists):
     X, y, qid = lists
     held_out = (X[200:], y[200:], qid[200:])
-    found = RankBoost().fit(X[:200], y[:200], qid=qid[:200], eval_set=held_out)
-    assert found.settings_.rounds_from == "eval_set"
-    assert found.score(*held_out) == pytest.approx(found.fitted_.best_validation)
+    model = RankBoost().fit(X[:200], y[:200], qid=qid[:200], eval_set=held_out)
+    assert model.settings_.rounds_from == "eval_set"
+    assert model.score(*held_out) == pytest.approx(model.fitted_.best_validation)
 
 
 @pytest.mark.parametrize("declared", [True, False])

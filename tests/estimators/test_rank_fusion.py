@@ -100,8 +100,8 @@ def test_checkpoints_hold_the_fusion_and_go_on(tmp_path):
     assert saved.list_names_ == NAMES
     np.testing.assert_array_equal(saved.predict(lists), model.predict(lists))
     saved.set_params(n_rounds=12, warm_start=True).fit(lists, grades)
-    whole = RankFusion(n_rounds=12).fit(lists, grades)
-    np.testing.assert_array_equal(saved.predict(lists), whole.predict(lists))
+    full = RankFusion(n_rounds=12).fit(lists, grades)
+    np.testing.assert_array_equal(saved.predict(lists), full.predict(lists))
 
 
 def test_a_warm_start_takes_lists_in_any_order():
@@ -110,8 +110,8 @@ def test_a_warm_start_takes_lists_in_any_order():
     model = RankFusion(n_rounds=6, warm_start=True).fit(lists, grades)
     model.set_params(n_rounds=12).fit(turned, grades)
     assert model.list_names_ == NAMES
-    whole = RankFusion(n_rounds=12).fit(lists, grades)
-    np.testing.assert_array_equal(model.predict(lists), whole.predict(lists))
+    full = RankFusion(n_rounds=12).fit(lists, grades)
+    np.testing.assert_array_equal(model.predict(lists), full.predict(lists))
 
 
 def test_a_fit_that_fails_changes_nothing():
@@ -194,8 +194,8 @@ class TestValues:
         model = RankFusion(n_rounds=5).fit(lists, grades)
         scores = model.predict(lists)
         assert model.explain(lists.take([3])).scores[0] == scores[3]
-        found = model.explain_pair(lists.take([3]), lists.take([4]))
-        assert found.scores == (scores[3], scores[4])
+        explanation = model.explain_pair(lists.take([3]), lists.take([4]))
+        assert explanation.scores == (scores[3], scores[4])
 
 
 @pytest.fixture(scope="module")
@@ -211,9 +211,9 @@ class TestAuto:
         }
 
     def test_takes_what_ranks_validation_queries_better(self, many):
-        found = self.fits(many, validation_fraction=0.3)
-        best = max(("stump", "feature"), key=lambda name: found[name].history_["validation"][-1])
-        np.testing.assert_array_equal(found["auto"].predict(many[0]), found[best].predict(many[0]))
+        fits = self.fits(many, validation_fraction=0.3)
+        best = max(("stump", "feature"), key=lambda name: fits[name].history_["validation"][-1])
+        np.testing.assert_array_equal(fits["auto"].predict(many[0]), fits[best].predict(many[0]))
 
     def test_without_validation_queries_sets_a_fifth_aside_and_trains_on_all(self, many):
         aside = self.fits(many, validation_fraction=0.2, early_stopping_rounds=50)

@@ -55,29 +55,29 @@ def test_twenty_rounds_and_twenty_more_are_forty(monkeypatch, case, backend):
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
     X, y, qid = documents()
     weights = np.random.default_rng(1).random(120) + 0.5
-    whole = RankBoost(n_rounds=40, **CASES[case]).fit(X, y, qid, weights)
-    parts = RankBoost(n_rounds=20, warm_start=True, **CASES[case]).fit(X, y, qid, weights)
-    assert parts.n_rounds_ == 20
-    parts.set_params(n_rounds=40).fit(X, y, qid, weights)
-    same(parts, whole)
-    np.testing.assert_array_equal(parts.predict(X), whole.predict(X))
+    full = RankBoost(n_rounds=40, **CASES[case]).fit(X, y, qid, weights)
+    resumed = RankBoost(n_rounds=20, warm_start=True, **CASES[case]).fit(X, y, qid, weights)
+    assert resumed.n_rounds_ == 20
+    resumed.set_params(n_rounds=40).fit(X, y, qid, weights)
+    same(resumed, full)
+    np.testing.assert_array_equal(resumed.predict(X), full.predict(X))
 
 
 def test_pairs_go_on_too():
     X, _, _ = documents()
     pairs = np.arange(120).reshape(60, 2)
-    whole = RankBoost(n_rounds=30).fit_pairs(X, pairs)
-    parts = RankBoost(n_rounds=10, warm_start=True).fit_pairs(X, pairs)
-    same(parts.set_params(n_rounds=30).fit_pairs(X, pairs), whole)
+    full = RankBoost(n_rounds=30).fit_pairs(X, pairs)
+    resumed = RankBoost(n_rounds=10, warm_start=True).fit_pairs(X, pairs)
+    same(resumed.set_params(n_rounds=30).fit_pairs(X, pairs), full)
 
 
 def test_long_lists_go_on_too(monkeypatch):
     # Past 256 documents the compiled loss keeps them sorted from round to round.
     monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
     X, y, qid = documents(n=700, n_queries=2)
-    whole = RankBoost(n_rounds=20).fit(X, y, qid)
-    parts = RankBoost(n_rounds=10, warm_start=True).fit(X, y, qid)
-    same(parts.set_params(n_rounds=20).fit(X, y, qid), whole)
+    full = RankBoost(n_rounds=20).fit(X, y, qid)
+    resumed = RankBoost(n_rounds=10, warm_start=True).fit(X, y, qid)
+    same(resumed.set_params(n_rounds=20).fit(X, y, qid), full)
 
 
 @pytest.mark.parametrize("case", ["default", "energy", "product", "tree", "feature", "lazy"])
@@ -90,8 +90,8 @@ def test_a_saved_model_goes_on(tmp_path, case):
     same(loaded, model)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.rank(X, qid), model.rank(X, qid))
-    for one in (model, loaded):
-        one.set_params(n_rounds=20, warm_start=True).fit(X, y, qid)
+    for fitted in (model, loaded):
+        fitted.set_params(n_rounds=20, warm_start=True).fit(X, y, qid)
     same(loaded, model)
 
 
@@ -425,8 +425,8 @@ def test_a_refit_without_names_forgets_those_of_the_last():
 def test_the_data_are_not_changed():
     X, y, qid = documents()
     weights = np.ones(120)
-    before = [part.copy() for part in (X, y, qid, weights)]
+    before = [values.copy() for values in (X, y, qid, weights)]
     for options in ({}, {"criterion": "energy"}, {"learner": "feature"}):
         RankBoost(n_rounds=5, **options).fit(X, y, qid, weights)
-    for part, copy in zip((X, y, qid, weights), before, strict=True):
-        np.testing.assert_array_equal(part, copy)
+    for values, copy in zip((X, y, qid, weights), before, strict=True):
+        np.testing.assert_array_equal(values, copy)

@@ -173,11 +173,11 @@ def test_the_words_of_a_threshold_say_what_its_rounds_add_together(trained, case
         added[model.terms_.rule(t)] += 2 * float(model.terms_.coefficients[t, 0])
     worded = model.rules(None)
     assert len(worded) == len(added) < 20
-    for one in worded:
-        rule = model.terms_.rule(one.round - 1)
-        assert str(one).startswith(f"{added[rule]:+.2f} where ")
-        assert f"({X.columns[rule.column]} >= {rule.threshold:g}" in str(one)
-        assert one.alpha == pytest.approx(abs(added[rule]))
+    for readable in worded:
+        rule = model.terms_.rule(readable.round - 1)
+        assert str(readable).startswith(f"{added[rule]:+.2f} where ")
+        assert f"({X.columns[rule.column]} >= {rule.threshold:g}" in str(readable)
+        assert readable.alpha == pytest.approx(abs(added[rule]))
 
 
 @pytest.mark.parametrize("name", ["product", "tree"])
@@ -240,9 +240,9 @@ def test_a_sample_in_which_nothing_has_an_edge_gives_way_to_all_queries(seed):
 def test_feature_is_a_learner_of_its_own():
     frame, y, qid = documents()
     named = RankBoost("feature", n_rounds=5).fit(frame[NUMBERS], y, qid)
-    given = RankBoost(Feature(), n_rounds=5).fit(frame[NUMBERS], y, qid)
-    np.testing.assert_array_equal(named.terms_.alphas, given.terms_.alphas)
-    np.testing.assert_array_equal(named.terms_.columns, given.terms_.columns)
+    explicit = RankBoost(Feature(), n_rounds=5).fit(frame[NUMBERS], y, qid)
+    np.testing.assert_array_equal(named.terms_.alphas, explicit.terms_.alphas)
+    np.testing.assert_array_equal(named.terms_.columns, explicit.terms_.columns)
 
 
 def test_feature_in_a_list_of_one():

@@ -39,7 +39,7 @@ class TestForgottenQueries:
     def test_equal_ids_and_short_lists_are_meant(self, caplog):
         ranker().fit(X, Y, qid=np.zeros(60))
         ranker().fit(X[:20], Y[:20])
-        assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+        assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 class TestSizes:
@@ -58,8 +58,8 @@ class TestSizes:
         apart = ranker().fit(
             X, Y, QID, eval_set=[(X, Y), (X[:20], Y[:20])], eval_qid=[QID, QID[:20]]
         )
-        for name, found in tuples.evals_result_.items():
-            assert np.array_equal(found["map"], apart.evals_result_[name]["map"])
+        for name, recorded in tuples.evals_result_.items():
+            assert np.array_equal(recorded["map"], apart.evals_result_[name]["map"])
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -101,8 +101,8 @@ class TestClicks:
         seen = np.linspace(0.2, 1, 60)
         clicks = (Y > 1).astype(int)
         weights = np.where(clicks > 0, 1 / seen, 1.0)
-        one = ranker().fit(X, clicks, qid=QID, propensity=seen).predict(X)
-        assert np.array_equal(one, ranker().fit(X, clicks, QID, sample_weight=weights).predict(X))
+        first = ranker().fit(X, clicks, qid=QID, propensity=seen).predict(X)
+        assert np.array_equal(first, ranker().fit(X, clicks, QID, sample_weight=weights).predict(X))
 
     @pytest.mark.parametrize("wrong", [0.0, -1.0, 1.5, np.nan])
     def test_what_is_no_probability_is_refused(self, wrong):
@@ -126,16 +126,16 @@ class TestFirstRounds:
 class TestImportances:
     def test_by_permutation_are_losses_of_the_metric(self):
         model = ranker(eval_metric="disagreement").fit(X, Y, qid=QID)
-        found = model.permutation_importance(X, Y, QID, n_repeats=3)
-        assert found.importances.shape == (3, 3)
+        importance = model.permutation_importance(X, Y, QID, n_repeats=3)
+        assert importance.importances.shape == (3, 3)
         order = np.random.default_rng(seed(0)).permutation(60)
         mixed = X.copy()
         mixed[:, 0] = X[order, 0]
         loss = model.score(X, Y, QID) - model.score(mixed, Y, QID)
-        assert found.importances[0, 0] == pytest.approx(loss, abs=1e-15)
-        assert found.importances_mean.argmax() == 0
+        assert importance.importances[0, 0] == pytest.approx(loss, abs=1e-15)
+        assert importance.importances_mean.argmax() == 0
         by_map = model.permutation_importance(X, Y, group=SIZES, metric="map", n_repeats=3)
-        assert not np.array_equal(by_map.importances, found.importances)
+        assert not np.array_equal(by_map.importances, importance.importances)
 
     def test_of_a_frame_with_categories(self):
         frame = pd.DataFrame({"a": X[:, 0], "word": np.where(X[:, 1] > 0, "yes", "no")})
@@ -154,24 +154,24 @@ class TestImportances:
 class TestNormalizing:
     @pytest.mark.parametrize("method", ["min-max", "zmuv", "rank"])
     def test_brings_columns_to_one_scale_within_each_query(self, method):
-        found = edgewise.normalize_by_query(X, QID, method)
+        normalized = edgewise.normalize_by_query(X, QID, method)
         scaled = edgewise.normalize_by_query(X * 7 + QID[:, None], QID, method)
-        assert found == pytest.approx(scaled)
+        assert normalized == pytest.approx(scaled)
         for query in range(6):
-            part = found[query == QID]
+            values = normalized[query == QID]
             if method == "zmuv":
-                assert part.mean(axis=0) == pytest.approx(0, abs=1e-12)
-                assert part.std(axis=0) == pytest.approx(1)
+                assert values.mean(axis=0) == pytest.approx(0, abs=1e-12)
+                assert values.std(axis=0) == pytest.approx(1)
             else:
-                assert (part.min(axis=0) == 0).all()
-                assert (part.max(axis=0) == 1).all()
+                assert (values.min(axis=0) == 0).all()
+                assert (values.max(axis=0) == 1).all()
 
     def test_leaves_missing_values_and_flattens_what_does_not_vary(self):
-        given = [[1.0, np.nan], [1.0, 3.0], [1.0, np.nan], [2.0, np.nan]]
+        columns = [[1.0, np.nan], [1.0, 3.0], [1.0, np.nan], [2.0, np.nan]]
         for method in ("min-max", "sum", "zmuv", "rank"):
-            found = edgewise.normalize_by_query(given, [1, 1, 1, 2], method)
-            assert found[:, 0].tolist() == [0, 0, 0, 0]
-            assert np.isnan(found[:, 1]).tolist() == [True, False, True, True]
+            scaled = edgewise.normalize_by_query(columns, [1, 1, 1, 2], method)
+            assert scaled[:, 0].tolist() == [0, 0, 0, 0]
+            assert np.isnan(scaled[:, 1]).tolist() == [True, False, True, True]
 
 
 class TestMetricsOfSavedRankers:
@@ -202,9 +202,9 @@ class TestMetricsOfSavedRankers:
 
 def test_bias_and_curves_add_up_to_the_scores_of_a_ranker():
     model = ranker().fit(X, Y, qid=QID)
-    found = model.explain()
-    total = np.full(60, found.bias[0])
-    for curve in found:
-        place = np.searchsorted(curve.thresholds, X[:, curve.column], side="right")
-        total += curve.scores[place, 0]
+    explanation = model.explain()
+    total = np.full(60, explanation.bias[0])
+    for curve in explanation:
+        step = np.searchsorted(curve.thresholds, X[:, curve.column], side="right")
+        total += curve.scores[step, 0]
     assert np.allclose(total, model.predict(X), rtol=0, atol=1e-12)

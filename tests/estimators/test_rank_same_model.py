@@ -112,8 +112,8 @@ def test_the_order_of_pairs_and_of_rows(case):
     shuffled = rng.permutation(len(pairs))
     same(make(case).fit_pairs(X, pairs[shuffled], weights[shuffled]), model)
     order = rng.permutation(300)
-    place = np.argsort(order)
-    same(make(case).fit_pairs(X[order], place[pairs], weights), model)
+    position = np.argsort(order)
+    same(make(case).fit_pairs(X[order], position[pairs], weights), model)
 
 
 @pytest.mark.parametrize("case", ["edge", "energy", "feature", "tree"])
@@ -123,9 +123,9 @@ def test_threads(backend, case):
     X, y, qid, weights = documents(9001, n_queries=90)
     y[:4000] = np.random.default_rng(0).normal(size=4000)  # many grades, and continuous ones
     rounds = 3 if case == "energy" else 8
-    one, two = (make(case, rounds, n_jobs=n_jobs).fit(X, y, qid, weights) for n_jobs in (1, 2))
-    same(one, two)
-    np.testing.assert_array_equal(one.history_["ranking_loss"], two.history_["ranking_loss"])
+    first, second = (make(case, rounds, n_jobs=n_jobs).fit(X, y, qid, weights) for n_jobs in (1, 2))
+    same(first, second)
+    np.testing.assert_array_equal(first.history_["ranking_loss"], second.history_["ranking_loss"])
 
 
 @pytest.mark.parametrize("name", ["numpy", "numba"])
@@ -159,9 +159,9 @@ def test_dense_and_sparse_tables(backend, name):
 def test_categorical_columns(backend, learner):
     X, y, qid, weights = documents()
     rng = np.random.default_rng(4)
-    words = np.array(list("pqrst"))
+    strings = np.array(list("pqrst"))
     frame = pd.DataFrame(
-        {"a": pd.Categorical(words[rng.integers(5, size=300)]), "b": words[y.astype(int)]}
+        {"a": pd.Categorical(strings[rng.integers(5, size=300)]), "b": strings[y.astype(int)]}
     )
     frame.loc[rng.random(300) < 0.4, "b"] = "p"
     if isinstance(learner, str):
@@ -210,7 +210,7 @@ def listed(y, qid, pair_weight, query_weight, weights, factors):
     """Return all pairs and their weights."""
     power = {"pairs": 0.0, "root": 0.5, "equal": 1.0}[query_weight]
     pairs, sizes = [], []
-    for place, q in enumerate(np.unique(qid)):
+    for number, q in enumerate(np.unique(qid)):
         mine = np.flatnonzero(qid == q)
         worse, better = np.nonzero(y[mine][:, None] < y[mine])
         worse, better = mine[worse], mine[better]
@@ -218,7 +218,7 @@ def listed(y, qid, pair_weight, query_weight, weights, factors):
         size = size * (y[better] - y[worse] if pair_weight == "difference" else 1.0)
         if len(size):
             pairs.append(np.column_stack([worse, better]))
-            sizes.append(factors[place] * size / size.sum() ** power)
+            sizes.append(factors[number] * size / size.sum() ** power)
     return np.concatenate(pairs), np.concatenate(sizes)
 
 
@@ -228,15 +228,15 @@ def listed(y, qid, pair_weight, query_weight, weights, factors):
 def test_grades_and_their_pairs_give_the_same_model(pair_weight, query_weight, kind):
     X, y, qid, weights = documents(80, n_queries=4)
     ones, factors = np.ones(80), np.array([1.0, 2.0, 0.5, 3.0])
-    given = {"plain": None, "rows": weights, "queries": factors}[kind]
-    own = weights if kind == "rows" else ones
+    sample_weight = {"plain": None, "rows": weights, "queries": factors}[kind]
+    document_weights = weights if kind == "rows" else ones
     pairs, sizes = listed(
-        y, qid, pair_weight, query_weight, own, factors if kind == "queries" else ones
+        y, qid, pair_weight, query_weight, document_weights, factors if kind == "queries" else ones
     )
     for options in ({}, {"criterion": "energy"}, {"monotonic_cst": "none", "learning_rate": 1.0}):
         model = RankBoost(
             n_rounds=15, pair_weight=pair_weight, query_weight=query_weight, **options
-        ).fit(X, y, qid, given)
+        ).fit(X, y, qid, sample_weight)
         other = RankBoost(n_rounds=15, **options).fit_pairs(X, pairs, sizes)
         for name in ("columns", "thresholds", "missing", "votes"):
             ours, theirs = getattr(model.terms_, name), getattr(other.terms_, name)

@@ -30,16 +30,20 @@ def documents(seed, n=40, n_queries=3, missing=True):
 
 def pairs_of(y, qid, pair_weight="difference", query_weight="root", weights=None):
     """Return arrays (worse, better, D) of all pairs; D sums to 1."""
-    own = np.ones(len(y)) if weights is None else weights
+    document_weights = np.ones(len(y)) if weights is None else weights
     worse, better, sizes = [], [], []
     for q in np.unique(qid):
         mine = np.flatnonzero(qid == q)
-        i, j = (part.ravel() for part in np.meshgrid(mine, mine))
+        i, j = (grid.ravel() for grid in np.meshgrid(mine, mine))
         i, j = i[y[i] < y[j]], j[y[i] < y[j]]
-        found = own[i] * own[j] * (y[j] - y[i] if pair_weight == "difference" else 1.0)
+        pair_weights = (
+            document_weights[i]
+            * document_weights[j]
+            * (y[j] - y[i] if pair_weight == "difference" else 1.0)
+        )
         worse.append(i)
         better.append(j)
-        sizes.append(found / max(found.sum(), 1e-300) ** POWERS[query_weight])
+        sizes.append(pair_weights / max(pair_weights.sum(), 1e-300) ** POWERS[query_weight])
     D = np.concatenate(sizes)
     return np.concatenate(worse), np.concatenate(better), D / D.sum()
 
@@ -149,8 +153,8 @@ def test_a_whole_step_of_the_third_method_leaves_at_most_its_bound(seed, free):
     model = RankBoost(n_rounds=15, learning_rate=1.0, monotonic_cst="none" if free else "learn")
     history = model.fit(X, y, qid).history_
     usual = np.abs(history["edge"]) < 0.998  # past that a step is cut to a finite length
-    least = np.sqrt(1 - history["edge"] ** 2)
-    assert (history["energy"][usual] <= least[usual] + 1e-12).all()
+    bound = np.sqrt(1 - history["edge"] ** 2)
+    assert (history["energy"][usual] <= bound[usual] + 1e-12).all()
 
 
 def test_the_edge_is_that_of_the_rule_under_the_weights_of_its_round():

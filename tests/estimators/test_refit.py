@@ -79,14 +79,14 @@ def test_a_second_fit_starts_anew(same_terms):
 )
 def test_a_warm_start_goes_on_exactly(same_terms, votes, learner, factorized):
     settings = {"learner": learner, "votes": votes, "factorized": factorized}
-    whole = AdaBoostMH(n_rounds=30, **settings).fit(X, Y)
-    parts = AdaBoostMH(n_rounds=7, warm_start=True, **settings).fit(X, Y)
+    full = AdaBoostMH(n_rounds=30, **settings).fit(X, Y)
+    resumed = AdaBoostMH(n_rounds=7, warm_start=True, **settings).fit(X, Y)
     for n_rounds in (8, 30):
-        parts.set_params(n_rounds=n_rounds).fit(X, Y)
-    same_terms(whole, parts)
+        resumed.set_params(n_rounds=n_rounds).fit(X, Y)
+    same_terms(full, resumed)
     for name in ("edge", "alpha", "energy", "train_error", "hamming_loss", "pseudo_weight"):
-        np.testing.assert_array_equal(whole.history_[name], parts.history_[name], err_msg=name)
-    np.testing.assert_allclose(whole.history_["bound"], parts.history_["bound"], rtol=1e-12)
+        np.testing.assert_array_equal(full.history_[name], resumed.history_[name], err_msg=name)
+    np.testing.assert_allclose(full.history_["bound"], resumed.history_["bound"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "tree", "auto"])
@@ -101,12 +101,12 @@ def test_a_warm_start_goes_on_exactly(same_terms, votes, learner, factorized):
 )
 def test_a_warm_start_goes_on_exactly_whatever_is_lowered(same_terms, learner, settings):
     settings = {"learner": learner, "random_state": 3, **settings}
-    whole = AdaBoostMH(n_rounds=20, **settings).fit(X, Y)
-    parts = AdaBoostMH(n_rounds=7, warm_start=True, **settings).fit(X, Y)
+    full = AdaBoostMH(n_rounds=20, **settings).fit(X, Y)
+    resumed = AdaBoostMH(n_rounds=7, warm_start=True, **settings).fit(X, Y)
     for n_rounds in (8, 20):
-        parts.set_params(n_rounds=n_rounds).fit(X, Y)
-    same_terms(whole, parts)
-    np.testing.assert_array_equal(whole.history_.to_array(), parts.history_.to_array())
+        resumed.set_params(n_rounds=n_rounds).fit(X, Y)
+    same_terms(full, resumed)
+    np.testing.assert_array_equal(full.history_.to_array(), resumed.history_.to_array())
 
 
 def test_a_warm_start_with_as_many_rounds_changes_nothing(same_terms):

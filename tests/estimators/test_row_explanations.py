@@ -31,8 +31,10 @@ def rows(n=120, seed=0):
 
 
 def scores(model, X):
-    found = model.predict(X) if isinstance(model, RankBoost) else model.decision_function(X)
-    return found.reshape(len(X), -1)
+    scores_of_rows = (
+        model.predict(X) if isinstance(model, RankBoost) else model.decision_function(X)
+    )
+    return scores_of_rows.reshape(len(X), -1)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -47,15 +49,19 @@ def test_contributions_add_up_to_the_score_exactly(name, n_classes, compared):
         score = scores(model, X[i : i + 1])[0]
         assert np.array_equal(explanation.scores, score)
         for k in range(len(score)):
-            amounts = explanation.amounts[:, k]
+            contributions = explanation.amounts[:, k]
             # Numbers that are all larger than their sum cannot always hit its last bit.
-            spare = math.ulp(np.abs(amounts).min()) if np.abs(amounts).min() > abs(score[k]) else 0
-            assert abs(math.fsum(amounts) - score[k]) <= spare
+            spare = (
+                math.ulp(np.abs(contributions).min())
+                if np.abs(contributions).min() > abs(score[k])
+                else 0
+            )
+            assert abs(math.fsum(contributions) - score[k]) <= spare
         # Rounding aside, the bias is the mean score of what the row is compared with.
         others = X[40:60] if compared else np.full((1, 4), np.nan)
         bias = scores(model, others).mean(axis=0)
         np.testing.assert_allclose(explanation.amounts[0], bias, atol=1e-12)
-        listed = math.fsum(part.amount for part in explanation.contributions)
+        listed = math.fsum(contribution.amount for contribution in explanation.contributions)
         predicted = (
             abs(score[0]) if isinstance(model, AdaBoostMH) and len(score) == 1 else score.max()
         )
@@ -72,8 +78,8 @@ def test_stumps_have_the_interventional_values_of_an_additive_model(factorized):
     assert not any("*" in name for name in explanation.names)
     for curve in model.explain():
         expected = (curve(row[:, curve.column]) - curve(background[:, curve.column])).mean(axis=0)
-        found = explanation.shapley_values[curve.column]
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        actual = explanation.shapley_values[curve.column]
+        np.testing.assert_allclose(actual, expected, atol=1e-12)
 
 
 def test_the_order_of_coalitions_does_not_matter():
@@ -82,7 +88,7 @@ def test_the_order_of_coalitions_does_not_matter():
     X = np.nan_to_num(X)
     model = AdaBoostMH(n_rounds=15).fit(X, y > 0)
     row, background = X[:1], X[50:60]
-    found = model.explain(row, background).shapley_values[:, 0]
+    actual = model.explain(row, background).shapley_values[:, 0]
     rng = np.random.default_rng(0)
     orders = [rng.permutation(4) for _ in range(400)]
     total = np.zeros(4)
@@ -94,7 +100,7 @@ def test_the_order_of_coalitions_does_not_matter():
             after = model.decision_function(mixed).mean()
             total[j] += after - before
             before = after
-    np.testing.assert_allclose(found, total / len(orders), atol=0.1)
+    np.testing.assert_allclose(actual, total / len(orders), atol=0.1)
 
 
 def test_pairs_are_what_columns_do_only_together():
@@ -127,7 +133,7 @@ def test_classes_words_and_frames():
     np.testing.assert_allclose(table[["high", "low", "middle"]].sum(), explanation.scores)
     other = explanation.of("low")
     assert other.title.startswith("'low': score ")
-    assert math.fsum(part.amount for part in other.contributions) == other.scores[1]
+    assert math.fsum(contribution.amount for contribution in other.contributions) == other.scores[1]
     with pytest.raises(ValueError, match="one of the classes"):
         explanation.of("red")
 
@@ -150,7 +156,10 @@ def test_a_sample_stands_for_very_many_rows_to_compare_with(monkeypatch, learner
     np.testing.assert_array_equal(explanation.amounts, again.amounts)
     for k, name in enumerate(model.classes_.tolist()):
         of = explanation.of(name)
-        assert math.fsum(part.amount for part in of.contributions) == explanation.scores[k]
+        assert (
+            math.fsum(contribution.amount for contribution in of.contributions)
+            == explanation.scores[k]
+        )
         # Stumps are compared with all rows.
         scores = model.decision_function(X)[:, k]
         close = abs(of.bias - scores.mean()) < 1e-9
@@ -164,8 +173,8 @@ def test_two_classes_share_a_score():
     explanation = model.explain(X[:1])
     score = model.decision_function(X[:1])[0]
     for name, sign in (("yes", 1), ("no", -1)):
-        parts = explanation.of(name).contributions
-        assert math.fsum(part.amount for part in parts) == sign * score
+        contributions = explanation.of(name).contributions
+        assert math.fsum(contribution.amount for contribution in contributions) == sign * score
     assert explanation.to_frame().columns.tolist() == ["name", "value", "yes"]
 
 
@@ -202,18 +211,21 @@ def test_why_a_document_stands_above_another(name):
     model = MODELS[name].fit(X, y)
     scores = model.predict(X)
     for i, j in ((0, 1), (5, 9), (7, 7)):
-        found = model.explain_pair(X[[i]], X[[j]])
-        assert found.scores == (scores[i], scores[j])
-        assert math.fsum(part.amount for part in found.contributions) == found.difference
+        explanation = model.explain_pair(X[[i]], X[[j]])
+        assert explanation.scores == (scores[i], scores[j])
+        assert (
+            math.fsum(contribution.amount for contribution in explanation.contributions)
+            == explanation.difference
+        )
         back = model.explain_pair(X[[j]], X[[i]])
-        assert back.difference == -found.difference
-        for part in found.contributions:
-            assert " against " in part.detail
-    assert str(found).startswith(f"score {scores[7]:.2f} against {scores[7]:.2f}")
-    assert found.contributions == ()
+        assert back.difference == -explanation.difference
+        for contribution in explanation.contributions:
+            assert " against " in contribution.detail
+    assert str(explanation).startswith(f"score {scores[7]:.2f} against {scores[7]:.2f}")
+    assert explanation.contributions == ()
     if name == "columns themselves":
-        one, other = np.zeros((1, 4)), np.zeros((1, 4))
+        above, other = np.zeros((1, 4)), np.zeros((1, 4))
         other[0, 0] = -2.0
-        (part,) = model.explain_pair(one, other).contributions
-        assert part.name == "x0"
-        assert part.amount == pytest.approx(2 * model.coef_[0])
+        (contribution,) = model.explain_pair(above, other).contributions
+        assert contribution.name == "x0"
+        assert contribution.amount == pytest.approx(2 * model.coef_[0])

@@ -132,11 +132,11 @@ def test_any_weights_with_zeros(seed, max_bins):
     weights[:2] = 1.0
     kept = weights > 0
     full = AdaBoostMH(n_rounds=5, max_bins=max_bins).fit(X, y, sample_weight=weights)
-    part = AdaBoostMH(n_rounds=5, max_bins=max_bins).fit(
+    subset = AdaBoostMH(n_rounds=5, max_bins=max_bins).fit(
         X[kept], y[kept], sample_weight=weights[kept]
     )
-    np.testing.assert_array_equal(full.terms_.thresholds, part.terms_.thresholds)
-    np.testing.assert_array_equal(full.decision_function(X), part.decision_function(X))
+    np.testing.assert_array_equal(full.terms_.thresholds, subset.terms_.thresholds)
+    np.testing.assert_array_equal(full.decision_function(X), subset.decision_function(X))
 
 
 def test_training_error_is_weighted(blobs):

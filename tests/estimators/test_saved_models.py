@@ -115,9 +115,9 @@ def test_settings_come_back(blobs, round_trip):
     loaded = round_trip(model)
     assert isinstance(loaded.learner, Stump)
     assert isinstance(loaded.search, Lazy)
-    found = loaded.get_params()
-    assert (found["learner__constant"], found["search__k"]) == (False, 3)
-    assert {name: found[name] for name in settings} == settings
+    parameters = loaded.get_params()
+    assert (parameters["learner__constant"], parameters["search__k"]) == (False, 3)
+    assert {name: parameters[name] for name in settings} == settings
     assert isinstance(round_trip(AdaBoostMH(search=Exhaustive()).fit(X, y)).search, Exhaustive)
 
 
@@ -131,8 +131,8 @@ def test_settings_that_numpy_made(blobs, round_trip, settings):
     model = AdaBoostMH(n_rounds=3, random_state=0, **settings).fit(X, y)
     loaded = round_trip(model)
     assert_same_model(model, loaded, X)
-    for name, part in settings.items():
-        assert getattr(loaded, name).get_params() == part.get_params()
+    for name, value in settings.items():
+        assert getattr(loaded, name).get_params() == value.get_params()
 
 
 class MyStump(Stump):
@@ -182,11 +182,13 @@ def test_going_on_without_a_setting_that_no_file_can_hold_is_an_error(blobs, rou
 )
 def test_a_loaded_model_goes_on_as_if_it_had_never_stopped(blobs, round_trip, same_terms, settings):
     X, y = blobs()
-    whole = AdaBoostMH(n_rounds=9, random_state=3, **settings).fit(X, y)
-    part = AdaBoostMH(n_rounds=4, random_state=3, **settings).fit(X, y)
+    full = AdaBoostMH(n_rounds=9, random_state=3, **settings).fit(X, y)
+    resumed = AdaBoostMH(n_rounds=4, random_state=3, **settings).fit(X, y)
     # The seed is that of the first fit, whatever random_state says now.
-    part = round_trip(part).set_params(warm_start=True, n_rounds=9, random_state=None).fit(X, y)
-    same_terms(whole, part)
+    resumed = (
+        round_trip(resumed).set_params(warm_start=True, n_rounds=9, random_state=None).fit(X, y)
+    )
+    same_terms(full, resumed)
 
 
 def test_multi_label_class_weights_come_back(round_trip):

@@ -113,8 +113,8 @@ def test_a_missing_state(model, tmp_path):
     model.save(tmp_path / "model")
     header, arrays = read(tmp_path / "model")
     for name in [name for name in arrays if ".search_states." in name]:
-        rest = {other: array for other, array in arrays.items() if other != name}
-        write(tmp_path / "bad", header, rest)
+        others = {other: array for other, array in arrays.items() if other != name}
+        write(tmp_path / "bad", header, others)
         with pytest.raises(ModelFileError):
             load(tmp_path / "bad")
     del header["state"]["fitted_"]["search_states"]
@@ -165,11 +165,11 @@ def test_settings_that_no_file_can_hold_are_none(picky):
 
 def test_arrays_and_dicts_come_back(picky):
     arrays = {}
-    given = Picky(horizon=np.arange(3), rates={1: [0.5], "a": (None, "b")})
-    stored = SettingOrNone().pack(given, "search", arrays)
+    setting = Picky(horizon=np.arange(3), rates={1: [0.5], "a": (None, "b")})
+    stored = SettingOrNone().pack(setting, "search", arrays)
     again = SettingOrNone().unpack(json.loads(json.dumps(stored)), "search", arrays, {})
     np.testing.assert_array_equal(again.horizon, np.arange(3))
-    assert again.rates == given.rates
+    assert again.rates == setting.rates
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))

@@ -245,11 +245,11 @@ def test_where_few_columns_matter_learning_beats_random_columns():
 @every_learner
 def test_two_halves_are_one_run(learner, policy, tmp_path):
     data, _ = LEARNERS[learner]
-    whole = fit(learner, policy(2), 9)
+    full = fit(learner, policy(2), 9)
     half = fit(learner, policy(2), 5, warm_start=True)
     half.save(tmp_path / "half")
     for model in (half, load(tmp_path / "half")):
-        same(whole, model.set_params(n_rounds=9, warm_start=True).fit(*data()))
+        same(full, model.set_params(n_rounds=9, warm_start=True).fit(*data()))
 
 
 # Another search
@@ -314,20 +314,20 @@ def test_other_columns_cannot_follow():
     "learner", ["stump", "stump per class", "product", "gain", "list", "filters"]
 )
 def test_rewards_lie_between_0_and_1(monkeypatch, policy, learner):
-    given = []
+    seen = []
     update = Bandit.update
 
     def watched(self, columns, rewards, weight):
         assert 0.0 < weight <= 1.0
-        given.extend(np.asarray(rewards).tolist())
+        seen.extend(np.asarray(rewards).tolist())
         assert len(columns) == len(rewards)
         assert (np.diff(columns) > 0).all()
         update(self, columns, rewards, weight)
 
     monkeypatch.setattr(Bandit, "update", watched)
     fit(learner, policy(3), 10)
-    assert given
-    assert 0.0 <= min(given) < max(given) <= 1.0
+    assert seen
+    assert 0.0 <= min(seen) < max(seen) <= 1.0
 
 
 @every_policy

@@ -56,7 +56,7 @@ def same(left, right):
 
 @every_policy
 def test_a_checkpoint_goes_on(policy, tmp_path):
-    whole = fit("product", policy(2), 15)
+    full = fit("product", policy(2), 15)
     for every, stop in ((4, 11), (1, 7), (100, 9)):
         path = tmp_path / f"{every}"
         copies = []
@@ -69,12 +69,15 @@ def test_a_checkpoint_goes_on(policy, tmp_path):
         fit("product", policy(2), stop, callbacks=[Checkpoint(path, every), Copy()])
         kept = load(path)
         assert kept.n_rounds_ == stop
-        same(whole, kept.set_params(n_rounds=15, warm_start=True, callbacks=None).fit(*data()))
+        same(
+            full,
+            kept.set_params(n_rounds=15, warm_start=True, callbacks=None).fit(*data()),
+        )
         for i, copy in enumerate(copies[:: max(1, len(copies) // 2)]):
             (tmp_path / f"copy {i}").write_bytes(copy)
             kept = load(tmp_path / f"copy {i}")
             kept.set_params(n_rounds=15, warm_start=True, callbacks=None)
-            same(whole, kept.fit(*data()))
+            same(full, kept.fit(*data()))
 
 
 class Interrupt(Callback):
@@ -89,17 +92,17 @@ class Interrupt(Callback):
 @every_policy
 @pytest.mark.parametrize("learner", ["stump", "product", "tree", "list"])
 def test_an_interrupt_at_the_end_of_a_round(learner, policy):
-    whole = fit(learner, policy(2), 9)
+    full = fit(learner, policy(2), 9)
     model = fit(learner, policy(2), 9, warm_start=True, callbacks=[Interrupt(4)])
     assert (model.n_rounds_, model.stop_reason_) == (4, "interrupted")
-    same(whole, model.set_params(callbacks=None).fit(*data()))
+    same(full, model.set_params(callbacks=None).fit(*data()))
 
 
 @every_policy
 @pytest.mark.parametrize("learner", ["stump", "product", "tree", "list"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_an_interrupt_in_a_round(monkeypatch, learner, policy, when):
-    whole = fit(learner, policy(2), 9)
+    full = fit(learner, policy(2), 9)
     for nth in (1, 8):
         calls = []
         update = policy.update
@@ -118,12 +121,12 @@ def test_an_interrupt_in_a_round(monkeypatch, learner, policy, when):
             model = fit(learner, policy(2), 9, warm_start=True)
         if model.n_rounds_ < 9:
             assert model.stop_reason_ == "interrupted"
-        same(whole, model.fit(*data()))
+        same(full, model.fit(*data()))
 
 
 @every_policy
 def test_an_interrupt_between_a_term_and_its_record(monkeypatch, policy):
-    whole = fit("product", policy(2), 9)
+    full = fit("product", policy(2), 9)
     append, calls = History.append, []
 
     def broken(history, **values):
@@ -136,12 +139,12 @@ def test_an_interrupt_between_a_term_and_its_record(monkeypatch, policy):
         patch.setattr(History, "append", broken)
         model = fit("product", policy(2), 9, warm_start=True)
     assert model.n_rounds_ == 5
-    same(whole, model.fit(*data()))
+    same(full, model.fit(*data()))
 
 
 @every_policy
 def test_an_interrupt_while_the_rounds_so_far_are_replayed(monkeypatch, policy):
-    whole = fit("product", policy(2), 9)
+    full = fit("product", policy(2), 9)
     model = fit("product", policy(2), 6, warm_start=True)
     evaluate_vote, calls = Hamming.evaluate_vote, []
 
@@ -155,7 +158,7 @@ def test_an_interrupt_while_the_rounds_so_far_are_replayed(monkeypatch, policy):
         patch.setattr(Hamming, "evaluate_vote", broken)
         model.set_params(n_rounds=9).fit(*data())
     assert (model.n_rounds_, model.stop_reason_) == (6, "interrupted")
-    same(whole, model.fit(*data()))
+    same(full, model.fit(*data()))
 
 
 # Early stopping
@@ -174,30 +177,30 @@ def test_after_early_stopping_training_goes_on_from_the_best_round(learner, poli
         else {"callbacks": [EarlyStopping(3)]}
     )
     straight = {"early_stopping_rounds": None, "callbacks": None}
-    whole = fit(learner, policy(2), 25, **NOISY)
+    full = fit(learner, policy(2), 25, **NOISY)
     model = fit(learner, policy(2), 25, warm_start=True, **NOISY, **stopping)
     assert model.stop_reason_ == "early stopping"
     assert model.n_rounds_ == model.history_.n_rounds - 3
     model.save(tmp_path / "stopped")
-    for one in (load(tmp_path / "stopped"), model):
-        same(whole, one.set_params(n_rounds=25, warm_start=True, **straight).fit(*data()))
+    for fitted in (load(tmp_path / "stopped"), model):
+        same(full, fitted.set_params(n_rounds=25, warm_start=True, **straight).fit(*data()))
 
 
 @every_policy
 def test_stopping_early_twice(policy):
     # The second run finds no better round, and ends where it began.
-    whole = fit("stump", policy(2), 25, **NOISY)
+    full = fit("stump", policy(2), 25, **NOISY)
     model = fit("stump", policy(2), 25, warm_start=True, **NOISY, early_stopping_rounds=3)
     best = model.n_rounds_
     model.fit(*data())
     assert model.n_rounds_ == best
-    same(whole, model.set_params(early_stopping_rounds=None).fit(*data()))
+    same(full, model.set_params(early_stopping_rounds=None).fit(*data()))
 
 
 @every_policy
 def test_a_checkpoint_after_early_stopping(policy, tmp_path):
     path = tmp_path / "model"
-    whole = fit("stump", policy(2), 25, **NOISY)
+    full = fit("stump", policy(2), 25, **NOISY)
     fit("stump", policy(2), 25, **NOISY, early_stopping_rounds=3, callbacks=[Checkpoint(path, 2)])
     model = load(path).set_params(early_stopping_rounds=None, callbacks=None, warm_start=True)
-    same(whole, model.fit(*data()))
+    same(full, model.fit(*data()))

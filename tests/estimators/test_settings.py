@@ -24,8 +24,12 @@ def auto(goal, n_rows=10_000):
 
 def spanned(values):
     """Return a value, or the least and the largest of several."""
-    found = sorted(set(values))
-    return shown(found[0]) if len(found) == 1 else f"{shown(found[0])} to {shown(found[-1])}"
+    distinct = sorted(set(values))
+    return (
+        shown(distinct[0])
+        if len(distinct) == 1
+        else f"{shown(distinct[0])} to {shown(distinct[-1])}"
+    )
 
 
 def shown(value):
@@ -45,8 +49,8 @@ def documented_table():
     rows.append(["---"] * len(rows[0]))
     for name in ("max_leaf_nodes", "criterion", "leaf_votes"):
         trees = [spanned(getattr(p.learner, name) for p in ps) for ps in presets.values()]
-        given = "" if name == "max_leaf_nodes" else " of the trees"
-        rows.append([f"`{name}`{given}", *trees, "the learner's own"])
+        suffix = "" if name == "max_leaf_nodes" else " of the trees"
+        rows.append([f"`{name}`{suffix}", *trees, "the learner's own"])
     for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
         values = [spanned(getattr(p, name) for p in ps) for ps in presets.values()]
         rows.append([f"`{name}`", *values, shown(getattr(other, name))])
@@ -64,10 +68,10 @@ def test_the_table_of_the_documents_is_the_codes():
 
 
 def test_small_tables_may_have_smaller_leaves():
-    least = [auto(Goal(), n_rows).min_samples_leaf for n_rows in (2, 50, 100, 1_000)]
-    assert least == sorted(least)
-    assert least[0] == 1
-    assert least[-1] == auto(Goal()).min_samples_leaf
+    minimum = [auto(Goal(), n_rows).min_samples_leaf for n_rows in (2, 50, 100, 1_000)]
+    assert minimum == sorted(minimum)
+    assert minimum[0] == 1
+    assert minimum[-1] == auto(Goal()).min_samples_leaf
 
 
 # What a fit uses
@@ -117,8 +121,8 @@ def test_many_rows_of_two_classes_take_larger_steps(n_rows, n_classes, rate):
 def test_the_default_learns_which_of_many_columns_to_search():
     X, y = np.random.default_rng(0).normal(size=(60, 200)), rows(2)[1][:60]
     usual, auto_search, all_columns = (
-        AdaBoostMH(n_rounds=3, **given).fit(X, y)
-        for given in ({}, {"search": "auto"}, {"search": "exhaustive"})
+        AdaBoostMH(n_rounds=3, **options).fit(X, y)
+        for options in ({}, {"search": "auto"}, {"search": "exhaustive"})
     )
     assert np.array_equal(usual.decision_function(X), auto_search.decision_function(X))
     # The first round may be the constant, for which no column is searched.

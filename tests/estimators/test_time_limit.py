@@ -39,7 +39,7 @@ def test_plenty_of_time_changes_nothing():
 
 def test_less_time_means_no_folds_then_larger_steps_then_fewer_rows():
     paces = [pace_for(n, 5.0, 100_000, 0.1) for n in (900, 200, 60, 30, 10, 3, 0)]
-    assert not any(one.folds for one in paces)
+    assert not any(pace.folds for pace in paces)
     assert paces[0] == Pace(False, 1.0, 1.0)
     for before, after in pairwise(paces):
         assert after.factor >= before.factor
@@ -98,8 +98,8 @@ def test_a_shorter_time_has_larger_steps(speed):
     assert settings.learning_rate > usual.learning_rate
     assert settings.reasons["learning_rate"] == "time_limit"
     assert settings.n_rows == 480
-    given = AdaBoostMH(time_limit=600.0, learning_rate=0.15).fit(*table()).settings_
-    assert (given.learning_rate, given.reasons["learning_rate"]) == (0.15, "given")
+    explicit = AdaBoostMH(time_limit=600.0, learning_rate=0.15).fit(*table()).settings_
+    assert (explicit.learning_rate, explicit.reasons["learning_rate"]) == (0.15, "given")
 
 
 def test_a_very_short_time_has_fewer_rows(speed, monkeypatch):

@@ -92,13 +92,13 @@ class Shares(list):
 @pytest.fixture
 def shares(monkeypatch):
     shares = Shares()
-    part = HeaviestWeights.select
+    select = HeaviestWeights.select
 
     def watched(self, backend, problem, t):
-        kernels, found = part(self, backend, problem, t)
-        shares.append(int(found.signed_masses.sum()) / int(problem.signed_masses.sum()))
+        kernels, selected = select(self, backend, problem, t)
+        shares.append(int(selected.signed_masses.sum()) / int(problem.signed_masses.sum()))
         shares.entries |= getattr(self._part, "_chosen", None) is not None
-        return kernels, found
+        return kernels, selected
 
     monkeypatch.setattr(HeaviestWeights, "select", watched)
     return shares
@@ -261,11 +261,11 @@ def test_steps_are_exact():
 
 def test_trimming_saves_and_learns():
     X, y = classes(3, n=400)
-    whole = AdaBoostMH("product", n_rounds=150).fit(X, y)
+    full = AdaBoostMH("product", n_rounds=150).fit(X, y)
     model = AdaBoostMH("product", n_rounds=150, trim=0.8).fit(X, y)
     assert model.history_["saved"][-50:].min() > 0.3
-    assert (whole.history_["saved"] == 0.0).all()
-    assert model.history_["train_error"][-1] <= whole.history_["train_error"][-1] + 0.05
+    assert (full.history_["saved"] == 0.0).all()
+    assert model.history_["train_error"][-1] <= full.history_["train_error"][-1] + 0.05
 
 
 @pytest.mark.parametrize(
@@ -275,24 +275,24 @@ def test_two_halves_are_one_run(settings, tmp_path):
     X, y = classes(10, n=300)
     for learner in ("stump", "product", Tree(max_leaf_nodes=4)):
         options = {"learner": learner, "random_state": 3, **settings}
-        whole = AdaBoostMH(n_rounds=50, **options).fit(X, y)
+        full = AdaBoostMH(n_rounds=50, **options).fit(X, y)
         half = AdaBoostMH(n_rounds=23, warm_start=True, **options).fit(X, y)
         half.save(tmp_path / "half")
         loaded = load(tmp_path / "half")
         assert loaded.get_params()["sampling"] == options.get("sampling", "uniform")
         assert loaded.trim == options.get("trim")
         for model in (half, loaded):
-            same(whole, model.set_params(n_rounds=50, warm_start=True).fit(X, y))
-    assert whole.history_["saved"].max() > 0.2
+            same(full, model.set_params(n_rounds=50, warm_start=True).fit(X, y))
+    assert full.history_["saved"].max() > 0.2
 
 
 def test_two_halves_are_one_run_across_a_refresh(monkeypatch):
     monkeypatch.setattr("edgewise.boosting.loop.REFRESH_EVERY", 7)
     X, y = classes(10, n=300)
     options = {"learner": "stump", "trim": 0.5}
-    whole = AdaBoostMH(n_rounds=40, **options).fit(X, y)
+    full = AdaBoostMH(n_rounds=40, **options).fit(X, y)
     half = AdaBoostMH(n_rounds=21, warm_start=True, **options).fit(X, y)
-    same(whole, half.set_params(n_rounds=40).fit(X, y))
+    same(full, half.set_params(n_rounds=40).fit(X, y))
 
 
 # Awkward data
@@ -303,8 +303,8 @@ def test_columns_without_information(backend, eager):
     X = np.column_stack([X, np.ones(160), np.full(160, np.nan)])
     for learner in ("stump", "product", "tree", "auto"):
         both(backend, X, y, learner=learner, trim=0.6, n_rounds=6)
-    one = np.column_stack([np.ones(160), np.full(160, np.nan)])
-    model = both(backend, one, y, learner="stump", trim=0.6, n_rounds=6)
+    constant = np.column_stack([np.ones(160), np.full(160, np.nan)])
+    model = both(backend, constant, y, learner="stump", trim=0.6, n_rounds=6)
     assert (model.history_["columns"] == 0).all()
     assert (model.history_["saved"] == 0).all()
 

@@ -112,7 +112,7 @@ def _all_cuts(problem, constant=True, missing="learn"):
     Ties go to the lowest column, then to the lowest threshold, then to missing values on the
     positive side.
     """
-    found = []
+    results = []
     for j, bins in enumerate(problem.binned.bins):
         if j in problem.categorical or not bins.can_split:
             continue
@@ -123,20 +123,20 @@ def _all_cuts(problem, constant=True, missing="learn"):
             for side in sides:
                 phi = np.where(gone, side, np.where(x >= threshold, 1, -1))
                 if constant or (phi != 1).any():
-                    found.append((j, threshold, side, phi))
-    return found
+                    results.append((j, threshold, side, phi))
+    return results
 
 
 def _all_selectors(problem):
     """Return (column, value, phi) of every selector; NaN, missing, is a column's last value."""
-    found = []
+    results = []
     for j in problem.categorical:
         x = problem.X[:, j]
         values = [*np.unique(x[~np.isnan(x)]).tolist(), *([math.nan] if np.isnan(x).any() else [])]
         for value in values if len(values) > 1 else []:
             inside = np.isnan(x) if math.isnan(value) else x == value
-            found.append((j, value, np.where(inside, 1, -1)))
-    return found
+            results.append((j, value, np.where(inside, 1, -1)))
+    return results
 
 
 def _edge(phi, signed):
@@ -177,8 +177,8 @@ def _figure_3(cuts, signed, terms):
     for step in itertools.count():
         j = step % terms
         others = np.ones(n, dtype=int)
-        for place, cut in enumerate(chosen):
-            if place != j and cut is not None:
+        for index, cut in enumerate(chosen):
+            if index != j and cut is not None:
                 others *= cuts[cut][-1]
         virtual = signed * others[:, None]
         edges = [int(np.abs(phi @ virtual).sum()) for *_, phi in cuts]

@@ -26,7 +26,7 @@ def test_the_best_of_all_learners_is_taken(random_small, seed, n_scores):
     problem = random_small(seed, n=14, numeric=2, categorical=2, n_scores=n_scores, missing=True)
     learners = [Stump(constant=False), Selector(), Product(Selector(), 2)]
     alone = [problem.find(learner) for learner in learners]
-    edges = [0 if found is None else found.edge for found in alone]
+    edges = [0 if rule is None else rule.edge for rule in alone]
     together = problem.find(Best(learners))
     assume(max(edges) > 0)
     assert together.edge == max(edges)
@@ -72,8 +72,8 @@ def test_a_mixed_product_prints_its_factors():
     X, y = frame()
     model = AdaBoostMH(Product([Stump(), Indicator()], n_terms=2), n_rounds=1, random_state=0)
     rule = model.fit(X, y).rules()[0]
-    found = model.terms_.rule(0)
-    assert isinstance(found, ProductRule)
+    product = model.terms_.rule(0)
+    assert isinstance(product, ProductRule)
     assert model.score(X, y) > 0.9
     cut, subset = r"\(x >= 0\.\d+\)", r"\(color (not )?in \{\w, \w\}\)"
     pattern = (

@@ -35,11 +35,11 @@ def response(images, one):
 
 def all_cuts(images, filters, numbers):
     """Return (filter, phi) of every threshold on the responses of some filters."""
-    found = []
+    results = []
     for j in numbers:
         values = response(images, filters[j])
-        found += [(j, np.where(values >= t, 1, -1)) for t in np.unique(values)[1:]]
-    return found
+        results += [(j, np.where(values >= t, 1, -1)) for t in np.unique(values)[1:]]
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +67,14 @@ def test_the_filter_found_is_the_best_of_all(images_of, edge_of, seed, n_scores,
     best = max(edge_of(phi, problem.signed) for _, phi in cuts)
     if constant:
         best = max(best, edge_of(np.ones(16, dtype=int), problem.signed))
-    found = problem.find(Haar((3, 4), constant=constant), score_edges=True)
-    assert problem.units(found.edge) == best
-    phi = found.rule.signs(problem.binned).astype(np.int64)
+    result = problem.find(Haar((3, 4), constant=constant), score_edges=True)
+    assert problem.units(result.edge) == best
+    phi = result.rule.signs(problem.binned).astype(np.int64)
     assert edge_of(phi, problem.signed) == best
-    assert [problem.units(e) for e in found.score_edges] == (phi @ problem.signed).tolist()
-    if found.rule.columns:
-        values = response(images, filters[found.rule.column - 12])
-        assert phi.tolist() == np.where(values >= found.rule.threshold, 1, -1).tolist()
+    assert [problem.units(e) for e in result.score_edges] == (phi @ problem.signed).tolist()
+    if result.rule.columns:
+        values = response(images, filters[result.rule.column - 12])
+        assert phi.tolist() == np.where(values >= result.rule.threshold, 1, -1).tolist()
 
 
 @settings(max_examples=30)
@@ -84,9 +84,9 @@ def test_a_lazy_search_finds_the_best_of_the_filters_it_draws(images_of, edge_of
     filters = HaarFilters((3, 4))
     drawn = Lazy(7).start(np.arange(len(filters)), seed=3).begin(t).pull()
     cuts = all_cuts(images, filters, drawn.tolist())
-    found = problem.find(Haar((3, 4), constant=False), search=Lazy(7), seed=3, t=t)
-    assert problem.units(found.edge) == max(edge_of(phi, problem.signed) for _, phi in cuts)
-    assert found.rule.column - 12 in drawn
+    best = problem.find(Haar((3, 4), constant=False), search=Lazy(7), seed=3, t=t)
+    assert problem.units(best.edge) == max(edge_of(phi, problem.signed) for _, phi in cuts)
+    assert best.rule.column - 12 in drawn
 
 
 def test_equal_filters_go_to_the_lowest(images_of):
@@ -95,14 +95,14 @@ def test_equal_filters_go_to_the_lowest(images_of):
     problem = type(problem)(
         problem.X, (), problem.binned, labels[None].astype(np.int8), problem.weights
     )
-    found = problem.find(Haar((3, 4), constant=False))
+    best = problem.find(Haar((3, 4), constant=False))
     filters = HaarFilters((3, 4))
     perfect = [
         j
         for j, phi in all_cuts(images, filters, range(len(filters)))
         if abs(int(phi @ labels)) == 6
     ]
-    assert found.rule.column - 12 == min(perfect)
+    assert best.rule.column - 12 == min(perfect)
 
 
 @settings(max_examples=25)
@@ -113,15 +113,15 @@ def test_a_product_of_filters_is_what_figure_3_gives(images_of, figure_3, seed, 
     everywhere = (-1, np.ones(16, dtype=int))
     cuts = [everywhere, *all_cuts(images, filters, range(len(filters)))]
     _, best = figure_3(cuts, problem.signed, terms)
-    found = problem.find(Product(Haar((2, 3)), terms))
-    assert problem.units(found.edge) == best
+    result = problem.find(Product(Haar((2, 3)), terms))
+    assert problem.units(result.edge) == best
 
 
 def test_a_tree_of_filters_is_at_least_as_good_as_one(images_of, edge_of):
     for seed in range(5):
         problem, _ = images_of(seed, n=30)
-        one, tree = problem.find(Haar((3, 4))), problem.find(Tree(Haar((3, 4)), max_leaf_nodes=4))
-        assert tree.edge > one.edge
+        stump, tree = problem.find(Haar((3, 4))), problem.find(Tree(Haar((3, 4)), max_leaf_nodes=4))
+        assert tree.edge > stump.edge
         outputs = tree.rule.outputs(problem.binned).T
         assert problem.units(tree.edge) == int((outputs * problem.signed).sum())
 
@@ -143,11 +143,9 @@ def test_compiled_kernels_find_the_same_filters(images_of, learner, search):
         problem, _ = images_of(seed, shape=(6, 6), n=40)
         plain = problem.find(learner, search=search)
         with closing(NumbaBackend(problem.binned)) as backend:
-            found = problem.find(learner, search=search, backend=backend)
-        assert found.edge == plain.edge
-        assert np.array_equal(
-            found.rule.outputs(problem.binned), plain.rule.outputs(problem.binned)
-        )
+            best = problem.find(learner, search=search, backend=backend)
+        assert best.edge == plain.edge
+        assert np.array_equal(best.rule.outputs(problem.binned), plain.rule.outputs(problem.binned))
 
 
 @pytest.mark.parametrize(
@@ -191,10 +189,10 @@ def test_real_pixels_and_numbers_of_any_kind_give_the_same_model():
     rng = np.random.default_rng(0)
     X, y = rng.integers(16, size=(60, 16)), rng.integers(3, size=60)
     model = partial(AdaBoostMH, Haar((4, 4)), search=Lazy(10), n_rounds=4, random_state=0)
-    whole = model().fit(X.astype(np.uint8), y)
+    expected = model().fit(X.astype(np.uint8), y)
     for dtype in (np.int64, np.float32, np.float64):
         real = model().fit(X.astype(dtype), y)
-        assert np.array_equal(real.decision_function(X), whole.decision_function(X))
+        assert np.array_equal(real.decision_function(X), expected.decision_function(X))
 
 
 def test_real_pixels_are_cut_where_the_rule_says():
@@ -202,12 +200,17 @@ def test_real_pixels_are_cut_where_the_rule_says():
     X, y = rng.normal(size=(60, 16)), rng.integers(2, size=60)
     model = AdaBoostMH(Haar((4, 4)), search=Lazy(10), n_rounds=1, random_state=0).fit(X, y)
     rule = model.terms_.rule(0)
-    one = HaarFilters((4, 4))[rule.column - 16]
-    field = np.array(FIELDS[one.kind])
+    haar_filter = HaarFilters((4, 4))[rule.column - 16]
+    field = np.array(FIELDS[haar_filter.kind])
     sums = [
-        weight * X.reshape(60, 4, 4)[:, top : top + one.height, left : left + one.width].sum((1, 2))
+        weight
+        * X.reshape(60, 4, 4)[
+            :, top : top + haar_filter.height, left : left + haar_filter.width
+        ].sum((1, 2))
         for (y_, x_), weight in np.ndenumerate(field)
-        for top, left in [(one.top + y_ * one.height, one.left + x_ * one.width)]
+        for top, left in [
+            (haar_filter.top + y_ * haar_filter.height, haar_filter.left + x_ * haar_filter.width)
+        ]
     ]
     values = np.sum(sums, axis=0)
     expected = np.where(values >= rule.threshold, 1, -1)

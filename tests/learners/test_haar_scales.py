@@ -63,10 +63,10 @@ def test_every_place_is_drawn_about_as_often_as_any_other():
     filters = HaarFilters((4, 5))
     s = [scale(filters, s) for s in range(filters.n_scales)].index(("checkerboard", 1, 2))
     drawn = filters.draw(np.full(6000, s), np.random.default_rng(0))
-    places = Counter((filters[j].top, filters[j].left) for j in drawn)
-    assert set(places) == {(top, left) for top in range(3) for left in range(2)}
+    positions = Counter((filters[j].top, filters[j].left) for j in drawn)
+    assert set(positions) == {(top, left) for top in range(3) for left in range(2)}
     # Five standard deviations of 6,000 draws from six places.
-    assert all(abs(count - 1000) < 150 for count in places.values())
+    assert all(abs(count - 1000) < 150 for count in positions.values())
 
 
 # Searches
@@ -91,12 +91,12 @@ def test_rewards_go_to_the_scales_whose_filters_were_looked_at(problem):
         plain.begin(t)
         pulled = plain.pull()
         numbers = scales.draw(pulled, plain.rng_)
-        found = ready.find(problem.round())
+        best = ready.find(problem.round())
         rewards = plain.rewards(expected_shares(learner, problem, numbers))
         plain.update(pulled, rewards)
-        assert found.rule is not None
-        if found.rule.columns:
-            assert found.rule.column - problem.binned.n_columns in numbers
+        assert best.rule is not None
+        if best.rule.columns:
+            assert best.rule.column - problem.binned.n_columns in numbers
         state = ready.search_.state(t + 1)
         assert all(np.array_equal(state[key], kept) for key, kept in plain.state(t + 1).items())
         assert ready.n_searched_ == k
@@ -185,9 +185,9 @@ def test_a_term_that_is_fitted_again_looks_at_its_own_filter(problem, own):
     ready = Haar(SHAPE, constant=False).ready(problem.binned, UCB(1), 0)
     column = problem.binned.n_columns + own
     alone = problem.round(extra_columns=(column,))
-    found = ready.find(alone)
+    best = ready.find(alone)
     own_edge = int(ready._find_in(alone, np.array([own]))[1][0])
-    assert found.edge >= own_edge
-    assert isinstance(found.rule, Cut)
+    assert best.edge >= own_edge
+    assert isinstance(best.rule, Cut)
     # The search learns of the filter that it pulled, and of no other.
     assert ready.search_.state(1)["counts"].sum() == 1

@@ -83,8 +83,8 @@ def test_the_edge_is_at_least_that_of_the_best_selector_and_of_the_constant(
     random_small, shape, start
 ):
     problem = random_small(**shape)
-    found, selected = problem.find(Indicator(start)), problem.find(Selector())
-    edge = 0 if found is None else problem.units(found.edge)
+    best, selected = problem.find(Indicator(start)), problem.find(Selector())
+    edge = 0 if best is None else problem.units(best.edge)
     assert edge >= np.abs(problem.signed.sum(axis=0)).sum()
     assert edge >= (0 if selected is None else problem.units(selected.edge))
 
@@ -94,19 +94,19 @@ def test_the_edges_that_are_told_are_those_of_the_rule(
     random_small, edge_of, shape, restarts, start
 ):
     problem = random_small(**shape)
-    found = problem.find(Indicator(start, restarts), score_edges=True)
-    if found is not None:
-        phi = found.rule.signs(problem.binned).astype(np.int64)
-        assert problem.units(found.edge) == edge_of(phi, problem.signed)
-        assert [problem.units(e) for e in found.score_edges] == (phi @ problem.signed).tolist()
-        assert found.loss == -found.edge
+    best = problem.find(Indicator(start, restarts), score_edges=True)
+    if best is not None:
+        phi = best.rule.signs(problem.binned).astype(np.int64)
+        assert problem.units(best.edge) == edge_of(phi, problem.signed)
+        assert [problem.units(e) for e in best.score_edges] == (phi @ problem.signed).tolist()
+        assert best.loss == -best.edge
 
 
 @given(shapes, st.sampled_from([1, 2, 3, 5]), st.sampled_from(["auto", "exact"]))
 def test_of_all_votes_the_subset_is_the_best_of_all(random_small, edge_of, shape, n_scores, start):
     problem = random_small(**{**shape, "n_scores": n_scores})
-    found = problem.find(Indicator(start))
-    edge = 0 if found is None else problem.units(found.edge)
+    best = problem.find(Indicator(start))
+    edge = 0 if best is None else problem.units(best.edge)
     constant = int(np.abs(problem.signed.sum(axis=0)).sum())
     assert edge == max(best_subset(problem, edge_of), constant)
 
@@ -116,8 +116,8 @@ def test_from_an_informed_start_the_subset_is_the_best_of_all_with_one_score_col
     random_small, edge_of, shape
 ):
     problem = random_small(**{**shape, "n_scores": 1})
-    found = problem.find(Indicator("informed"))
-    edge = 0 if found is None else problem.units(found.edge)
+    best = problem.find(Indicator("informed"))
+    edge = 0 if best is None else problem.units(best.edge)
     assert edge == max(best_subset(problem, edge_of), abs(int(problem.signed.sum())))
 
 
@@ -126,16 +126,16 @@ def test_auto_tries_all_votes_of_few_classes(random_small, n_scores, like):
     edges = {"auto": [], "exact": [], "informed": []}
     for seed in range(20):
         problem = random_small(seed, n=60, numeric=0, categorical=1, n_scores=n_scores, values=12)
-        for start, found in edges.items():
-            found.append(problem.find(Indicator(start)).edge)
+        for start, edge in edges.items():
+            edge.append(problem.find(Indicator(start)).edge)
     assert edges["auto"] == edges[like]
     assert edges["informed"] != edges["exact"]
     assert all(a <= b for a, b in zip(edges["informed"], edges["exact"], strict=True))
 
 
 def test_all_votes_of_more_than_twelve_classes_are_an_error(random_small):
-    most = random_small(0, n=40, numeric=0, categorical=1, n_scores=12)
-    assert most.find(Indicator("exact")).edge >= most.find(Indicator("informed")).edge
+    max_classes = random_small(0, n=40, numeric=0, categorical=1, n_scores=12)
+    assert max_classes.find(Indicator("exact")).edge >= max_classes.find(Indicator("informed")).edge
     X = pandas.DataFrame({"c": list("abcdefghijklm") * 2})
     with pytest.raises(ValueError, match=r"start='exact'.*at most 12 classes.* 13: use 'informed'"):
         AdaBoostMH(Indicator("exact"), n_rounds=1).fit(X, X["c"])
@@ -159,8 +159,8 @@ def test_with_restarts_the_subset_is_the_best_of_all(
         problem = random_small(
             seed, n=60, numeric=0, categorical=2, n_scores=n_scores, values=values, missing=missing
         )
-        found = problem.find(Indicator("informed", restarts=40))
-        assert problem.units(found.edge) == best_subset(problem, edge_of)
+        best = problem.find(Indicator("informed", restarts=40))
+        assert problem.units(best.edge) == best_subset(problem, edge_of)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 7), st.integers(1, 4))
@@ -179,11 +179,11 @@ def test_from_a_random_start_it_climbs_as_figure_2_does(random_small, seed, valu
     assume((subsets @ sums != 0).all())
     end, edges = figure_2(sums, u)
     assert all(a < b for a, b in itertools.pairwise(edges))
-    found = problem.find(Indicator("random"), rng=Given(u))
-    assert problem.units(found.edge) == edges[-1]
+    best = problem.find(Indicator("random"), rng=Given(u))
+    assert problem.units(best.edge) == edges[-1]
     assert edges[-1] >= np.abs(u @ sums).sum()
     _, codes = np.unique(problem.X[:, 0], return_inverse=True)
-    assert abs(int((found.rule.signs(problem.binned) * end[codes]).sum())) == len(problem.X)
+    assert abs(int((best.rule.signs(problem.binned) * end[codes]).sum())) == len(problem.X)
 
 
 def test_restarts_go_on_until_the_best_of_them(random_small):
@@ -209,26 +209,26 @@ def test_by_gain_with_one_score_column_the_subset_is_the_best_of_all(
         for u in itertools.product([1, -1], repeat=len(names) - 1):
             best = max(best, split_gain(np.array([1, *u])[codes], problem.signed))
     assume(best >= 0)
-    found = problem.find(Indicator(), gain=True, score_edges=True)
+    result = problem.find(Indicator(), gain=True, score_edges=True)
     if best == 0:
-        assert found is None
+        assert result is None
         return
     # Two subsets that are equally good may be rounded in different ways.
-    assert abs(found.edge - best) <= 2
+    assert abs(result.edge - best) <= 2
 
 
 @given(shapes)
 def test_the_gain_that_is_told_is_that_of_the_rule(random_small, split_gain, shape):
     problem = random_small(**shape)
     assume(len(problem.binned.splittable_categorical))
-    found = problem.find(Indicator(), gain=True, score_edges=True)
-    assume(found is not None)
-    phi = found.rule.signs(problem.binned).astype(np.int64)
-    assert found.edge == -found.loss == split_gain(phi, problem.signed)
-    assert [problem.units(e) for e in found.score_edges] == (phi @ problem.signed).tolist()
-    one = problem.find(Selector(), gain=True)
-    if problem.signed.shape[1] == 1 and one is not None:
-        assert found.edge >= one.edge - 2
+    best = problem.find(Indicator(), gain=True, score_edges=True)
+    assume(best is not None)
+    phi = best.rule.signs(problem.binned).astype(np.int64)
+    assert best.edge == -best.loss == split_gain(phi, problem.signed)
+    assert [problem.units(e) for e in best.score_edges] == (phi @ problem.signed).tolist()
+    selector = problem.find(Selector(), gain=True)
+    if problem.signed.shape[1] == 1 and selector is not None:
+        assert best.edge >= selector.edge - 2
 
 
 # --- Whole models ----------------------------------------------------------------------------

@@ -151,37 +151,39 @@ def test_a_scan_finds_the_best_cut_that_holds_enough(
     """Both backends agree, and no better cut of the column holds enough on both sides."""
     if criterion == "gain" and missing == 0:
         missing = 1
-    given = make_problem(seed, n=40, d=4, n_scores=2, kind="multilabel", equal_mass=False)
-    columns = given.binned.splittable
-    state = given.state(mass_column=criterion == "gain")
-    problem = ReferenceBackend(given.binned).problem(state, names)
+    case = make_problem(seed, n=40, d=4, n_scores=2, kind="multilabel", equal_mass=False)
+    columns = case.binned.splittable
+    state = case.state(mass_column=criterion == "gain")
+    problem = ReferenceBackend(case.binned).problem(state, names)
     totals = dict(zip(names, problem.constraints.signed_totals.tolist(), strict=True))
-    least = tuple(int(share * totals[name]) for name in names)
-    found = []
-    with closing(NumbaBackend(given.binned)) as compiled:
-        for backend in (ReferenceBackend(given.binned), compiled):
+    min_sums = tuple(int(share * totals[name]) for name in names)
+    results = []
+    with closing(NumbaBackend(case.binned)) as compiled:
+        for backend in (ReferenceBackend(case.binned), compiled):
             masses = backend.histogram(columns, problem.constraints)
-            question = ScanQuery(criterion, False, missing, constraints=masses, min_sums=least)
-            found.append(backend.scan(backend.histogram(columns, problem), question))
-    np.testing.assert_array_equal(found[0].edges, found[1].edges)
-    held = found[0].edges >= 0
+            question = ScanQuery(criterion, False, missing, constraints=masses, min_sums=min_sums)
+            results.append(backend.scan(backend.histogram(columns, problem), question))
+    np.testing.assert_array_equal(results[0].edges, results[1].edges)
+    held = results[0].edges >= 0
     for name in ("first", "missing"):
-        ours, theirs = (getattr(one, name)[held] for one in found)
+        ours, theirs = (getattr(x, name)[held] for x in results)
         np.testing.assert_array_equal(ours, theirs)
-    known = {"weight": given.row_weights * 2.0**30, "count": np.ones(40)}
+    known = {"weight": case.row_weights * 2.0**30, "count": np.ones(40)}
     quanta = np.rint([known[name] for name in names]).astype(np.int64)
     signed = (problem.signed.transpose(1, 0, 2).reshape(40, -1)[:, :2]).astype(np.int64)
     if criterion != "edge":
         return
     for q, j in enumerate(columns.tolist()):
-        best, bins = -1, given.binned.bins[j]
-        places = ((1, -1) if missing == MISSING_AUTO else (missing,)) if bins.has_missing else (1,)
+        best, bins = -1, case.binned.bins[j]
+        missing_sides = (
+            ((1, -1) if missing == MISSING_AUTO else (missing,)) if bins.has_missing else (1,)
+        )
         for first in range(bins.missing_code):
-            for side in places:
+            for side in missing_sides:
                 if first == 0 and side == 1:
                     continue
-                phi = given.binned.cut(j, first, side)
+                phi = case.binned.cut(j, first, side)
                 sides = quanta[:, phi < 0].sum(axis=1), quanta[:, phi > 0].sum(axis=1)
-                if all((side >= least).all() for side in sides):
+                if all((side >= min_sums).all() for side in sides):
                     best = max(best, int(np.abs(phi @ signed).sum()))
-        assert found[0].edges[q] == best
+        assert results[0].edges[q] == best

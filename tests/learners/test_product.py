@@ -39,9 +39,9 @@ class Recording(Stump):
     log: list = []  # noqa: RUF012
 
     def find(self, round):
-        found = super().find(round)
-        Recording.log.append((round.problem, found))
-        return found
+        best = super().find(round)
+        Recording.log.append((round.problem, best))
+        return best
 
 
 @pytest.fixture(autouse=True)
@@ -132,32 +132,32 @@ def test_a_product_is_what_figure_3_gives(random_small, all_cuts, figure_3, shap
     assume(cuts)
     chosen, best = figure_3(cuts, problem.signed, terms)
     assume(best > 0)  # else first terms are drawn at random
-    found = problem.find(Product(Stump(), terms))
-    assert problem.units(found.edge) == best
-    expected = [cuts[place][:3] for place in chosen if (cuts[place][3] != 1).any()]
+    result = problem.find(Product(Stump(), terms))
+    assert problem.units(result.edge) == best
+    expected = [cuts[index][:3] for index in chosen if (cuts[index][3] != 1).any()]
     # A column without missing values abstains on those that it meets later.
-    given = [(f.column, f.threshold, f.missing or 1) for f in found.rule.factors]
-    assert sorted(given) == sorted(expected)
-    phi = np.prod([cuts[place][3] for place in chosen], axis=0)
-    assert found.rule.outputs(problem.binned).tolist() == [phi.tolist()]
-    assert found.rule.signs(problem.binned).tolist() == phi.tolist()
+    factors = [(f.column, f.threshold, f.missing or 1) for f in result.rule.factors]
+    assert sorted(factors) == sorted(expected)
+    phi = np.prod([cuts[index][3] for index in chosen], axis=0)
+    assert result.rule.outputs(problem.binned).tolist() == [phi.tolist()]
+    assert result.rule.signs(problem.binned).tolist() == phi.tolist()
 
 
 @given(shapes, st.integers(2, 3))
 def test_the_energy_falls_at_every_step_but_the_last(random_small, edge_of, shape, terms):
     problem = random_small(**shape)
     Recording.log.clear()
-    found = problem.find(Product(Recording(), terms))
+    best = problem.find(Product(Recording(), terms))
     edges = [0 if step is None else step.edge for _, step in Recording.log]
     assume(edges[0] > 0)
     *falling, last = edges
     assert all(a < b for a, b in itertools.pairwise(falling))
-    assert last <= falling[-1] == found.edge
+    assert last <= falling[-1] == best.edge
     # What a term says of the virtual labels, the product so far says of the real ones.
     phis = [np.ones(len(problem.X), dtype=np.int64)] * terms
-    for step, (_, one) in enumerate(Recording.log[:-1]):
-        phis[step % terms] = one.rule.signs(problem.binned).astype(np.int64)
-        assert problem.units(one.edge) == edge_of(np.prod(phis, axis=0), problem.signed)
+    for step, (_, entry) in enumerate(Recording.log[:-1]):
+        phis[step % terms] = entry.rule.signs(problem.binned).astype(np.int64)
+        assert problem.units(entry.edge) == edge_of(np.prod(phis, axis=0), problem.signed)
 
 
 @given(shapes)
@@ -166,8 +166,8 @@ def test_each_term_sees_the_labels_times_the_other_terms(random_small, shape):
     Recording.log.clear()
     problem.find(Product(Recording(), n_terms=2))
     assume(Recording.log[0][1] is not None)
-    (first, one), (second, _), *_ = Recording.log
-    relabeled = problem.labels * one.rule.signs(problem.binned)
+    (first, earlier), (second, _), *_ = Recording.log
+    relabeled = problem.labels * earlier.rule.signs(problem.binned)
     assert first.signed_totals.tolist() == problem.state().whole.signed_totals.tolist()
     assert second.signed_totals.tolist() == problem.state(relabeled).whole.signed_totals.tolist()
 
@@ -176,12 +176,12 @@ def assert_same_search(backend, columns, ours, theirs, **settings):
     """Compare two problems by what they sum to and what a search finds in them."""
     assert ours.signed_totals.tolist() == theirs.signed_totals.tolist()
     assert ours.signed_masses.tolist() == theirs.signed_masses.tolist()
-    found = []
+    results = []
     for problem in (ours, theirs):
-        one = search(backend, columns, problem, score_edges=True, **settings)
-        parts = (one.edges, one.first, one.missing, one.score_edges)
-        found.append([part.tolist() for part in parts])
-    assert found[0] == found[1]
+        expected = search(backend, columns, problem, score_edges=True, **settings)
+        arrays = (expected.edges, expected.first, expected.missing, expected.score_edges)
+        results.append([array.tolist() for array in arrays])
+    assert results[0] == results[1]
 
 
 @given(shapes, st.sampled_from([MISSING_AUTO, -1, 0, 1]))
@@ -230,11 +230,11 @@ def test_on_some_of_the_rows_the_product_is_that_of_those_rows(random_small, sma
             seed, n=30, numeric=3 - categorical, categorical=categorical, n_scores=2
         )
         rows = np.sort(np.random.default_rng(seed).choice(30, 18, replace=False)).astype(np.int32)
-        part = ReferenceBackend(problem.binned).within(problem.state().whole, rows)
+        subset = ReferenceBackend(problem.binned).within(problem.state().whole, rows)
         weights = np.zeros_like(problem.weights)
         weights[:, rows] = problem.weights[:, rows]
         learner = Product(Selector() if kind == "categorical" else Stump(), n_terms=2)
-        ours = problem.find(learner, problem=part)
+        ours = problem.find(learner, problem=subset)
         theirs = problem.find(learner, problem=problem.state(weights=weights).whole)
         assert ours.edge == theirs.edge
         assert ours.rule.key == theirs.rule.key
@@ -273,11 +273,11 @@ def test_a_product_of_one_term_is_the_stump(target):
 @given(shapes)
 def test_terms_that_say_nothing_are_left_out(random_small, shape):
     problem = random_small(**shape)
-    found = problem.find(Product(Stump(), n_terms=4))
-    if found is not None:
-        assert all(column >= 0 for column in found.rule.columns)
-        if isinstance(found.rule, ProductRule):
-            assert len(found.rule.terms) >= 2
+    best = problem.find(Product(Stump(), n_terms=4))
+    if best is not None:
+        assert all(column >= 0 for column in best.rule.columns)
+        if isinstance(best.rule, ProductRule):
+            assert len(best.rule.terms) >= 2
 
 
 # --- Mixed columns ---------------------------------------------------------------------------
@@ -291,9 +291,9 @@ def test_a_product_of_selectors_is_what_figure_3_gives(
     cuts = [(j, value, 0, phi) for j, value, phi in all_selectors(problem)]
     chosen, best = figure_3(cuts, problem.signed, terms)
     assume(best > 0)
-    found = problem.find(Product(Selector(), terms))
-    assert problem.units(found.edge) == best
-    assert sorted(found.rule.columns) == sorted(cuts[place][0] for place in chosen)
+    result = problem.find(Product(Selector(), terms))
+    assert problem.units(result.edge) == best
+    assert sorted(result.rule.columns) == sorted(cuts[index][0] for index in chosen)
 
 
 def test_a_product_of_a_number_and_a_color():
@@ -322,14 +322,14 @@ def test_a_stump_that_abstains_is_the_best_of_all(random_small, all_cuts, edge_o
     assume(len(problem.binned.splittable))
     phis = abstaining_phis(problem, all_cuts, constant)
     edges = [edge_of(phi, problem.signed) for phi in phis]
-    found = problem.find(Stump(constant, missing="abstain"), score_edges=True)
+    best = problem.find(Stump(constant, missing="abstain"), score_edges=True)
     if max(edges, default=0) == 0:
-        assert found is None
+        assert best is None
         return
     phi = phis[edges.index(max(edges))]
-    assert problem.units(found.edge) == max(edges)
-    assert found.rule.signs(problem.binned).tolist() == phi.tolist()
-    assert [problem.units(e) for e in found.score_edges] == (phi @ problem.signed).tolist()
+    assert problem.units(best.edge) == max(edges)
+    assert best.rule.signs(problem.binned).tolist() == phi.tolist()
+    assert [problem.units(e) for e in best.score_edges] == (phi @ problem.signed).tolist()
 
 
 @pytest.mark.parametrize("n_scores", [1, 3, 20])
@@ -341,8 +341,8 @@ def test_a_stump_that_abstains_is_the_best_of_all_compiled(
         for constant in (False, True):
             phis = abstaining_phis(problem, all_cuts, constant)
             with closing(NumbaBackend(problem.binned)) as backend:
-                found = problem.find(Stump(constant, missing="abstain"), backend=backend)
-            assert problem.units(found.edge) == max(edge_of(phi, problem.signed) for phi in phis)
+                best = problem.find(Stump(constant, missing="abstain"), backend=backend)
+            assert problem.units(best.edge) == max(edge_of(phi, problem.signed) for phi in phis)
 
 
 @pytest.mark.parametrize(
@@ -399,15 +399,15 @@ def test_edges_do_not_see_how_much_weight_a_stump_abstains_on(votes):
 def test_the_edge_grows_at_every_step_where_terms_abstain(random_small, edge_of, shape, terms):
     problem = random_small(**{**shape, "missing": True})
     Recording.log.clear()
-    found = problem.find(Product(Recording(missing="abstain"), terms))
+    best = problem.find(Product(Recording(missing="abstain"), terms))
     edges = [0 if step is None else step.edge for _, step in Recording.log]
     assume(edges[0] > 0)
     *growing, last = edges
     assert all(a < b for a, b in itertools.pairwise(growing))
-    assert last <= growing[-1] == found.edge
-    phi = found.rule.signs(problem.binned).astype(np.int64)
-    assert found.rule.outputs(problem.binned).tolist() == [phi.tolist()]
-    assert problem.units(found.edge) == edge_of(phi, problem.signed)
+    assert last <= growing[-1] == best.edge
+    phi = best.rule.signs(problem.binned).astype(np.int64)
+    assert best.rule.outputs(problem.binned).tolist() == [phi.tolist()]
+    assert problem.units(best.edge) == edge_of(phi, problem.signed)
 
 
 def test_an_abstaining_stump_may_be_the_constant():

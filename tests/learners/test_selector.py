@@ -25,9 +25,9 @@ shapes = st.fixed_dictionaries(
 
 def test_a_selector_says_one_on_its_value_and_minus_one_on_the_others(small):
     problem = small([[0], [1], [2], [1]], [[-1], [1], [-1], [1]], [[1]] * 4, categorical=[0])
-    found = problem.find(Selector())
-    assert found.rule.signs(problem.binned).tolist() == [-1, 1, -1, 1]
-    assert problem.units(found.edge) == 4
+    best = problem.find(Selector())
+    assert best.rule.signs(problem.binned).tolist() == [-1, 1, -1, 1]
+    assert problem.units(best.edge) == 4
 
 
 @given(shapes)
@@ -39,13 +39,13 @@ def test_the_selector_found_is_the_best_of_all_columns_and_values(
     for j, _, phi in all_selectors(problem):
         if edge_of(phi, problem.signed) > best:
             best, expected = edge_of(phi, problem.signed), (j, phi)
-    found = problem.find(Selector())
+    result = problem.find(Selector())
     if expected is not None:
-        assert problem.units(found.edge) == best
-        assert found.rule.column == expected[0]
-        assert found.rule.signs(problem.binned).tolist() == expected[1].tolist()
+        assert problem.units(result.edge) == best
+        assert result.rule.column == expected[0]
+        assert result.rule.signs(problem.binned).tolist() == expected[1].tolist()
     elif all_selectors(problem):
-        assert found is None
+        assert result is None
 
 
 @given(shapes)
@@ -59,12 +59,12 @@ def test_with_energies_the_selector_has_the_least_energy(
         return -np.abs(score_edges).max(axis=1).astype(float)
 
     tried = [phi for _, _, phi in all_selectors(problem) if edge_of(phi, problem.signed)]
-    found = problem.find(Selector(), energies=energies, score_edges=True)
+    best = problem.find(Selector(), energies=energies, score_edges=True)
     if tried:
-        most = max(int(np.abs(phi @ problem.signed).max()) for phi in tried)
-        phi = found.rule.signs(problem.binned).astype(np.int64)
-        assert int(np.abs(phi @ problem.signed).max()) == most
-        assert [problem.units(e) for e in found.score_edges] == (phi @ problem.signed).tolist()
+        maximum = max(int(np.abs(phi @ problem.signed).max()) for phi in tried)
+        phi = best.rule.signs(problem.binned).astype(np.int64)
+        assert int(np.abs(phi @ problem.signed).max()) == maximum
+        assert [problem.units(e) for e in best.score_edges] == (phi @ problem.signed).tolist()
 
 
 @given(shapes)
@@ -76,15 +76,15 @@ def test_by_gain_the_selector_is_the_best_of_all_columns_and_values(
     for j, _, phi in all_selectors(problem):
         if split_gain(phi, problem.signed) > best:
             best, expected = split_gain(phi, problem.signed), (j, phi)
-    found = problem.find(Selector(), gain=True, score_edges=True)
+    result = problem.find(Selector(), gain=True, score_edges=True)
     if expected is not None:
-        assert found.edge == -found.loss == best
-        assert found.rule.column == expected[0]
-        assert found.rule.signs(problem.binned).tolist() == expected[1].tolist()
+        assert result.edge == -result.loss == best
+        assert result.rule.column == expected[0]
+        assert result.rule.signs(problem.binned).tolist() == expected[1].tolist()
         sums = (expected[1] @ problem.signed).tolist()
-        assert [problem.units(edge) for edge in found.score_edges] == sums
+        assert [problem.units(edge) for edge in result.score_edges] == sums
     elif all_selectors(problem):
-        assert found is None
+        assert result is None
 
 
 def test_equal_values_go_to_the_first_and_equal_columns_to_the_lowest(small):
@@ -97,9 +97,9 @@ def test_equal_values_go_to_the_first_and_equal_columns_to_the_lowest(small):
 def test_missing_is_one_more_value(small):
     X = [[0], [1], [np.nan], [np.nan]]
     problem = small(X, [[-1], [-1], [1], [1]], [[1]] * 4, categorical=[0])
-    found = problem.find(Selector())
-    assert found.rule.signs(problem.binned).tolist() == [-1, -1, 1, 1]
-    assert problem.units(found.edge) == 4
+    best = problem.find(Selector())
+    assert best.rule.signs(problem.binned).tolist() == [-1, -1, 1, 1]
+    assert problem.units(best.edge) == 4
 
 
 def test_unseen_values_count_as_missing_where_training_had_missing_ones():

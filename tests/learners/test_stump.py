@@ -72,12 +72,12 @@ def all_stumps(X, bins, constant, choice="learn"):
 
 
 def best_stump(problem, signed, constant, choice="learn"):
-    best, found, score_edges = 0, None, None
+    best, best_cut, score_edges = 0, None, None
     for cut, phi in all_stumps(problem.X, problem.binned.bins, constant, choice):
         edge = np.abs(phi @ signed).sum()
         if edge > best:
-            best, found, score_edges = edge, cut, phi @ signed
-    return best, found, score_edges
+            best, best_cut, score_edges = edge, cut, phi @ signed
+    return best, best_cut, score_edges
 
 
 @given(shapes, st.booleans(), choices)
@@ -85,15 +85,15 @@ def test_the_stump_found_is_the_best_of_all(make_problem, shape, constant, choic
     problem = make_problem(kind="multilabel", **shape)
     state = problem.state()
     learner = ready(Stump(constant, choice), problem.binned)
-    found = learner.find(round_of(problem.binned, state, score_edges=True))
+    result = learner.find(round_of(problem.binned, state, score_edges=True))
     signed = all_signed(state.whole)
     best, expected, score_edges = best_stump(problem, signed, constant, choice)
     if expected is not None:
-        assert found.rule == expected
-        assert (found.edge, found.loss) == (best, -best)
-        assert np.array_equal(found.score_edges, score_edges)
+        assert result.rule == expected
+        assert (result.edge, result.loss) == (best, -best)
+        assert np.array_equal(result.score_edges, score_edges)
     elif len(problem.binned.splittable):
-        assert found is None
+        assert result is None
 
 
 @given(shapes, st.booleans(), choices)
@@ -124,8 +124,8 @@ def find(X, labels, constant=True, missing="learn"):
     table = as_table(X)
     binned = fit_encode(table, None, 256)
     learner = ready(Stump(constant, missing), binned)
-    found = learner.find(round_of(binned, equal_weights(binned, labels)))
-    return found.rule if found is not None else None
+    best = learner.find(round_of(binned, equal_weights(binned, labels)))
+    return best.rule if best is not None else None
 
 
 def test_equal_columns_go_to_the_lowest():
@@ -166,8 +166,8 @@ def test_missing_values_without_weight_go_to_the_positive_side():
     )  # fmt: skip
     backend = ReferenceBackend(binned)
     backend.advance(state, Given(np.ones((1, 3), np.int8)), Step.scaling(1))
-    found = ready(Stump(), binned).find(round_of(binned, state))
-    assert found.rule == Cut(0, 1.5, 1)
+    best = ready(Stump(), binned).find(round_of(binned, state))
+    assert best.rule == Cut(0, 1.5, 1)
 
 
 def test_being_missing_can_be_the_whole_cut():
@@ -218,8 +218,8 @@ def test_with_energies_columns_are_compared_by_the_energy_of_their_best_cut(make
         assert np.array_equal(given, masses)
         return -np.abs(score_edges).max(axis=1).astype(float)
 
-    found = ready(Stump(), problem.binned).find(round_of(problem.binned, state, energies=energies))
-    chosen, least = None, np.inf
+    winner = ready(Stump(), problem.binned).find(round_of(problem.binned, state, energies=energies))
+    chosen, lowest = None, np.inf
     for j in problem.binned.splittable.tolist():
         best, cut, phi = 0, None, None
         column = problem.X[:, [j]]
@@ -227,11 +227,11 @@ def test_with_energies_columns_are_compared_by_the_energy_of_their_best_cut(make
             edge = np.abs(signs @ signed).sum()
             if edge > best:
                 best, cut, phi = edge, candidate, signs
-        if cut is not None and energies((phi @ signed)[None], masses)[0] < least:
+        if cut is not None and energies((phi @ signed)[None], masses)[0] < lowest:
             moved = EVERYWHERE if cut == EVERYWHERE else Cut(j, cut.threshold, cut.missing)
-            chosen, least = moved, energies((phi @ signed)[None], masses)[0]
-    assert found.rule == chosen
-    assert found.loss == least
+            chosen, lowest = moved, energies((phi @ signed)[None], masses)[0]
+    assert winner.rule == chosen
+    assert winner.loss == lowest
 
 
 def test_a_random_stump_is_one_of_all(make_problem):
@@ -276,18 +276,18 @@ def test_what_stump_stands_for_follows_from_the_kinds_of_columns():
         table = as_table(frame)
         return resolve_learner("stump", fit_encode(table, None, 256))
 
-    numbers, words = [1.0, 2.0, 3.0], ["red", "blue", "red"]
+    numbers, strings = [1.0, 2.0, 3.0], ["red", "blue", "red"]
     assert isinstance(named(pl.DataFrame({"size": numbers})), Stump)
-    assert isinstance(named(pl.DataFrame({"color": words})), Indicator)
-    both = named(pl.DataFrame({"size": numbers, "color": words}))
+    assert isinstance(named(pl.DataFrame({"color": strings})), Indicator)
+    both = named(pl.DataFrame({"size": numbers, "color": strings}))
     assert isinstance(both, Best)
-    assert [type(part) for part in both.learners] == [Stump, Indicator]
+    assert [type(learner) for learner in both.learners] == [Stump, Indicator]
 
 
 def test_a_list_of_learners_is_the_best_of_them():
     best = resolve_learner([Stump(), Indicator()])
     assert isinstance(best, Best)
-    assert [type(part) for part in best.learners] == [Stump, Indicator]
+    assert [type(learner) for learner in best.learners] == [Stump, Indicator]
     with pytest.raises(ValueError, match="learner must be a list of at least one learner"):
         resolve_learner([])
 

@@ -56,23 +56,25 @@ def grown(split, signed, leaves, free=False, alone=None):
     phi, edge = split(np.arange(len(signed)))
     if edge == 0:
         return None
-    parts = [np.arange(len(signed))]
+    leaves_rows = [np.arange(len(signed))]
     while True:
-        rows = parts[0]
+        rows = leaves_rows[0]
         votes = votes_on(phi[rows] @ signed[rows])
         for side in (-1, 1):
-            part = rows[phi[rows] == side]
-            outputs[part] = votes_on(signed[part].sum(axis=0)) if free else side * votes
-            parts.append(part)
-        del parts[0]
+            rows_of_leaf = rows[phi[rows] == side]
+            outputs[rows_of_leaf] = (
+                votes_on(signed[rows_of_leaf].sum(axis=0)) if free else side * votes
+            )
+            leaves_rows.append(rows_of_leaf)
+        del leaves_rows[0]
         gains = []
-        for part in parts:
-            found = split(part) if len(part) else (None, 0)
-            gains.append((found[1] - alone(part), found[0]))
-        best = max(range(len(parts)), key=lambda place: gains[place][0])
-        if len(parts) == leaves or gains[best][0] <= 0:
+        for rows_of_leaf in leaves_rows:
+            best_split = split(rows_of_leaf) if len(rows_of_leaf) else (None, 0)
+            gains.append((best_split[1] - alone(rows_of_leaf), best_split[0]))
+        best = max(range(len(leaves_rows)), key=lambda place: gains[place][0])
+        if len(leaves_rows) == leaves or gains[best][0] <= 0:
             return outputs
-        parts.insert(0, parts.pop(best))
+        leaves_rows.insert(0, leaves_rows.pop(best))
         phi = gains[best][1]
 
 
@@ -95,13 +97,13 @@ def test_a_tree_is_grown_best_first(random_small, all_cuts, shape, leaves, leaf_
     assume(cuts)
     signed = problem.signed
     expected = grown(partial(best_cut, cuts, signed), signed, leaves, leaf_votes == "free")
-    found = problem.find(Tree(Stump(), leaves, leaf_votes))
+    best = problem.find(Tree(Stump(), leaves, leaf_votes))
     if expected is None:
-        assert found is None
+        assert best is None
         return
-    assert np.array_equal(outputs_of(found, problem), expected)
-    assert problem.units(found.edge) == edge_of_outputs(expected, signed)
-    sums = [problem.units(edge) for edge in found.score_edges]
+    assert np.array_equal(outputs_of(best, problem), expected)
+    assert problem.units(best.edge) == edge_of_outputs(expected, signed)
+    sums = [problem.units(edge) for edge in best.score_edges]
     assert sums == (expected * signed).sum(axis=0).tolist()
 
 
@@ -112,8 +114,8 @@ def test_a_tree_of_numbers_and_names_takes_the_best_of_both(
     problem = random_small(seed, n=24, numeric=2, categorical=2, n_scores=2, missing=True)
     cuts = [*all_cuts(problem), *all_selectors(problem)]
     expected = grown(partial(best_cut, cuts, problem.signed), problem.signed, leaves)
-    found = problem.find(Tree([Stump(), Selector()], leaves))
-    assert np.array_equal(outputs_of(found, problem), expected)
+    best = problem.find(Tree([Stump(), Selector()], leaves))
+    assert np.array_equal(outputs_of(best, problem), expected)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5))
@@ -128,12 +130,12 @@ def test_a_tree_of_products_tests_a_product_at_every_node(
         here[rows] = signed[rows]
         chosen, edge = figure_3(cuts, here, 2)
         assume(edge > 0)  # else first terms are drawn at random
-        return np.prod([cuts[place][-1] for place in chosen], axis=0), edge
+        return np.prod([cuts[index][-1] for index in chosen], axis=0), edge
 
     expected = grown(split, signed, leaves)
-    found = problem.find(Tree(Product(Stump(), n_terms=2), leaves))
-    assert np.array_equal(outputs_of(found, problem), expected)
-    assert all(len(node.test.factors) <= 2 for node in found.rule.nodes)
+    best = problem.find(Tree(Product(Stump(), n_terms=2), leaves))
+    assert np.array_equal(outputs_of(best, problem), expected)
+    assert all(len(node.test.factors) <= 2 for node in best.rule.nodes)
 
 
 @pytest.mark.parametrize("base", [Stump(), Stump(missing="abstain"), Product(Stump()), "mixed"])
@@ -149,9 +151,9 @@ def test_compiled_kernels_grow_the_same_tree(random_small, base, n_scores):
         learner = Tree(base, max_leaf_nodes=8)
         plain = problem.find(learner)
         with closing(NumbaBackend(problem.binned)) as backend:
-            found = problem.find(learner, backend=backend)
-        assert found.edge == plain.edge
-        assert np.array_equal(outputs_of(found, problem), outputs_of(plain, problem))
+            best = problem.find(learner, backend=backend)
+        assert best.edge == plain.edge
+        assert np.array_equal(outputs_of(best, problem), outputs_of(plain, problem))
 
 
 @settings(max_examples=50)
@@ -167,9 +169,9 @@ def test_more_leaves_never_lower_the_edge(random_small, shape):
 @given(shapes)
 def test_free_votes_never_lower_the_edge(random_small, shape):
     problem = random_small(**shape)
-    found = problem.find(Tree(Stump(), 4))
-    assume(found is not None)
-    assert problem.find(Tree(Stump(), 4, "free")).edge >= found.edge
+    best = problem.find(Tree(Stump(), 4))
+    assume(best is not None)
+    assert problem.find(Tree(Stump(), 4, "free")).edge >= best.edge
 
 
 def test_a_tree_has_no_more_leaves_than_asked_for(random_small):
@@ -189,10 +191,10 @@ def test_a_worked_example(small):
     the constant 2: the tree says +, -, + and has the edge 5.
     """
     problem = small([[0], [1], [2]], [[1], [-1], [1]], [[1], [3], [1]])
-    found = problem.find(Tree(Stump(), max_leaf_nodes=3))
-    assert [node.test.threshold for node in found.rule.nodes] == [0.5, 1.5]
-    assert outputs_of(found, problem)[:, 0].tolist() == [1, -1, 1]
-    assert problem.units(found.edge) == 5
+    best = problem.find(Tree(Stump(), max_leaf_nodes=3))
+    assert [node.test.threshold for node in best.rule.nodes] == [0.5, 1.5]
+    assert outputs_of(best, problem)[:, 0].tolist() == [1, -1, 1]
+    assert problem.units(best.edge) == 5
 
 
 def test_leaves_say_the_last_cut_times_its_votes(random_small):
@@ -229,13 +231,13 @@ def test_by_gain_a_tree_is_grown_best_first(
     signed = problem.signed
     split, alone = by_gain(problem, phis, gain_of, split_gain)
     expected = grown(split, signed, leaves, leaf_votes == "free", alone)
-    found = problem.find(Tree(Stump(), leaves, leaf_votes, "gain"))
+    best = problem.find(Tree(Stump(), leaves, leaf_votes, "gain"))
     if expected is None:
         # After a random first test a tree may still have an edge.
-        assert found is None or problem.units(found.edge) > 0
+        assert best is None or problem.units(best.edge) > 0
         return
-    assert np.array_equal(outputs_of(found, problem), expected)
-    assert problem.units(found.edge) == edge_of_outputs(expected, signed)
+    assert np.array_equal(outputs_of(best, problem), expected)
+    assert problem.units(best.edge) == edge_of_outputs(expected, signed)
 
 
 @settings(max_examples=30)
@@ -247,9 +249,9 @@ def test_by_gain_a_tree_of_numbers_and_names_takes_the_best_of_both(
     phis = [phi for *_, phi in [*all_cuts(problem), *all_selectors(problem)]]
     split, alone = by_gain(problem, phis, gain_of, split_gain)
     expected = grown(split, problem.signed, leaves, True, alone)
-    found = problem.find(Tree([Stump(), Selector()], leaves, "free", "gain"))
+    best = problem.find(Tree([Stump(), Selector()], leaves, "free", "gain"))
     assume(expected is not None)
-    assert np.array_equal(outputs_of(found, problem), expected)
+    assert np.array_equal(outputs_of(best, problem), expected)
 
 
 @settings(max_examples=40)
@@ -264,17 +266,17 @@ def test_by_gain_the_loss_falls_to_second_order_by_the_gains_of_the_leaves(
     more = problem.find(Tree(Stump(), leaves + 1, "free", "gain"), real_votes=True)
     assume(fewer is not None)
     gains, n_scores = [], problem.signed.shape[1]
-    for found in (fewer, more):
-        leaf_of = found.rule.leaf_of(problem.binned)
-        parts = [np.flatnonzero(leaf_of == leaf) for leaf in np.unique(leaf_of)]
-        gains.append(sum(gain_of(part, problem.signed) for part in parts))
-        for part in parts:
-            masses = np.abs(problem.signed[part]).sum(axis=0)
-            sums = problem.signed[part].sum(axis=0)
+    for tree in (fewer, more):
+        leaf_of = tree.rule.leaf_of(problem.binned)
+        rows_of_leaves = [np.flatnonzero(leaf_of == leaf) for leaf in np.unique(leaf_of)]
+        gains.append(sum(gain_of(rows, problem.signed) for rows in rows_of_leaves))
+        for rows in rows_of_leaves:
+            masses = np.abs(problem.signed[rows]).sum(axis=0)
+            sums = problem.signed[rows].sum(axis=0)
             floor = 2**14 * 1e-3 / n_scores
             odds = ((masses + sums) / 2 + floor) / ((masses - sums) / 2 + floor)
-            said = found.rule.leaves[leaf_of[part[0]]]
-            np.testing.assert_allclose(said, np.log(odds) / 2, rtol=1e-12, atol=1e-15)
+            votes = tree.rule.leaves[leaf_of[rows[0]]]
+            np.testing.assert_allclose(votes, np.log(odds) / 2, rtol=1e-12, atol=1e-15)
     # Up to the rounding of a gain to a whole number.
     assert gains[1] >= gains[0] - leaves
 
@@ -294,12 +296,12 @@ def test_by_gain_compiled_kernels_grow_the_same_tree(random_small, base, n_score
         plain = problem.find(learner, real_votes=True)
         for n_jobs in (1, 2):
             with closing(NumbaBackend(problem.binned, n_jobs)) as backend:
-                found = problem.find(learner, backend=backend, real_votes=True)
+                best = problem.find(learner, backend=backend, real_votes=True)
                 # What the backend remembers of the leaves is what the rule says of the rows.
-                outputs = backend.outputs(found.rule)
-            assert found.edge == plain.edge
+                outputs = backend.outputs(best.rule)
+            assert best.edge == plain.edge
             assert np.array_equal(outputs, plain.rule.outputs(problem.binned))
-            assert np.array_equal(found.rule.leaves, plain.rule.leaves)
+            assert np.array_equal(best.rule.leaves, plain.rule.leaves)
 
 
 @pytest.mark.parametrize("n_labels", [1, 3])
@@ -367,20 +369,20 @@ def test_where_a_test_abstains_the_output_before_it_stands(
     if constant:
         cuts.append((-1, -math.inf, 1, np.ones(len(problem.X), dtype=int)))
     expected = grown(partial(best_cut, cuts, problem.signed), problem.signed, leaves)
-    found = problem.find(Tree(Stump(constant, missing="abstain"), leaves))
-    assert (found is None) == (expected is None)
-    if found is not None:
-        assert np.array_equal(outputs_of(found, problem), expected)
+    best = problem.find(Tree(Stump(constant, missing="abstain"), leaves))
+    assert (best is None) == (expected is None)
+    if best is not None:
+        assert np.array_equal(outputs_of(best, problem), expected)
 
 
 @pytest.mark.parametrize("constant", [False, True])
 def test_the_edge_counts_the_rows_on_which_a_node_abstains(random_small, constant):
     for seed in range(20):
         problem = random_small(seed, n=24, numeric=3, missing=True)
-        found = problem.find(Tree(Stump(constant, missing="abstain"), 4))
-        outputs = outputs_of(found, problem)
-        assert problem.units(found.edge) == edge_of_outputs(outputs, problem.signed)
-        sums = [problem.units(edge) for edge in found.score_edges]
+        best = problem.find(Tree(Stump(constant, missing="abstain"), 4))
+        outputs = outputs_of(best, problem)
+        assert problem.units(best.edge) == edge_of_outputs(outputs, problem.signed)
+        sums = [problem.units(edge) for edge in best.score_edges]
         assert sums == (outputs * problem.signed).sum(axis=0).tolist()
 
 

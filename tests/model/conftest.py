@@ -65,8 +65,8 @@ def _tree(rng, n_scores, real=None):
     for number, (node, side) in enumerate(free):
         ends[node][side] = -1 - number
     nodes = [
-        Node(test, end["low"], end["high"], -1 - len(free) - place)
-        for place, (test, end) in enumerate(zip(tests, ends, strict=True))
+        Node(test, end["low"], end["high"], -1 - len(free) - index)
+        for index, (test, end) in enumerate(zip(tests, ends, strict=True))
     ]
     shape = (len(free) + n_nodes, n_scores)
     signs = rng.integers(-1, 2, size=shape).astype(np.int8)
@@ -93,10 +93,10 @@ def _make_rule_terms(seed, n_rules=12, n_scores=3, kinds="cspte", votes="discret
     rng = np.random.default_rng([seed, 1])
     rules = _make_rules(seed, n_rules, n_scores, kinds)
     alphas = rng.exponential(size=n_rules)
-    given = rng.choice([-1.0, 1.0], size=(n_rules, n_scores))
+    outputs = rng.choice([-1.0, 1.0], size=(n_rules, n_scores))
     if votes == "real":
-        given = rng.normal(size=(n_rules, n_scores))
-    return Terms.pack(rules, alphas.tolist(), given), rules
+        outputs = rng.normal(size=(n_rules, n_scores))
+    return Terms.pack(rules, alphas.tolist(), outputs), rules
 
 
 def _rule_rows(seed, n=80):
@@ -114,21 +114,21 @@ def _same_rule(a, b):
     if isinstance(a, Cut | ProductRule | Subset):
         assert isinstance(b, Cut | ProductRule | Subset)
         assert len(a.factors) == len(b.factors)
-        for one, other in zip(a.factors, b.factors, strict=True):
-            assert type(one) is type(other)
-            if isinstance(one, Cut):
-                assert one == other
+        for left, other in zip(a.factors, b.factors, strict=True):
+            assert type(left) is type(other)
+            if isinstance(left, Cut):
+                assert left == other
             else:
-                _same_values(one, other)
+                _same_values(left, other)
     elif isinstance(a, Scores):
         assert isinstance(b, Scores)
         _same_values(a, b)
     else:
         assert isinstance(b, TreeRule)
         assert len(a.nodes) == len(b.nodes)
-        for one, other in zip(a.nodes, b.nodes, strict=True):
-            _same_rule(one.test, other.test)
-            assert (one.low, one.high, one.abstain) == (other.low, other.high, other.abstain)
+        for left, other in zip(a.nodes, b.nodes, strict=True):
+            _same_rule(left.test, other.test)
+            assert (left.low, left.high, left.abstain) == (other.low, other.high, other.abstain)
         assert a.leaves.dtype == b.leaves.dtype
         assert np.array_equal(a.leaves, b.leaves)
 

@@ -78,8 +78,10 @@ def test_an_explanation_reads_as_text(model):
 
 
 def pair(n=3, **more):
-    parts = tuple(Contribution(f"film {j}", 3.0 - j, "rated it 4" * (j == 0)) for j in range(n))
-    return PairExplanation("ann", "Heat", 4.25, parts, **more)
+    contributions = tuple(
+        Contribution(f"film {j}", 3.0 - j, "rated it 4" * (j == 0)) for j in range(n)
+    )
+    return PairExplanation("ann", "Heat", 4.25, contributions, **more)
 
 
 def test_a_pair_prints_its_largest_contributions_and_the_sum_of_the_others():
@@ -97,8 +99,12 @@ def test_an_explanation_becomes_a_frame_and_a_picture(model, kind):
     frame = explanation.to_frame()
     assert explanation.to_frame("polars").columns == frame.columns.tolist()
     assert list(frame) == ["name", explanation.unit, "detail"]
-    assert frame["name"].tolist() == [part.name for part in explanation.contributions]
-    assert frame[explanation.unit].tolist() == [part.amount for part in explanation.contributions]
+    assert frame["name"].tolist() == [
+        contribution.name for contribution in explanation.contributions
+    ]
+    assert frame[explanation.unit].tolist() == [
+        contribution.amount for contribution in explanation.contributions
+    ]
     axes = explanation.plot(ax=Figure().subplots()).ax_
     names = [label.get_text().partition(":")[0] for label in axes.get_yticklabels()]
     assert [name for name in names if name not in ("start", "score")] == frame["name"].tolist()

@@ -201,8 +201,8 @@ def test_sizes_that_lie(parts, refused):
 
 def test_a_damaged_member(good, refused):
     data = bytearray(good.read_bytes())
-    place = data.index(b"NUMPY") + 130  # past the array's own header, among its numbers
-    data[place] ^= 0xFF
+    index = data.index(b"NUMPY") + 130  # past the array's own header, among its numbers
+    data[index] ^= 0xFF
     refused(bytes(data))
 
 
@@ -211,9 +211,9 @@ def test_offsets_that_lead_nowhere(parts, refused):
     end = data.rindex(b"PK\x05\x06")
     directory = data.index(b"PK\x01\x02")
     for offset in (0, 1, 2**31, 2**32 - 2, len(data)):
-        for place in (end + 16, end + 12, directory + 42):
+        for index in (end + 16, end + 12, directory + 42):
             changed = bytearray(data)
-            struct.pack_into("<I", changed, place, offset)
+            struct.pack_into("<I", changed, index, offset)
             if changed != bytearray(data):
                 refused(bytes(changed))
 
@@ -232,9 +232,9 @@ def test_a_missing_entry(parts, refused):
 
 
 def test_members_that_are_there_twice(parts, refused):
-    for place in (0, 1):
+    for index in (0, 1):
         members = members_of(*parts)
-        refused(zipped([*members, members[place]]), "once")
+        refused(zipped([*members, members[index]]), "once")
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,8 @@ def test_arrays_come_back_in_their_type_and_take_the_smallest_on_disk(tmp_path):
         for name, (array, stored) in KEPT.items():
             assert arrays[name].dtype == array.dtype
             assert arrays[name].tobytes() == array.tobytes()
-            found = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")))
-            assert found.dtype.str == stored, name
+            actual = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")))
+            assert actual.dtype.str == stored, name
 
 
 @pytest.mark.parametrize(
@@ -555,9 +555,9 @@ def test_flipped_bytes(good, rules, tmp_path, data):
     # The directory at the end is where one byte matters most.
     anywhere = st.integers(0, len(content) - 1)
     at_the_end = st.integers(content.index(b"PK\x01\x02"), len(content) - 1)
-    places = data.draw(st.lists(anywhere | at_the_end, min_size=1, max_size=4))
-    for place in places:
-        content[place] = data.draw(st.sampled_from([0, 1, 127, 128, 255]) | st.integers(0, 255))
+    positions = data.draw(st.lists(anywhere | at_the_end, min_size=1, max_size=4))
+    for index in positions:
+        content[index] = data.draw(st.sampled_from([0, 1, 127, 128, 255]) | st.integers(0, 255))
     survives(tmp_path / "fuzzed", bytes(content))
 
 
@@ -567,9 +567,9 @@ def test_any_number_in_the_arrays_of_rules(rules, tmp_path, data):
     header, arrays = read(rules)
     name = data.draw(st.sampled_from(sorted(arrays)))
     array = arrays[name].copy()
-    place = data.draw(st.integers(0, array.size - 1))
+    index = data.draw(st.integers(0, array.size - 1))
     numbers = st.floats() if array.dtype.kind == "f" else st.integers(-9, 9)
-    array.flat[place] = data.draw(numbers)
+    array.flat[index] = data.draw(numbers)
     path = tmp_path / "fuzzed"
     path.write_bytes(model_file(header, {**arrays, name: array}))
     try:

@@ -63,11 +63,11 @@ def test_packed_rules_come_back(make_rule_terms, same_rule, seed, kinds, n_score
 @given(seeds, mixtures, widths, st.integers(0, 12), st.integers(0, 12))
 def test_slices_hold_their_rules(make_rule_terms, same_rule, seed, kinds, n_scores, start, stop):
     terms, rules = make_rule_terms(seed, n_scores=n_scores, kinds=kinds)
-    part = terms[start:stop]
-    assert len(part) == len(rules[start:stop])
+    subset = terms[start:stop]
+    assert len(subset) == len(rules[start:stop])
     for t, rule in enumerate(rules[start:stop]):
-        same_rule(rule, part.rule(t))
-    assert np.array_equal(part.coefficients, terms.coefficients[start:stop])
+        same_rule(rule, subset.rule(t))
+    assert np.array_equal(subset.coefficients, terms.coefficients[start:stop])
 
 
 @given(seeds, mixtures, mixtures, widths, st.integers(0, 5), st.integers(0, 5))
@@ -133,9 +133,9 @@ def test_backends_score_term_by_term_to_the_last_bit(
     expected = by_hand(rules, terms.coefficients, rows)
     for backend in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", backend)
-        found = term_scores(terms, rows, n_jobs)
-        assert found.shape == (n, n_scores)
-        assert np.array_equal(found, expected), backend
+        actual = term_scores(terms, rows, n_jobs)
+        assert actual.shape == (n, n_scores)
+        assert np.array_equal(actual, expected), backend
 
 
 @given(seeds, mixtures, widths)
@@ -144,8 +144,8 @@ def test_compiled_scores_of_any_rules(make_rule_terms, rule_rows, seed, kinds, n
     rows = rule_rows(seed, n=30)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDGEWISE_BACKEND", "numba")
-        found = term_scores(terms, rows)
-    assert np.array_equal(found, by_hand(rules, terms.coefficients, rows))
+        actual = term_scores(terms, rows)
+    assert np.array_equal(actual, by_hand(rules, terms.coefficients, rows))
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
@@ -220,10 +220,10 @@ def test_importances_are_shared_by_the_tests_of_a_term():
     rules = [Cut(0, 1.0, 0), ProductRule((Cut(0, 1.0, 0), Cut(2, 1.0, 0))), tree, EVERYWHERE]
     terms = Terms.pack(rules, [1.0] * 4, np.ones((4, 1)))
     decreases = np.array([0.1, 0.4, 0.5, 3.0])
-    found = Scorer(terms=terms, n_features=5, categories={3: ("blue", "green", "red")}).importances(
-        decreases
-    )
-    np.testing.assert_allclose(found, [0.3, 0.25, 0.2, 0.25, 0.0], rtol=1e-12)
+    actual = Scorer(
+        terms=terms, n_features=5, categories={3: ("blue", "green", "red")}
+    ).importances(decreases)
+    np.testing.assert_allclose(actual, [0.3, 0.25, 0.2, 0.25, 0.0], rtol=1e-12)
 
 
 def test_the_tests_of_a_tree_share_by_how_much_they_vary_its_output():
@@ -234,9 +234,9 @@ def test_the_tests_of_a_tree_share_by_how_much_they_vary_its_output():
         (Node(EVERYWHERE, -1, 1, -1), *split), np.array([[-1.0], [0.5], [1.5], [9.0], [9.0]])
     )
     terms = Terms.pack([tree], [0.1], np.array([[3.0]]))
-    found = Scorer(terms=terms, n_features=3).importances(np.array([0.2]))
+    actual = Scorer(terms=terms, n_features=3).importances(np.array([0.2]))
     # Squared distances of the sides, 2 and 1, times the chances to come there, 1 and 1/2.
-    np.testing.assert_allclose(found, [0.0, 8 / 9, 1 / 9], rtol=1e-12)
+    np.testing.assert_allclose(actual, [0.0, 8 / 9, 1 / 9], rtol=1e-12)
 
 
 def test_the_curves_of_a_model_are_its_cuts_of_one_column(make_rule_terms, rule_rows):
@@ -267,5 +267,10 @@ def test_numbers_that_happen_to_be_whole_stay_numbers():
     terms = Terms.pack(rules, [1.0] * 4, np.ones((4, 1)))
     kinds = [type(terms.rule(t)) for t in range(4)]
     assert kinds == [Scores, Subset, TreeRule, TreeRule]
-    given = [terms.rule(0).values, terms.rule(1).values, terms.rule(2).leaves, terms.rule(3).leaves]
-    assert [array.dtype for array in given] == [np.float64, np.int8, np.float64, np.int8]
+    arrays = [
+        terms.rule(0).values,
+        terms.rule(1).values,
+        terms.rule(2).leaves,
+        terms.rule(3).leaves,
+    ]
+    assert [array.dtype for array in arrays] == [np.float64, np.int8, np.float64, np.int8]

@@ -19,13 +19,13 @@ seeds = st.integers(0, 10**6)
 def worths(forest, row, background):
     """Return the mean score of the background with each set of columns taken from the row."""
     columns = range(len(row))
-    found = {}
+    results = {}
     for size in range(len(row) + 1):
         for chosen in combinations(columns, size):
             mixed = background.copy()
             mixed[list(chosen)] = row[list(chosen)]
-            found[frozenset(chosen)] = forest.walk(np.ascontiguousarray(mixed)).mean(axis=0)
-    return found
+            results[frozenset(chosen)] = forest.walk(np.ascontiguousarray(mixed)).mean(axis=0)
+    return results
 
 
 def shapley(worth, n, i):
@@ -65,8 +65,8 @@ def test_shares_are_those_of_all_coalitions(make_rule_terms, rule_rows, seed, ki
         np.testing.assert_allclose(shares.values[i], shapley(worth, n, i), atol=1e-12)
     pairs = dict(zip(map(tuple, shares.pairs.tolist()), shares.interactions, strict=True))
     for i, j in combinations(range(n), 2):
-        found = pairs.get((i, j), np.zeros(n_scores))
-        np.testing.assert_allclose(found, interaction(worth, n, i, j), atol=1e-12)
+        actual = pairs.get((i, j), np.zeros(n_scores))
+        np.testing.assert_allclose(actual, interaction(worth, n, i, j), atol=1e-12)
     total = shares.base + shares.alone.sum(axis=0) + shares.interactions.sum(axis=0)
     np.testing.assert_allclose(total, forest.walk(row)[0], atol=1e-12)
 

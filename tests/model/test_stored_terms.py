@@ -74,8 +74,8 @@ def same_arrays(a, b):
 def test_sound_arrays_are_read_as_they_are(make_rule_terms, rule_columns, seed, n_scores, kinds):
     terms, _ = make_rule_terms(seed, n_scores=n_scores, kinds=kinds)
     n_columns, categories = rule_columns
-    found = read(arrays_of(terms), n_scores, n_columns, categories)
-    same_arrays(arrays_of(found), arrays_of(terms))
+    actual = read(arrays_of(terms), n_scores, n_columns, categories)
+    same_arrays(arrays_of(actual), arrays_of(terms))
 
 
 @pytest.mark.parametrize("n_scores", [1, 3])
@@ -152,13 +152,15 @@ DAMAGE = {
 
 @pytest.mark.parametrize("case", DAMAGE)
 def test_one_wrong_number_is_refused(arrays, case):
-    name, place, value = DAMAGE[case]
-    assert arrays[name].flat[place] != value
-    arrays[name].flat[place] = value
+    name, index, value = DAMAGE[case]
+    assert arrays[name].flat[index] != value
+    arrays[name].flat[index] = value
     with pytest.raises(ValueError) as caught:
         read(arrays)
     # In words, and not by what NumPy says of an index.
-    assert not any(word in str(caught.value) for word in ("out of bounds", "index", "broadcast"))
+    assert not any(
+        phrase in str(caught.value) for phrase in ("out of bounds", "index", "broadcast")
+    )
 
 
 def test_a_cut_that_is_said_to_be_of_numbers():
@@ -222,8 +224,8 @@ def test_leaves_of_another_width_are_refused(arrays):
 
 def test_numbers_for_values_are_read():
     rules = [Scores(3, np.array([0.5, -0.25, 1.0, 0.0])), Cut(0, 1.0, 0), *RULES]
-    found = read(arrays_of(packed(rules)))
-    assert found.rule(0).values.tolist() == [0.5, -0.25, 1.0, 0.0]
+    actual = read(arrays_of(packed(rules)))
+    assert actual.rule(0).values.tolist() == [0.5, -0.25, 1.0, 0.0]
     arrays = arrays_of(packed(rules))
     arrays["values"][0] = np.inf
     with pytest.raises(ValueError, match="finite"):
@@ -235,7 +237,7 @@ def test_whatever_is_read_can_be_evaluated(rule_rows, data):
     arrays = arrays_of(packed(RULES))
     name = data.draw(st.sampled_from(sorted(arrays)))
     array = arrays[name]
-    place = data.draw(st.integers(0, array.size - 1))
+    index = data.draw(st.integers(0, array.size - 1))
     if array.dtype.kind == "f":
         value = data.draw(st.floats())
     elif array.dtype.kind == "b":
@@ -243,7 +245,7 @@ def test_whatever_is_read_can_be_evaluated(rule_rows, data):
     else:
         low, high = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
         value = data.draw(st.integers(-9, 9) | st.integers(low, high))
-    array.flat[place] = value
+    array.flat[index] = value
     try:
         terms = read(arrays)
     except ValueError:

@@ -81,11 +81,11 @@ def test_the_compiled_score_equals_the_reference(make_terms, make_rows, n_scores
     expected = np.tile(tables.bias, (203, 1))
     for f, j in enumerate(tables.columns):
         expected += look_up(X[:, j].astype(np.float64), *tables.of_column(f))
-    found = np.tile(tables.bias, (203, 1))
+    actual = np.tile(tables.bias, (203, 1))
     model = (tables.columns, tables.starts, tables.thresholds, tables.tables)
-    compiled.score(X, *model, 0, 100, found)
-    compiled.score(X, *model, 100, 203, found)
-    assert np.array_equal(found, expected)
+    compiled.score(X, *model, 0, 100, actual)
+    compiled.score(X, *model, 100, 203, actual)
+    assert np.array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -94,11 +94,11 @@ def test_backends_and_threads_give_the_same_scores(
     make_terms, make_rows, monkeypatch, n_jobs, infinite
 ):
     tables, X = collapse(make_terms(5, votes="real").stumps), make_rows(5, n=9_001)
-    found = []
+    results = []
     for backend in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", backend)
-        found.append(tables.scores(as_table(X, infinite=infinite), n_jobs))
-    assert np.array_equal(*found)
+        results.append(tables.scores(as_table(X, infinite=infinite), n_jobs))
+    assert np.array_equal(*results)
 
 
 def test_sparse_rows_and_frames_score_like_arrays(make_terms):

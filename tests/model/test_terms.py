@@ -38,5 +38,5 @@ def test_slices_and_sums_of_terms(make_terms, make_rows, term_by_term):
     first, second = terms[:4], terms[4:]
     assert (len(first), len(second), len(first + second)) == (4, 6, 10)
     assert np.array_equal(term_by_term(first + second, X), term_by_term(terms, X))
-    parts = term_by_term(first, X) + term_by_term(second, X)
-    np.testing.assert_allclose(parts, term_by_term(terms, X), atol=1e-12)
+    expected = term_by_term(first, X) + term_by_term(second, X)
+    np.testing.assert_allclose(expected, term_by_term(terms, X), atol=1e-12)

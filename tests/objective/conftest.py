@@ -50,20 +50,20 @@ def _boost(objective, n_rounds, *learners):
         chosen = _choose(objective, ready[t % len(ready)], t)
         if chosen is None:
             return
-        found, vote = chosen
-        outputs = objective.backend.outputs(found.rule)
+        best, vote = chosen
+        outputs = objective.backend.outputs(best.rule)
         weights = objective.state.weights.copy()
-        yield Round(weights, outputs, vote, objective.advance(found.rule, vote))
+        yield Round(weights, outputs, vote, objective.advance(best.rule, vote))
 
 
 def _choose(objective, learner, t):
     """Return what was found and the votes; of all rows where a sample gives none."""
     for everything in (False, True):
-        found = objective.find(learner, t, everything)
-        if found is not None:
-            vote = objective.vote(found)
+        best = objective.find(learner, t, everything)
+        if best is not None:
+            vote = objective.vote(best)
             if vote is not None:
-                return found, vote
+                return best, vote
     return None
 
 

@@ -47,11 +47,11 @@ def test_a_hand_worked_round(learner, loss, slope, damping):
 def test_weights_count_in_units_of_the_average_row():
     weights = np.where(Y == 1, 2.0, 1.0)
     model = AdaBoostMH(TREE, n_rounds=1, votes="real", loss="logistic", damping=0.5)
-    one = model.fit(X, Y, sample_weight=weights).decision_function([[0.0]])
+    score = model.fit(X, Y, sample_weight=weights).decision_function([[0.0]])
     votes = expected(np.array([30, 5]) / weights.mean(), 0.5, 0.5)
-    assert one == pytest.approx(votes, rel=HALF)
+    assert score == pytest.approx(votes, rel=HALF)
     again = model.fit(X, Y, sample_weight=weights * 7).decision_function([[0.0]])
-    assert again == pytest.approx(one, rel=1e-12)
+    assert again == pytest.approx(score, rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
@@ -96,9 +96,9 @@ def test_votes_of_every_round(make_problem, make_targets, boost, loss, learner):
 
 
 def test_more_damping_takes_smaller_steps():
-    given = {"n_rounds": 1, "votes": "real", "loss": "logistic"}
+    settings = {"n_rounds": 1, "votes": "real", "loss": "logistic"}
     sizes = [
-        np.abs(AdaBoostMH(TREE, damping=d, **given).fit(X, Y).decision_function(X)).max()
+        np.abs(AdaBoostMH(TREE, damping=d, **settings).fit(X, Y).decision_function(X)).max()
         for d in (None, 0.1, 1.0, 10.0)
     ]
     assert sizes == sorted(sizes, reverse=True)
@@ -107,10 +107,10 @@ def test_more_damping_takes_smaller_steps():
 def test_a_row_alone_gets_a_vote_of_bounded_size():
     """Without damping a pure leaf of one row votes as one of a hundred."""
     X, y = np.arange(101.0)[:, None], np.array([1] + [0] * 50 + [1] * 50)
-    given = {"n_rounds": 1, "votes": "real", "loss": "logistic", "min_samples_leaf": 1}
+    settings = {"n_rounds": 1, "votes": "real", "loss": "logistic", "min_samples_leaf": 1}
     tree = Tree(Stump(), 3, "free", "gain")
     alone, _, many = (
-        AdaBoostMH(tree, damping=0.5, **given).fit(X, y).decision_function([[0], [30], [90]])
+        AdaBoostMH(tree, damping=0.5, **settings).fit(X, y).decision_function([[0], [30], [90]])
     )
     assert alone == pytest.approx(0.5 * np.log((0.5 + 0.5) / 0.5), rel=HALF)
     assert many == pytest.approx(0.5 * np.log((25 + 0.5) / 0.5), rel=HALF)
@@ -125,7 +125,7 @@ def test_backends_agree(make_problem, make_targets, make_objective, boost):
         make_objective(problem, targets, "real", backend=NumbaBackend, **settings),
     ]
     learner = Tree(Stump(), 6, "free")
-    for a, b in zip(*(boost(one, 12, learner) for one in runs), strict=True):
+    for a, b in zip(*(boost(run, 12, learner) for run in runs), strict=True):
         assert np.array_equal(a.signs, b.signs)
         assert np.array_equal(a.weights, b.weights)
 
@@ -134,34 +134,34 @@ def test_backends_agree(make_problem, make_targets, make_objective, boost):
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 4.0]), st.integers(1, 3))
 def test_gains_are_of_the_weight_and_the_damping(make_problem, seed, damping, n_scores):
     """Both backends find the cut that a trial of every cut finds."""
-    given = make_problem(seed, n=30, d=3, n_scores=n_scores, kind="multilabel")
-    problem = given.state(mass_column=True).whole
+    case = make_problem(seed, n=30, d=3, n_scores=n_scores, kind="multilabel")
+    problem = case.state(mass_column=True).whole
     signed = problem.signed.transpose(1, 0, 2).reshape(30, -1)[:, :n_scores].astype(np.int64)
-    columns, row = given.binned.splittable, SEARCH_SCALE / 30
-    with closing(NumbaBackend(given.binned)) as compiled:
-        found = [
+    columns, row = case.binned.splittable, SEARCH_SCALE / 30
+    with closing(NumbaBackend(case.binned)) as compiled:
+        cuts = [
             backend.scan(
                 backend.histogram(columns, problem),
                 ScanQuery("gain", False, damping=damping * row),
             )
-            for backend in (ReferenceBackend(given.binned), compiled)
+            for backend in (ReferenceBackend(case.binned), compiled)
         ]
     for name in ("edges", "first", "missing"):
-        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+        np.testing.assert_array_equal(getattr(cuts[0], name), getattr(cuts[1], name))
     for q, j in enumerate(columns.tolist()):
-        best, bins = -1, given.binned.bins[j]
+        best, bins = -1, case.binned.bins[j]
         for first in range(bins.missing_code):
             for side in (1, -1) if bins.has_missing else (1,):
-                phi = given.binned.cut(j, first, side)
-                parts = [signed[phi < 0], signed[phi > 0]]
-                masses = [int(np.abs(part).sum()) for part in parts]
+                phi = case.binned.cut(j, first, side)
+                sides = [signed[phi < 0], signed[phi > 0]]
+                masses = [int(np.abs(edges).sum()) for edges in sides]
                 if min(masses) > 0:
                     gains = [
-                        round(int((part.sum(axis=0) ** 2).sum()) / (mass + damping * row) * 2**20)
-                        for part, mass in zip(parts, masses, strict=True)
+                        round(int((edges.sum(axis=0) ** 2).sum()) / (mass + damping * row) * 2**20)
+                        for edges, mass in zip(sides, masses, strict=True)
                     ]
                     best = max(best, sum(gains))
-        assert found[0].edges[q] == best
+        assert cuts[0].edges[q] == best
 
 
 def test_damping_is_positive_and_for_real_votes():

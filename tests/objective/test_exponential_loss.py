@@ -202,9 +202,9 @@ def test_permuted_rows_give_the_same_rounds_bit_for_bit(
     problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
     order = np.random.default_rng(1).permutation(90)
     permuted = problem.rows(order)
-    one = make_objective(problem, make_targets(0, problem), votes, factorized)
+    first = make_objective(problem, make_targets(0, problem), votes, factorized)
     other = make_objective(permuted, make_targets(0, permuted), votes, factorized, **choice)
-    for a, b in zip(boost(one, 30), boost(other, 30), strict=True):
+    for a, b in zip(boost(first, 30), boost(other, 30), strict=True):
         assert np.array_equal(a.weights[:, order], b.weights)
         assert np.array_equal(a.signs[:, order], b.signs)
         assert (a.vote.alpha, a.vote.edge, a.vote.energy) == (
@@ -213,9 +213,9 @@ def test_permuted_rows_give_the_same_rounds_bit_for_bit(
         assert np.array_equal(a.vote.votes, b.vote.votes)
         assert a.progress.train_error == b.progress.train_error
         assert a.progress.hamming_loss == b.progress.hamming_loss
-    one.refresh()
+    first.refresh()
     other.refresh()
-    assert np.array_equal(one.state.weights[:, order], other.state.weights)
+    assert np.array_equal(first.state.weights[:, order], other.state.weights)
 
 
 @every_rule

@@ -126,17 +126,17 @@ def test_permuted_rows_give_the_same_rounds_bit_for_bit(
     order = np.random.default_rng(1).permutation(90)
     permuted = problem.rows(order)
     settings = {"loss": "logistic", "learning_rate": 0.5}
-    one = make_objective(problem, make_targets(0, problem), votes, factorized, **settings)
+    first = make_objective(problem, make_targets(0, problem), votes, factorized, **settings)
     other = make_objective(
         permuted, make_targets(0, permuted), votes, factorized, **choice, **settings
     )
-    for a, b in zip(boost(one, 20, learner), boost(other, 20, learner), strict=True):
+    for a, b in zip(boost(first, 20, learner), boost(other, 20, learner), strict=True):
         assert np.array_equal(a.weights[:, order], b.weights)
         assert np.array_equal(a.signs[:, order], b.signs)
         assert (a.vote.alpha, a.vote.energy) == (b.vote.alpha, b.vote.energy)
         assert np.array_equal(a.vote.votes, b.vote.votes)
         assert a.progress.weight == b.progress.weight
-    assert np.array_equal(one.state.scores[:, order], other.state.scores)
+    assert np.array_equal(first.state.scores[:, order], other.state.scores)
 
 
 def test_a_refresh_changes_nothing(train):

@@ -60,14 +60,14 @@ def test_the_pseudo_weight_is_that_of_theory(
 ):
     problem = make_problem(1, n=60, n_scores=5, kind=kind)
     objective = make_objective(problem, make_targets(1, problem), votes)
-    least = 1.0
+    minimum = 1.0
     for step in boost(objective, 20):
         signs = np.sign(step.vote.votes)
         expected = pseudo_weight_sum(step.weights.T, problem.labels.T, signs)
         assert step.progress.pseudo_weight == pytest.approx(expected, rel=1e-9)
         assert step.vote.edge - 1e-12 <= step.progress.pseudo_weight <= 1 + 1e-9
-        least = min(least, step.progress.pseudo_weight)
-    assert least < 0.99
+        minimum = min(minimum, step.progress.pseudo_weight)
+    assert minimum < 0.99
 
 
 def test_with_one_score_column_nothing_cancels_and_the_pseudo_weight_is_1(
@@ -76,8 +76,8 @@ def test_with_one_score_column_nothing_cancels_and_the_pseudo_weight_is_1(
     # |w y v| = w for a single column, and the weights sum to 1.
     problem = make_problem(1, n=60, n_scores=1, kind="multilabel")
     objective = make_objective(problem, make_targets(1, problem))
-    found = [step.progress.pseudo_weight for step in boost(objective, 20)]
-    assert found == pytest.approx([1.0] * 20, abs=1e-9)
+    actual = [step.progress.pseudo_weight for step in boost(objective, 20)]
+    assert actual == pytest.approx([1.0] * 20, abs=1e-9)
 
 
 def test_with_two_opposite_columns_nothing_cancels_either(

@@ -72,7 +72,7 @@ def take(request, backend):
         layout = graded_layout(np.arange(6), GRADES, QUERY, "difference", WEIGHTS)
         feedback = GradedLists(layout, backend)
     else:
-        worse, better, weights = (np.array(part) for part in zip(*PAIRS, strict=True))
+        worse, better, weights = (np.array(column) for column in zip(*PAIRS, strict=True))
         feedback = PairList(np.arange(6, dtype=np.int32), worse, better, weights / 3.0)
     learner = Stump(constant=False).ready(backend.table, Exhaustive(), seed=0)
 
@@ -80,9 +80,9 @@ def take(request, backend):
         objective = Ranking(backend, feedback, RankSettings(*settings))
 
         def round():
-            found = objective.find(learner, 0)
-            vote = objective.vote(found)
-            return found.rule, vote, objective.advance(found.rule, vote)
+            best = objective.find(learner, 0)
+            vote = objective.vote(best)
+            return best.rule, vote, objective.advance(best.rule, vote)
 
         return objective, round
 
@@ -91,10 +91,10 @@ def take(request, backend):
 
 def potentials(objective):
     """Return pi of every document."""
-    found = np.empty(6)
+    values = np.empty(6)
     weighed = objective.pairs
-    found[objective.feedback.rows] = 2 * weighed.potentials / weighed.energy
-    return found
+    values[objective.feedback.rows] = 2 * weighed.potentials / weighed.energy
+    return values
 
 
 def pair_weights(objective):

@@ -79,8 +79,8 @@ def full_step(rate, pi, weights, h, criterion):
         return abs(r), 0.5 * rate * math.log((1 + r) / (1 - r))
     minus = weights[~h][:, h].sum()
     plus = weights[h][:, ~h].sum()
-    least = 1e-3 * max(minus, plus)
-    odds = max(minus, least) / max(plus, least) if least > 0 else 1.0
+    minimum = 1e-3 * max(minus, plus)
+    odds = max(minus, minimum) / max(plus, minimum) if minimum > 0 else 1.0
     return minus + plus - 2 * math.sqrt(minus * plus), 0.5 * rate * math.log(odds)
 
 

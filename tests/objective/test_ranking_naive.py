@@ -71,15 +71,15 @@ class Bipartite:
 
 def listed_pairs(grades, query, pair_weight, query_weight, weights, factors):
     """Return (worse, better, weight) of the pairs of every query."""
-    found = []
+    results = []
     for q in np.unique(query).tolist():
         mine = np.flatnonzero(query == q).tolist()
         pairs = [(i, j) for i in mine for j in mine if grades[i] < grades[j]]
         sizes = [grades[j] - grades[i] if pair_weight == "difference" else 1.0 for i, j in pairs]
         sizes = [d * weights[i] * weights[j] for d, (i, j) in zip(sizes, pairs, strict=True)]
         scale = factors[q] / math.fsum(sizes) ** POWERS[query_weight] if pairs else 1.0
-        found += [(i, j, scale * d) for d, (i, j) in zip(sizes, pairs, strict=True)]
-    return found
+        results += [(i, j, scale * d) for d, (i, j) in zip(sizes, pairs, strict=True)]
+    return results
 
 
 class Case:
@@ -99,7 +99,7 @@ class Case:
             self.X[rng.random(self.X.shape) < 0.2] = np.nan
             self.X[0] = 1.0  # every column has some value
         ones = np.ones(n), np.ones(self.query.max() + 1)
-        some = tuple(rng.integers(1, 4, size=len(part)).astype(float) for part in ones)
+        some = tuple(rng.integers(1, 4, size=len(ones_of)).astype(float) for ones_of in ones)
         self.weights, self.factors = some if weighted else ones
         self.pairs = listed_pairs(
             self.grades, self.query, pair_weight, query_weight, self.weights, self.factors
@@ -119,9 +119,9 @@ class Case:
             rows = np.arange(self.n)
             layout = graded_layout(rows, self.grades, self.query, pair_weight, self.weights)
             return GradedLists(layout, backend, POWERS[query_weight], self.factors)
-        worse, better, weights = (np.array(part) for part in zip(*self.pairs, strict=True))
-        rows, places = np.unique([worse, better], return_inverse=True)
-        worse, better = places.reshape(2, -1)
+        worse, better, weights = (np.array(column) for column in zip(*self.pairs, strict=True))
+        rows, indices = np.unique([worse, better], return_inverse=True)
+        worse, better = indices.reshape(2, -1)
         return PairList(rows.astype(np.int32), worse, better, weights)
 
     def cuts(self, missing):
@@ -140,15 +140,15 @@ def rounds(case, backend, form, n_rounds, missing="learn", **options):
     objective = Ranking(backend, case.feedback(form, backend), RankSettings(**options))
     learner = Stump(constant=False, missing=missing).ready(case.binned, Exhaustive(), seed=0)
     for t in range(n_rounds):
-        found = objective.find(learner, t)
-        if found is None:
+        best = objective.find(learner, t)
+        if best is None:
             return
-        outputs = found.rule.outputs(case.binned)
-        vote = objective.vote(found)
+        outputs = best.rule.outputs(case.binned)
+        vote = objective.vote(best)
         if vote is None:
             return
-        yield objective, found.rule, (outputs[0] + 1) // 2, vote
-        objective.advance(found.rule, vote)
+        yield objective, best.rule, (outputs[0] + 1) // 2, vote
+        objective.advance(best.rule, vote)
 
 
 def pi_of(objective, n):
@@ -221,10 +221,10 @@ def test_exact_steps(criterion):
         options = {"criterion": criterion, "step": "exact"}
         for _, _, h, vote in rounds(case, ReferenceBackend(case.binned), "lists", 8, **options):
             minus, plus = naive.sides(h)
-            least = 1e-3 * max(minus, plus)
-            alpha = 0.5 * math.log(max(minus, least) / max(plus, least))
+            minimum = 1e-3 * max(minus, plus)
+            alpha = 0.5 * math.log(max(minus, minimum) / max(plus, minimum))
             assert 2 * vote.coefficients[0] == pytest.approx(alpha, rel=1e-10)
-            if min(minus, plus) > least:
+            if min(minus, plus) > minimum:
                 plain += 1
                 exact = 1 - minus - plus + 2 * math.sqrt(minus * plus)
                 assert vote.energy == pytest.approx(exact, rel=1e-12)
@@ -246,7 +246,7 @@ def assert_largest_edges(case, backend, form, missing):
     naive = General(case.pairs)
     for _, rule, h, vote in rounds(case, backend, form, 5, missing):
         pi = naive.potentials(case.n)
-        sizes = {name: abs(pi @ one) for name, one in case.cuts(missing)}
+        sizes = {name: abs(pi @ outputs) for name, outputs in case.cuts(missing)}
         # Potentials are rounded to 2**-30 for the search.
         assert_largest(sizes, name_of(rule, case), case.n * 2.0**-29)
         naive.step(2 * vote.coefficients[0], h)
@@ -257,8 +257,8 @@ def assert_least_energies(case, backend, form, missing, n_rounds=5):
     options = {"criterion": "energy", "step": "exact"}
     for _, rule, h, vote in rounds(case, backend, form, n_rounds, missing, **options):
         decreases = {}
-        for name, one in case.cuts(missing):
-            minus, plus = naive.sides(one)
+        for name, outputs in case.cuts(missing):
+            minus, plus = naive.sides(outputs)
             decreases[name] = minus + plus - 2 * math.sqrt(minus * plus)
         # Sums are rounded to 2**-31 or so, and the root of one near 0 to the root of that.
         assert_largest(decreases, name_of(rule, case), 1e-4)

@@ -86,10 +86,10 @@ def test_functions_of_any_scale(scale):
     for _ in range(20):
         Z = Sum(rng.exponential(size=9), scale * rng.normal(size=9))
         c = best_step(Z, 5 / scale)
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             Z.energy, bounds=(-5 / scale, 5 / scale), method="bounded", options={"xatol": 1e-12}
         )
-        assert Z.energy(c) <= found.fun * (1 + 1e-6)
+        assert Z.energy(c) <= minimum.fun * (1 + 1e-6)
 
 
 def test_terms_that_leave_the_range_of_a_double():
@@ -134,8 +134,8 @@ def test_every_round_takes_the_step_of_the_least_energy(seed, missing):
         h = np.where(np.isnan(X[:, rule.column]), rule.fill, X[:, rule.column])
         before, along = H[worse] - H[better], h[worse] - h[better]
         Z = energy(D, before + alpha * along)
-        least = minimize_scalar(lambda a, b=before, d=along: energy(D, b + a * d)).fun
-        assert pytest.approx(least, rel=1e-9) == Z
+        minimum = minimize_scalar(lambda a, b=before, d=along: energy(D, b + a * d)).fun
+        assert pytest.approx(minimum, rel=1e-9) == Z
         for factor in (0.0, 0.5, 0.9, 1.1, 2.0):
             assert energy(D, before + factor * alpha * along) >= Z
         assert model.history_["bound"][t] == pytest.approx(Z, rel=1e-10)
@@ -240,8 +240,8 @@ def test_the_best_column_is_that_of_the_exact_sums(pair_weight, monkeypatch):
         exact, quick = decreases(self, rules), decreases(self, rules, only_best=True)
         assert only_best
         assert np.argmax(quick) == np.argmax(exact)
-        assert all(one in (0.0, other) for one, other in zip(quick, exact, strict=True))
-        numbers.append(sum(one > 0 for one in quick))
+        assert all(x in (0.0, other) for x, other in zip(quick, exact, strict=True))
+        numbers.append(sum(x > 0 for x in quick))
         return quick
 
     monkeypatch.setattr(Ranking, "decreases", compared)

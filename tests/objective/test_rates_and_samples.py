@@ -25,15 +25,16 @@ def start(make_problem, make_targets, make_objective):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("rate", [0.5, 0.1, 1e-3])
 def test_a_rate_shortens_the_step_and_nothing_else(start, boost, votes, loss, rate):
-    (whole,), (part,) = (
-        list(boost(start(votes, loss=loss, learning_rate=one), 1)) for one in (1.0, rate)
+    (full_step,), (short_step,) = (
+        list(boost(start(votes, loss=loss, learning_rate=learning_rate), 1))
+        for learning_rate in (1.0, rate)
     )
-    assert np.array_equal(part.signs, whole.signs)
-    assert np.array_equal(part.vote.votes, whole.vote.votes)
-    assert part.vote.edge == pytest.approx(whole.vote.edge, rel=1e-12)
-    assert part.vote.alpha == rate * whole.vote.alpha
+    assert np.array_equal(short_step.signs, full_step.signs)
+    assert np.array_equal(short_step.vote.votes, full_step.vote.votes)
+    assert short_step.vote.edge == pytest.approx(full_step.vote.edge, rel=1e-12)
+    assert short_step.vote.alpha == rate * full_step.vote.alpha
     # The energy is that of the step really taken.
-    assert whole.vote.energy < part.vote.energy < 1
+    assert full_step.vote.energy < short_step.vote.energy < 1
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -41,12 +42,14 @@ def test_a_rate_shortens_the_step_of_real_outputs(start, boost, loss):
     tree = Tree(Stump(), max_leaf_nodes=4)
     objective = start("real", loss=loss, learning_rate=0.25)
     labels = objective.state.labels
-    (whole,) = boost(start("real", loss=loss), 1, tree)
-    (part,) = boost(objective, 1, tree)
-    assert (whole.vote.alpha, part.vote.alpha) == (1.0, 0.25)
-    assert np.array_equal(part.signs, whole.signs)
-    grown = part.weights * np.exp(-labels * part.signs * part.vote.coefficients[:, None])
-    assert part.vote.energy == pytest.approx(grown.sum(), rel=1e-12)
+    (full_step,) = boost(start("real", loss=loss), 1, tree)
+    (short_step,) = boost(objective, 1, tree)
+    assert (full_step.vote.alpha, short_step.vote.alpha) == (1.0, 0.25)
+    assert np.array_equal(short_step.signs, full_step.signs)
+    grown = short_step.weights * np.exp(
+        -labels * short_step.signs * short_step.vote.coefficients[:, None]
+    )
+    assert short_step.vote.energy == pytest.approx(grown.sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("votes", VOTES)
@@ -103,11 +106,11 @@ def test_a_sample_without_any_row_is_all_rows(start):
 
 def test_samples_depend_on_the_seed_and_the_round_only(start, boost):
     settings = {"backend": Watched, "subsample": 0.4}
-    one, other = start(seed=7, **settings), start(seed=7, loss="logistic", **settings)
-    straight = drawn(one, range(6))
+    first, other = start(seed=7, **settings), start(seed=7, loss="logistic", **settings)
+    straight = drawn(first, range(6))
     assert len({tuple(rows) for rows in straight}) == 6
     # In any order, after any number of rounds, and whatever is trained.
-    assert drawn(one, [5, 3]) == [straight[5], straight[3]]
+    assert drawn(first, [5, 3]) == [straight[5], straight[3]]
     list(boost(other, 4))
     assert drawn(other, [2, 0]) == [straight[2], straight[0]]
     assert drawn(start(seed=8, **settings), range(6)) != straight
@@ -126,14 +129,14 @@ def test_a_rule_is_the_best_on_its_sample_and_its_step_that_of_all_rows(start, m
     objective = start(backend=Watched, subsample=0.5)
     table = objective.backend.table
     learner = Stump().ready(table, Exhaustive(), seed=0)
-    found = objective.find(learner, 0)
+    result = objective.find(learner, 0)
     (rows,) = objective.backend.rows
     sample = make_problem(4, n=80, n_scores=3).rows(rows)
     sample.weights[:] = objective.state.weights[:, rows]
     best = search(ReferenceBackend(sample.binned), table.splittable, sample.state().whole)
-    assert found.edge == best.edges.max()
-    outputs = found.rule.outputs(table)
-    vote = objective.vote(found)
+    assert result.edge == best.edges.max()
+    outputs = result.rule.outputs(table)
+    vote = objective.vote(result)
     full = objective.backend.edges(objective.state, Given(outputs))
     assert vote.edge == pytest.approx(np.abs(full.edges).sum() / full.total, rel=1e-12)
 
@@ -143,6 +146,6 @@ def test_a_rule_that_is_wrong_on_all_rows_together_is_no_step(start):
     objective = start(subsample=1e-6, seed=3)
     learner = Stump().ready(objective.backend.table, Exhaustive(), seed=0)
     for t in range(40):
-        found = objective.find(learner, t)
-        vote = objective.vote(found)
+        best = objective.find(learner, t)
+        vote = objective.vote(best)
         assert vote is None or vote.energy < 1

@@ -86,15 +86,15 @@ def test_permuted_rows_give_the_same_rounds_bit_for_bit(
     problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
     order = np.random.default_rng(1).permutation(90)
     permuted = problem.rows(order)
-    one = make_objective(problem, make_targets(0, problem), "real")
+    first = make_objective(problem, make_targets(0, problem), "real")
     other = make_objective(permuted, make_targets(0, permuted), "real", **choice)
     learners = TURNS[turns]
-    for a, b in zip(boost(one, 20, *learners), boost(other, 20, *learners), strict=True):
+    for a, b in zip(boost(first, 20, *learners), boost(other, 20, *learners), strict=True):
         assert np.array_equal(a.weights[:, order], b.weights)
         assert np.array_equal(a.signs[:, order], b.signs)
         assert (a.vote.alpha, a.vote.energy) == (b.vote.alpha, b.vote.energy)
         assert np.array_equal(a.vote.votes, b.vote.votes)
-    assert np.array_equal(one.state.scores[:, order], other.state.scores)
+    assert np.array_equal(first.state.scores[:, order], other.state.scores)
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])

@@ -107,17 +107,17 @@ def test_permuted_rows_and_other_backends_give_the_same_rounds(
     order = np.random.default_rng(1).permutation(90)
     permuted = problem.rows(order)
     settings = {"loss": "softmax", "learning_rate": 0.5}
-    one = make_objective(
+    first = make_objective(
         problem, make_targets(0, problem, "uniform"), votes, factorized, **settings
     )
     targets = make_targets(0, permuted, "uniform")
     other = make_objective(permuted, targets, votes, factorized, NumbaBackend, **settings)
-    for a, b in zip(boost(one, 15, learner), boost(other, 15, learner), strict=True):
+    for a, b in zip(boost(first, 15, learner), boost(other, 15, learner), strict=True):
         assert np.array_equal(a.weights[:, order], b.weights)
         assert (a.vote.alpha, a.vote.energy) == (b.vote.alpha, b.vote.energy)
         assert np.array_equal(a.vote.votes, b.vote.votes)
         assert a.progress.weight == b.progress.weight
-    assert np.array_equal(one.state.scores[:, order], other.state.scores)
+    assert np.array_equal(first.state.scores[:, order], other.state.scores)
 
 
 # As users see it.
@@ -126,8 +126,8 @@ TREE = Tree(max_leaf_nodes=6, leaf_votes="free", criterion="gain")
 
 
 def model(learner=TREE, **settings):
-    given = {"votes": "real", "loss": "softmax", "learning_rate": 0.2, "n_rounds": 30}
-    return AdaBoostMH(learner, random_state=0, **{**given, **settings})
+    options = {"votes": "real", "loss": "softmax", "learning_rate": 0.2, "n_rounds": 30}
+    return AdaBoostMH(learner, random_state=0, **{**options, **settings})
 
 
 @pytest.fixture
@@ -140,10 +140,10 @@ def unequal(blobs):
 def test_the_first_round_is_the_class_priors(unequal):
     X, y = unequal
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    one = model(n_rounds=1).fit(X, y, sample_weight=weights)
+    fitted = model(n_rounds=1).fit(X, y, sample_weight=weights)
     shares = np.bincount(y, weights) / weights.sum()
-    np.testing.assert_allclose(one.predict_proba(X), np.tile(shares, (len(X), 1)), rtol=1e-9)
-    assert "always" in str(one.rules()[0])
+    np.testing.assert_allclose(fitted.predict_proba(X), np.tile(shares, (len(X), 1)), rtol=1e-9)
+    assert "always" in str(fitted.rules()[0])
     two = model(n_rounds=1).fit(X, y == 1, sample_weight=weights)
     np.testing.assert_allclose(two.predict_proba(X)[:, 1], shares[1], rtol=1e-9)
 
@@ -165,20 +165,20 @@ def test_equal_classes_need_no_constant(blobs):
 def test_two_classes_of_equal_size_have_the_logistic_loss(blobs):
     X, y = blobs(n_classes=2)
     kept = np.concatenate([np.flatnonzero(y == k)[:30] for k in range(2)])
-    one, other = model().fit(X[kept], y[kept]), model(loss="logistic").fit(X[kept], y[kept])
-    assert np.array_equal(one.decision_function(X), other.decision_function(X))
-    assert np.array_equal(one.predict_proba(X), other.predict_proba(X))
-    assert one.loss_ == "softmax"
+    first, other = model().fit(X[kept], y[kept]), model(loss="logistic").fit(X[kept], y[kept])
+    assert np.array_equal(first.decision_function(X), other.decision_function(X))
+    assert np.array_equal(first.predict_proba(X), other.predict_proba(X))
+    assert first.loss_ == "softmax"
 
 
 def test_probabilities_are_the_softmax_of_scores(unequal):
     X, y = unequal
-    one = model().fit(X, y)
-    expected = softmax(one.decision_function(X), axis=1)
-    np.testing.assert_allclose(one.predict_proba(X), expected, rtol=1e-12)
-    assert (one.predict(X) == one.classes_[expected.argmax(axis=1)]).all()
-    assert (one.history_["train_error"] <= one.history_["bound"]).all()
-    assert "weight" in one.history_
+    fitted = model().fit(X, y)
+    expected = softmax(fitted.decision_function(X), axis=1)
+    np.testing.assert_allclose(fitted.predict_proba(X), expected, rtol=1e-12)
+    assert (fitted.predict(X) == fitted.classes_[expected.argmax(axis=1)]).all()
+    assert (fitted.history_["train_error"] <= fitted.history_["bound"]).all()
+    assert "weight" in fitted.history_
 
 
 @pytest.mark.parametrize("init_weights", ["balanced", np.ones((60, 3))], ids=["name", "matrix"])
@@ -193,16 +193,16 @@ def test_other_initial_weights_are_refused(blobs, init_weights):
 
 def test_a_saved_model_a_warm_start_and_a_replay_are_the_same_model(unequal, tmp_path):
     X, y = unequal
-    whole = model(n_rounds=20).fit(X, y)
-    part = model(n_rounds=8).fit(X, y)
-    part.save(tmp_path / "model.edgewise")
+    full = model(n_rounds=20).fit(X, y)
+    resumed = model(n_rounds=8).fit(X, y)
+    resumed.save(tmp_path / "model.edgewise")
     loaded = edgewise.load(tmp_path / "model.edgewise")
-    assert np.array_equal(loaded.predict_proba(X), part.predict_proba(X))
-    for one in (part, loaded):
-        one.set_params(warm_start=True, n_rounds=20).fit(X, y)
-        assert np.array_equal(one.decision_function(X), whole.decision_function(X))
-        for name in whole.history_:
-            np.testing.assert_array_equal(one.history_[name], whole.history_[name])
+    assert np.array_equal(loaded.predict_proba(X), resumed.predict_proba(X))
+    for fitted in (resumed, loaded):
+        fitted.set_params(warm_start=True, n_rounds=20).fit(X, y)
+        assert np.array_equal(fitted.decision_function(X), full.decision_function(X))
+        for name in full.history_:
+            np.testing.assert_array_equal(fitted.history_[name], full.history_[name])
 
 
 @pytest.mark.parametrize("eval_metric", ["log_loss", "error", "hamming_loss", "roc_auc"])
@@ -212,12 +212,12 @@ def test_validation_and_early_stopping(unequal, eval_metric):
     noisy = np.where(rng.random(len(y)) < 0.3, rng.integers(3, size=len(y)), y)
     held = np.arange(len(y)) % 4 == 0
     aside = X[held], noisy[held]
-    one = model(n_rounds=200, eval_metric=eval_metric, early_stopping_rounds=10)
-    one.fit(X[~held], noisy[~held], eval_set=aside)
-    assert one.stop_reason_ == "early stopping"
-    staged = list(one.staged_decision_function(aside[0]))
-    values = one.history_["validation"]
-    assert len(staged) == one.n_rounds_ == one.best_iteration_
+    fitted = model(n_rounds=200, eval_metric=eval_metric, early_stopping_rounds=10)
+    fitted.fit(X[~held], noisy[~held], eval_set=aside)
+    assert fitted.stop_reason_ == "early stopping"
+    staged = list(fitted.staged_decision_function(aside[0]))
+    values = fitted.history_["validation"]
+    assert len(staged) == fitted.n_rounds_ == fitted.best_iteration_
     if eval_metric == "log_loss":
         expected = [
             -log_softmax(f, axis=1)[np.arange(len(aside[1])), aside[1]].mean() for f in staged
@@ -237,12 +237,12 @@ def test_every_backend_and_number_of_threads_gives_the_same_model(
     X = X.copy()
     X[::7, 1] = np.nan
     codes = np.column_stack([X, np.arange(len(X)) % 5])
-    given = {"categorical_features": [codes.shape[1] - 1], "subsample": 0.7}
+    settings = {"categorical_features": [codes.shape[1] - 1], "subsample": 0.7}
     tree = Tree([Stump(), Indicator()], 6, "free", "gain")
-    expected = model(tree, **given).fit(codes, y)
+    expected = model(tree, **settings).fit(codes, y)
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
-    one = model(tree, n_jobs=n_jobs, **given).fit(codes, y)
-    assert np.array_equal(one.decision_function(codes), expected.decision_function(codes))
+    fitted = model(tree, n_jobs=n_jobs, **settings).fit(codes, y)
+    assert np.array_equal(fitted.decision_function(codes), expected.decision_function(codes))
 
 
 def test_probabilities_are_calibrated_where_the_posteriors_are_known():
@@ -258,11 +258,11 @@ def test_probabilities_are_calibrated_where_the_posteriors_are_known():
 
     X, y, _ = draw(4000)
     held_X, held_y, posterior = draw(4000)
-    one = model(TREE, n_rounds=300, learning_rate=0.1, eval_metric="log_loss", subsample=0.7)
-    one.set_params(early_stopping_rounds=20, validation_fraction=0.2).fit(X, y)
-    p = one.predict_proba(held_X)
+    fitted = model(TREE, n_rounds=300, learning_rate=0.1, eval_metric="log_loss", subsample=0.7)
+    fitted.set_params(early_stopping_rounds=20, validation_fraction=0.2).fit(X, y)
+    p = fitted.predict_proba(held_X)
     assert np.abs(p - posterior).mean() < 0.04
     for k in range(3):
         # Ten equal parts of the rows by probability: each part has as many of the class as it says.
-        for part in np.array_split(np.argsort(p[:, k]), 10):
-            assert abs(p[part, k].mean() - (held_y[part] == k).mean()) < 0.08
+        for rows in np.array_split(np.argsort(p[:, k]), 10):
+            assert abs(p[rows, k].mean() - (held_y[rows] == k).mean()) < 0.08

@@ -29,10 +29,10 @@ def points():
     learner = Stump().ready(binned, Exhaustive(), seed=0)
 
     def take_round():
-        found = objective.find(learner, 0)
-        signs = found.rule.outputs(binned)
-        vote = objective.vote(found)
-        return found, signs, vote, objective.advance(found.rule, vote)
+        best = objective.find(learner, 0)
+        signs = best.rule.outputs(binned)
+        vote = objective.vote(best)
+        return best, signs, vote, objective.advance(best.rule, vote)
 
     return objective, take_round
 
@@ -47,9 +47,9 @@ def test_first_round(points):
     objective, take_round = points
     # Edges in twelfths. The constant: 0 + 0 + 0. x >= 1.5, phi = (-, +, +): -4, 2, 2, in all 8.
     # x >= 2.5, phi = (-, -, +): -2, -2, 4, in all 8 as well; the lower threshold wins the tie.
-    found, signs, vote, progress = take_round()
-    assert found.rule == Cut(0, 1.5, 0)
-    assert found.edge == pytest.approx(2 / 3 * 2**30, abs=4.5)  # nine entries are rounded
+    best, signs, vote, progress = take_round()
+    assert best.rule == Cut(0, 1.5, 0)
+    assert best.edge == pytest.approx(2 / 3 * 2**30, abs=4.5)  # nine entries are rounded
     assert signs.tolist() == [[-1, 1, 1]]
     # v = (-, +, +), edge 8/12 = 2/3, alpha = 1/2 ln((5/3) / (1/3)), Z = sqrt(1 - 4/9).
     assert vote.votes.tolist() == [-1.0, 1.0, 1.0]
@@ -73,8 +73,8 @@ def test_second_round(points):
     take_round()
     # The signed weights are (0.1, -0.05, -0.05), (-0.05, 0.1, -0.25), (-0.05, -0.25, 0.1).
     # Edges: the constant 0, -0.2, -0.2; x >= 1.5: -0.2, -0.1, -0.1; x >= 2.5: -0.1, -0.3, 0.4.
-    found, _, vote, progress = take_round()
-    assert found.rule == Cut(0, 2.5, 0)
+    best, _, vote, progress = take_round()
+    assert best.rule == Cut(0, 2.5, 0)
     assert vote.votes.tolist() == [-1.0, -1.0, 1.0]
     assert vote.edge == pytest.approx(0.8, rel=1e-13)
     # Right is 0.9 and wrong 0.1: alpha = 1/2 ln 9 and Z = 2 sqrt(0.9 * 0.1) = 0.6.

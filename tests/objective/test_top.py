@@ -46,10 +46,12 @@ def test_backends_and_row_orders_give_the_same_numbers(backends, metric, k):
         y, weights = rng.integers(0, 4, 600).astype(float), rng.uniform(0.1, 3.0, 600)
         scores = np.round(rng.normal(size=600) * 2, 0 if case % 2 else 3)
         top = top_of(y, qid, metric, k, weights if case % 2 else None)
-        plain, *others = (one.pairs.weigh_top(top, scores[top.layout.rows]) for one in backends)
+        plain, *others = (
+            backend.pairs.weigh_top(top, scores[top.layout.rows]) for backend in backends
+        )
         for other in others:
-            for expected, found in zip(plain, other, strict=True):
-                assert np.array_equal(expected, found)
+            for expected, actual in zip(plain, other, strict=True):
+                assert np.array_equal(expected, actual)
         order = rng.permutation(600)
         again = top_of(y[order], qid[order], metric, k, weights[order] if case % 2 else None)
         moved = backends[0].pairs.weigh_top(again, scores[order][again.layout.rows])
@@ -128,10 +130,10 @@ def test_the_same_model_for_any_backend_threads_and_order(lists, monkeypatch):
 
 def test_going_on_as_if_training_had_not_stopped(lists):
     X, y, qid = lists
-    whole = RankBoost("tree", objective="ndcg", n_rounds=8).fit(X, y, qid=qid)
+    full = RankBoost("tree", objective="ndcg", n_rounds=8).fit(X, y, qid=qid)
     model = RankBoost("tree", objective="ndcg", n_rounds=4, warm_start=True).fit(X, y, qid=qid)
     model.set_params(n_rounds=8).fit(X, y, qid=qid)
-    assert np.array_equal(model.predict(X), whole.predict(X))
+    assert np.array_equal(model.predict(X), full.predict(X))
 
 
 def test_what_does_not_go_together(lists):

@@ -24,10 +24,10 @@ def eager(monkeypatch):
 
 def problem_of(make_problem, power, seed=0, n=60, n_scores=3, mass=False):
     """Return a problem whose weights lie the wider apart the larger the power."""
-    given = make_problem(seed, n=n, d=3, n_scores=n_scores, kind="multilabel", missing=False)
+    case = make_problem(seed, n=n, d=3, n_scores=n_scores, kind="multilabel", missing=False)
     weights = np.random.default_rng(seed).random((n_scores, n)) ** power
-    given.weights[:] = weights / weights.sum()
-    return given, given.state(mass_column=mass)
+    case.weights[:] = weights / weights.sum()
+    return case, case.state(mass_column=mass)
 
 
 def mass(problem):
@@ -62,15 +62,15 @@ def test_the_heaviest_rows_are_enough_and_none_too_many(masses, share):
 def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n_scores):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trimming, "_TRY_EVERY", 1)
-        given, state = problem_of(make_problem, power, seed, n_scores=n_scores)
-        backend = ReferenceBackend(given.binned)
+        case, state = problem_of(make_problem, power, seed, n_scores=n_scores)
+        backend = ReferenceBackend(case.binned)
         selection = HeaviestWeights(least)
         rng = np.random.default_rng(seed)
         for t in range(8):
             problem = state.whole
             selection.begin_round(backend, problem, t)
-            _, part = selection.select(backend, problem, t)
-            assert mass(part) >= least * mass(problem)
+            _, selected = selection.select(backend, problem, t)
+            assert mass(selected) >= least * mass(problem)
             assert 0.0 < selection.cost <= 1.0
             state.weights *= np.exp(rng.normal(size=state.weights.shape))
             state.weights /= state.weights.sum()
@@ -79,8 +79,8 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
 
 
 def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
-    given, state = problem_of(make_problem, 12.0)
-    backend = ReferenceBackend(given.binned)
+    case, state = problem_of(make_problem, 12.0)
+    backend = ReferenceBackend(case.binned)
     selection = HeaviestWeights(0.8)
     selection.begin_round(backend, state.whole, 0)
     first = selection._part
@@ -100,8 +100,8 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
 
 
 def test_a_part_is_looked_for_now_and_then(make_problem):
-    given, state = problem_of(make_problem, 0.0)
-    backend = ReferenceBackend(given.binned)
+    case, state = problem_of(make_problem, 0.0)
+    backend = ReferenceBackend(case.binned)
     selection = HeaviestWeights(0.8)
     selection.begin_round(backend, state.whole, 0)
     assert selection._part is None
@@ -116,8 +116,8 @@ def test_a_part_is_looked_for_now_and_then(make_problem):
 
 
 def test_a_part_is_renewed_as_weight_gathers(make_problem):
-    given, wide = problem_of(make_problem, 4.0, n=200)
-    backend = ReferenceBackend(given.binned)
+    case, wide = problem_of(make_problem, 4.0, n=200)
+    backend = ReferenceBackend(case.binned)
     selection = HeaviestWeights(0.6)
     selection.begin_round(backend, wide.whole, 0)
     size = selection._part.size
@@ -132,8 +132,8 @@ def test_a_part_is_renewed_as_weight_gathers(make_problem):
 
 @pytest.mark.parametrize("n_scores", [1, 3, 40])
 def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
-    given, state = problem_of(make_problem, 0.0, n_scores=n_scores)
-    backend = ReferenceBackend(given.binned)
+    case, state = problem_of(make_problem, 0.0, n_scores=n_scores)
+    backend = ReferenceBackend(case.binned)
     selection = HeaviestWeights(0.5)
     selection.begin_round(backend, state.whole, 0)
     assert selection.cost == 1.0
@@ -145,31 +145,33 @@ def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
 
 @pytest.mark.parametrize("mass_column", [False, True])
 def test_entries_where_they_are_fewer(make_problem, mass_column):
-    given, state = problem_of(make_problem, 60.0, n=200, n_scores=40, mass=mass_column)
+    case, state = problem_of(make_problem, 60.0, n=200, n_scores=40, mass=mass_column)
     problem = state.whole
     sizes = np.abs(all_signed(problem))
-    found = []
-    for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
+    results = []
+    for backend in (ReferenceBackend(case.binned), NumbaBackend(case.binned)):
         selection = HeaviestWeights(0.9)
         selection.begin_round(backend, problem, 0)
-        _, part = selection.select(backend, problem, 0)
+        _, selected = selection.select(backend, problem, 0)
         assert selection._part.size < 0.1 * sizes.size
         assert selection.cost <= trimming._MAX_COST
-        assert mass(part) >= 0.95 * mass(problem)
-        found.append((selection.cost, selection._part.rows.tolist(), part.signed_totals.tolist()))
-    assert found[0] == found[1]
+        assert mass(selected) >= 0.95 * mass(problem)
+        results.append(
+            (selection.cost, selection._part.rows.tolist(), selected.signed_totals.tolist())
+        )
+    assert results[0] == results[1]
 
 
 def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
     for n_scores in (1, 40):
-        given, state = problem_of(make_problem, 15.0, n_scores=n_scores)
+        case, state = problem_of(make_problem, 15.0, n_scores=n_scores)
         order = np.random.default_rng(0).permutation(60)
-        other = given.rows(order)
+        other = case.rows(order)
         chosen = []
-        for one, weights in ((given, given.weights), (other, other.weights)):
-            state = one.state()
+        for variant, weights in ((case, case.weights), (other, other.weights)):
+            state = variant.state()
             np.testing.assert_array_equal(state.weights, weights)
-            backend = ReferenceBackend(one.binned)
+            backend = ReferenceBackend(variant.binned)
             selection = HeaviestWeights(0.8)
             selection.begin_round(backend, state.whole, 0)
             chosen.append((selection._part.rows, selection.cost, selection._part.size))
@@ -183,49 +185,51 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
 @pytest.mark.parametrize("mass_column", [False, True])
 @pytest.mark.parametrize("n_scores", [1, 3])
 def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
-    given, state = problem_of(make_problem, 3.0, n_scores=n_scores, mass=mass_column)
+    case, state = problem_of(make_problem, 3.0, n_scores=n_scores, mass=mass_column)
     problem = state.whole
     masses = np.abs(all_signed(problem)).sum(axis=1)
-    for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
+    for backend in (ReferenceBackend(case.binned), NumbaBackend(case.binned)):
         selection = SampledRows(0.5, seed=4)
-        part_kernels, part = selection.select(backend, problem, 7)
+        part_kernels, selected = selection.select(backend, problem, 7)
         assert selection.cost == 0.5
-        sizes = np.abs(all_signed(part)).sum(axis=1)
+        sizes = np.abs(all_signed(selected)).sum(axis=1)
         draws = sizes * 30 / SEARCH_SCALE
         np.testing.assert_allclose(draws, np.rint(draws), atol=1e-5)
         assert np.rint(draws).sum() == 30
-        assert part.n_rows == part_kernels.table.n_rows <= 30
-        np.testing.assert_array_equal(part.signed_totals, all_signed(part).sum(axis=0))
-        np.testing.assert_array_equal(part.signed_masses, np.abs(all_signed(part)).sum(axis=0))
+        assert selected.n_rows == part_kernels.table.n_rows <= 30
+        np.testing.assert_array_equal(selected.signed_totals, all_signed(selected).sum(axis=0))
+        np.testing.assert_array_equal(
+            selected.signed_masses, np.abs(all_signed(selected)).sum(axis=0)
+        )
         if mass_column:
-            by_row = part.signed.transpose(1, 0, 2).reshape(part.n_rows, -1)
+            by_row = selected.signed.transpose(1, 0, 2).reshape(selected.n_rows, -1)
             np.testing.assert_array_equal(by_row[:, n_scores], sizes)
     assert masses.max() > 2 * masses.mean()
 
 
 def test_heavy_rows_are_drawn_more_often(make_problem):
-    given, state = problem_of(make_problem, 6.0, n_scores=1)
+    case, state = problem_of(make_problem, 6.0, n_scores=1)
     problem = state.whole
     shares = np.abs(all_signed(problem)).sum(axis=1) / mass(problem)
-    backend, selection = ReferenceBackend(given.binned), SampledRows(1.0, seed=0)
+    backend, selection = ReferenceBackend(case.binned), SampledRows(1.0, seed=0)
     sums = np.zeros(1)
     totals = 0
     for t in range(200):
-        _, part = selection.select(backend, problem, t)
-        sums += part.signed_totals
-        totals += mass(part)
+        _, selected = selection.select(backend, problem, t)
+        sums += selected.signed_totals
+        totals += mass(selected)
     # The expectation of a sample's sums is the sum over everything.
     assert abs(sums[0] / totals - problem.signed_totals[0] / mass(problem)) < 0.03
     assert shares.max() > 0.03
 
 
 def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
-    given, state = problem_of(make_problem, 2.0)
+    case, state = problem_of(make_problem, 2.0)
     problem = state.whole
 
     def drawn(seed, t):
         return all_signed(
-            SampledRows(0.3, seed).select(ReferenceBackend(given.binned), problem, t)[1]
+            SampledRows(0.3, seed).select(ReferenceBackend(case.binned), problem, t)[1]
         ).tolist()
 
     assert drawn(1, 5) == drawn(1, 5)
@@ -234,14 +238,14 @@ def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
 
 
 def test_rows_without_weight_are_never_drawn(make_problem):
-    given, state = problem_of(make_problem, 1.0, n_scores=1)
+    case, state = problem_of(make_problem, 1.0, n_scores=1)
     state.weights[:, ::2] = 0.0
     state.weights /= state.weights.sum()
-    backend = ReferenceBackend(given.binned)
+    backend = ReferenceBackend(case.binned)
     backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(1))
     problem = state.whole
     selection = SampledRows(1.0, seed=0)
     for t in range(20):
-        part_kernels, part = selection.select(backend, problem, t)
-        assert (np.abs(all_signed(part)).sum(axis=1) > 0).all()
+        part_kernels, selected = selection.select(backend, problem, t)
+        assert (np.abs(all_signed(selected)).sum(axis=1) > 0).all()
         assert part_kernels.table.n_rows <= 30

@@ -18,9 +18,9 @@ FLOOR = 1e-6
 def cuts(draw, max_scores=6):
     """Draw the edges of a cut: right and wrong weight of each score column, and idle weight."""
     n_scores = draw(st.integers(1, max_scores))
-    parts = st.integers(1, 1000)
-    plus = np.array(draw(st.lists(parts, min_size=n_scores, max_size=n_scores)), dtype=float)
-    minus = np.array(draw(st.lists(parts, min_size=n_scores, max_size=n_scores)), dtype=float)
+    shares = st.integers(1, 1000)
+    plus = np.array(draw(st.lists(shares, min_size=n_scores, max_size=n_scores)), dtype=float)
+    minus = np.array(draw(st.lists(shares, min_size=n_scores, max_size=n_scores)), dtype=float)
     idle = draw(st.sampled_from([0.0, 100.0]))
     total = plus.sum() + minus.sum() + idle
     unit = EXACT_SCALE / total
@@ -42,14 +42,14 @@ def least_energies(edges, choices):
     """Return the least energy over alpha of every vote vector with the given entries."""
     plus = (edges.masses + edges.edges) / 2 / EXACT_SCALE
     minus = (edges.masses - edges.edges) / 2 / EXACT_SCALE
-    found = {}
+    energies = {}
     for votes in product(choices, repeat=len(plus)):
         v = np.array(votes)
         right = plus[v > 0].sum() + minus[v < 0].sum()
         wrong = minus[v > 0].sum() + plus[v < 0].sum()
-        rest = edges.total / EXACT_SCALE - right - wrong
-        found[votes] = rest + 2 * np.sqrt(right * wrong)
-    return found
+        idle = edges.total / EXACT_SCALE - right - wrong
+        energies[votes] = idle + 2 * np.sqrt(right * wrong)
+    return energies
 
 
 @given(cuts())

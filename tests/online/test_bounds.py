@@ -53,8 +53,8 @@ def test_subpools_help_and_totals_help_more(n, m, beta, data):
 @given(POOLS, st.floats(1, 1e6), st.floats(0, 1))
 def test_lemma_4_the_tuned_beta_keeps_its_promise(n, horizon, share):
     loss = share * horizon
-    found = loss_bound(n, loss, tuned_beta(n, horizon))
-    assert found <= tuned_loss_bound(n, loss, horizon) * (1 + 1e-9)
+    bound = loss_bound(n, loss, tuned_beta(n, horizon))
+    assert bound <= tuned_loss_bound(n, loss, horizon) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

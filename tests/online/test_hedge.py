@@ -101,22 +101,22 @@ def test_experts_in_another_order_give_the_same_run(seed, n_experts, n_rounds, b
     losses = random_losses(seed, n_experts, n_rounds)
     order = np.random.default_rng(seed).permutation(n_experts)
     prior = np.arange(1.0, n_experts + 1)
-    one, other = Hedge(beta, prior=prior), Hedge(beta, prior=prior[order])
-    np.testing.assert_allclose(one.run(losses), other.run(losses[:, order]), atol=1e-12)
-    np.testing.assert_allclose(one.weights_[order], other.weights_, atol=1e-12)
+    first, other = Hedge(beta, prior=prior), Hedge(beta, prior=prior[order])
+    np.testing.assert_allclose(first.run(losses), other.run(losses[:, order]), atol=1e-12)
+    np.testing.assert_allclose(first.weights_[order], other.weights_, atol=1e-12)
 
 
 @given(**RUNS)
 def test_rounds_one_by_one_are_the_run(seed, n_experts, n_rounds, beta):
     losses = random_losses(seed, n_experts, n_rounds)
-    one, other = Hedge(beta), Hedge(beta)
-    mixed = one.run(losses)
+    first, other = Hedge(beta), Hedge(beta)
+    mixed = first.run(losses)
     for row, loss in zip(losses, mixed, strict=True):
         assert other.mix(row) == pytest.approx(loss)
         other.update(row)
-    np.testing.assert_allclose(one.weights_, other.weights_, rtol=1e-9)
-    assert one.loss_ == pytest.approx(other.loss_)
-    assert one.n_rounds_ == other.n_rounds_ == n_rounds
+    np.testing.assert_allclose(first.weights_, other.weights_, rtol=1e-9)
+    assert first.loss_ == pytest.approx(other.loss_)
+    assert first.n_rounds_ == other.n_rounds_ == n_rounds
 
 
 @given(**RUNS)
@@ -140,9 +140,9 @@ def test_a_mixture_loses_no_more_than_the_mean_of_a_convex_loss(seed, n_experts,
     learner = Hedge(beta)
     lost = 0.0
     for _ in range(n_rounds):
-        truth, said = rng.random(), rng.random(n_experts)
-        lost += (learner.mix(said) - truth) ** 2
-        learner.update((said - truth) ** 2)
+        truth, predictions = rng.random(), rng.random(n_experts)
+        lost += (learner.mix(predictions) - truth) ** 2
+        learner.update((predictions - truth) ** 2)
     assert lost <= learner.loss_ + 1e-9
     assert lost <= learner.bound() + 1e-9
 

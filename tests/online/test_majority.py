@@ -172,11 +172,11 @@ def test_equal_weights_tie_exactly_after_many_mistakes():
     # the pairs trade mistakes, so their weights stay equal though beta is no binary fraction
     learner = WeightedMajority(0.9, penalize="always", random_state=1)
     learner.run([[1, 1, -1, -1], [1, 1, -1, -1]] * 500, [1, -1] * 500)
-    said = set()
+    predictions = set()
     for _ in range(60):
-        said.add(learner.predict([1, -1, 1, -1]))
+        predictions.add(learner.predict([1, -1, 1, -1]))
         learner.update([1, 1, 1, 1], 1)  # draws for the next round, and penalizes nobody
-    assert said == {-1, 1}
+    assert predictions == {-1, 1}
 
 
 def test_long_runs_stay_finite():

@@ -15,15 +15,15 @@ def published(table, arms, gamma, alpha, horizon):
     """Return the probabilities before each pull, in the paper's own words (k = 1)."""
     n_arms = table.shape[1]
     w = [math.exp(alpha * gamma / 3 * math.sqrt(horizon / n_arms))] * n_arms
-    found = []
+    results = []
     for rewards, pulled in zip(table, arms, strict=True):
         p = [(1 - gamma) * wj / sum(w) + gamma / n_arms for wj in w]
-        found.append(p)
+        results.append(p)
         for j in range(n_arms):
             estimate = rewards[j] / p[j] if j == pulled else 0.0
             bonus = alpha / (p[j] * math.sqrt(n_arms * horizon))
             w[j] *= math.exp(gamma / (3 * n_arms) * (estimate + bonus))
-    return np.array(found)
+    return np.array(results)
 
 
 @settings(max_examples=40)
@@ -37,13 +37,15 @@ def published(table, arms, gamma, alpha, horizon):
 def test_one_arm_is_pulled_as_the_paper_says(n_arms, seed, gamma, alpha, horizon):
     table = np.random.default_rng(seed).random((40, n_arms))
     search = Exp3P(1, gamma=gamma, alpha=alpha, horizon=horizon).start(np.arange(n_arms), seed)
-    found, arms = [], []
+    probabilities, arms = [], []
     for rewards in table:
-        found.append(search.probabilities())
+        probabilities.append(search.probabilities())
         columns = search.pull()
         search.update(columns, rewards[columns])
         arms.append(int(columns[0]))
-    assert np.array(found) == pytest.approx(published(table, arms, gamma, alpha, horizon), rel=1e-9)
+    assert np.array(probabilities) == pytest.approx(
+        published(table, arms, gamma, alpha, horizon), rel=1e-9
+    )
 
 
 def test_an_update_worked_out_by_hand():
@@ -62,10 +64,10 @@ def test_an_update_worked_out_by_hand():
 def naive_cap(weights, n, gamma):
     """Return the probabilities of Exp3.M, the cut found by trying every number of cut weights."""
     n_arms = len(weights)
-    most = (1 / n - gamma / n_arms) / (1 - gamma)
+    cap = (1 / n - gamma / n_arms) / (1 - gamma)
     ranked = sorted(weights, reverse=True)
     for n_cut in range(n):
-        cut = most * sum(ranked[n_cut:]) / (1 - n_cut * most)
+        cut = cap * sum(ranked[n_cut:]) / (1 - n_cut * cap)
         if cut >= ranked[n_cut] - 1e-12 * ranked[n_cut]:
             break
     w = [min(wj, cut) for wj in weights] if n_cut else list(weights)
@@ -81,11 +83,11 @@ def test_several_arms_have_the_probabilities_of_exp3_m(logs, n, gamma):
     n = min(n, len(logs) - 1)
     search = Exp3P(n, gamma=gamma).start(np.arange(len(logs)), 0)
     search.restore({"log_weights": np.array(logs), "pulls": np.array([1])})
-    found = search.probabilities()
-    assert found == pytest.approx(naive_cap([math.exp(x) for x in logs], n, gamma), rel=1e-6)
-    assert found.sum() == pytest.approx(n)
-    assert found.min() >= n * gamma / len(logs) * (1 - 1e-9)
-    assert found.max() <= 1.0
+    actual = search.probabilities()
+    assert actual == pytest.approx(naive_cap([math.exp(x) for x in logs], n, gamma), rel=1e-6)
+    assert actual.sum() == pytest.approx(n)
+    assert actual.min() >= n * gamma / len(logs) * (1 - 1e-9)
+    assert actual.max() <= 1.0
 
 
 def test_weights_too_far_apart_for_a_double_are_cut_too():
@@ -93,8 +95,8 @@ def test_weights_too_far_apart_for_a_double_are_cut_too():
     logs = np.array([5000.0, 3000.0, math.log(3.0), 0.0, -2000.0])
     search = Exp3P(3, gamma=0.2).start(np.arange(5), 0)
     search.restore({"log_weights": logs, "pulls": np.array([1])})
-    most = (1 / 3 - 0.2 / 5) / 0.8
-    left = 1 - 2 * most
+    cap = (1 / 3 - 0.2 / 5) / 0.8
+    left = 1 - 2 * cap
     expected = [1, 1] + [3 * (0.8 * left * x + 0.04) for x in (0.75, 0.25, 0.0)]
     assert search.probabilities() == pytest.approx(expected)
     # With much exploration fewer are cut, and still in the order of their weights.

@@ -15,15 +15,15 @@ every = pytest.mark.parametrize("policy", LEARNING)
 
 def go(search, rounds, pulls=2, seed=0):
     """Return what is pulled in some rounds; rewards depend on the round and the pull alone."""
-    found = []
+    results = []
     for t in rounds:
         search.begin(t)
         for i in range(pulls):
             columns = search.pull()
-            found.append(columns.tolist())
+            results.append(columns.tolist())
             rewards = np.random.default_rng([seed, t, i]).random(1000)
             search.update(columns, rewards[columns])
-    return found
+    return results
 
 
 def same(one, other):
@@ -98,15 +98,15 @@ def test_a_search_that_is_taken_up_goes_on_with_the_same_pulls(policy, n, k, sto
 
 @every
 def test_a_round_that_was_interrupted_is_forgotten(policy):
-    whole = policy(3).start(np.arange(12), 0)
-    go(whole, range(5))
+    full = policy(3).start(np.arange(12), 0)
+    go(full, range(5))
     broken = policy(3).start(np.arange(12), 0)
     go(broken, range(5))
     go(broken, [5], pulls=1)
-    assert same(broken.state(5), whole.state(5))
-    assert not same(broken.state(6), whole.state(5))
+    assert same(broken.state(5), full.state(5))
+    assert not same(broken.state(6), full.state(5))
     # And if it is begun again, it goes as if it were the first time.
-    assert go(broken, range(5, 9)) == go(whole, range(5, 9))
+    assert go(broken, range(5, 9)) == go(full, range(5, 9))
 
 
 @every

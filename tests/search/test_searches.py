@@ -86,10 +86,10 @@ def test_lazy_draws_the_same_columns_in_a_round_however_it_is_reached(seed, roun
 
 def test_rounds_and_seeds_draw_other_columns():
     search = Lazy(5).start(np.arange(1000), 1)
-    found = [draws_of(search, t)[0] for t in range(50)]
-    assert len({tuple(drawn) for drawn in found}) == 50
+    actual = [draws_of(search, t)[0] for t in range(50)]
+    assert len({tuple(drawn) for drawn in actual}) == 50
     other = Lazy(5).start(np.arange(1000), 2)
-    assert all(draws_of(other, t)[0] != drawn for t, drawn in enumerate(found))
+    assert all(draws_of(other, t)[0] != drawn for t, drawn in enumerate(actual))
 
 
 def test_decisions_of_one_round_draw_other_columns():

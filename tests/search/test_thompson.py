@@ -10,12 +10,12 @@ from edgewise import ThompsonSampling
 
 def run(search, table):
     """Return what is pulled, a round each, where row t has the rewards of round t."""
-    found = []
+    results = []
     for t, rewards in enumerate(table):
         columns = search.begin(t).pull()
         search.update(columns, rewards[columns])
-        found.append(columns)
-    return found
+        results.append(columns)
+    return results
 
 
 def beliefs(search):
@@ -92,12 +92,12 @@ def test_the_best_columns_are_found_among_many():
 
 def test_regret_grows_more_slowly_than_time():
     means = np.array([0.8, 0.5, 0.4, 0.3])
-    found = []
+    results = []
     for seed in range(5):
         table = (np.random.default_rng(seed).random((2000, 4)) < means).astype(float)
         search = ThompsonSampling(1, "root", discount=1.0).start(np.arange(4), seed)
-        found.append(np.cumsum((0.8 - means)[np.concatenate(run(search, table))]))
-    early, late = np.mean(found, axis=0)[[499, 1999]]
+        results.append(np.cumsum((0.8 - means)[np.concatenate(run(search, table))]))
+    early, late = np.mean(results, axis=0)[[499, 1999]]
     # Four times as long; the logarithm grows by 1.22.
     assert late < 1.6 * early
     assert late < 0.05 * 2000
@@ -160,7 +160,7 @@ def test_pulls_of_one_round_draw_other_columns_from_a_shared_selection():
         columns = search.begin(t).pull()
         search.update(columns, 0.1 + 0.01 * rng.random(5))
     pulls = [search.begin(300).pull()] + [search.pull() for _ in range(15)]
-    first, second = (np.unique(np.concatenate(part)) for part in (pulls[:8], pulls[8:]))
+    first, second = (np.unique(np.concatenate(half)) for half in (pulls[:8], pulls[8:]))
     assert len({tuple(pulled.tolist()) for pulled in pulls}) == 16
     assert 5 < len(first) <= 40
     assert not np.array_equal(first, second)

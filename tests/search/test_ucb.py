@@ -15,19 +15,19 @@ from edgewise.search.bandit import largest
 
 def pulls_of(search, table):
     """Return what is pulled where row t of a table has the rewards of pull t."""
-    found = []
+    results = []
     for rewards in table:
         columns = search.pull()
         search.update(columns, rewards[columns])
-        found.append(columns.tolist())
-    return found
+        results.append(columns.tolist())
+    return results
 
 
 def naive(table, k, exploration):
     """Return the pulls of UCB(k), worked out from the whole history each time."""
     n_arms = table.shape[1]
     history = {j: [] for j in range(n_arms)}
-    found = []
+    results = []
     for t, rewards in enumerate(table):
 
         def bound(j, t=t):
@@ -40,8 +40,8 @@ def naive(table, k, exploration):
         chosen = sorted(ranked[:k])
         for j in chosen:
             history[j].append(rewards[j])
-        found.append(chosen)
-    return found
+        results.append(chosen)
+    return results
 
 
 def test_pulls_worked_out_by_hand():
@@ -119,15 +119,15 @@ CHECKED = np.array([200, 400, 800, 1600, 3200])
 @pytest.fixture(scope="module")
 def regret():
     """Return the regret of UCB1 with 0/1 rewards after some pulls, the mean of eight runs."""
-    gaps, found = MEANS.max() - MEANS, []
+    gaps, regrets = MEANS.max() - MEANS, []
     for seed in range(8):
         table = (np.random.default_rng(seed).random((CHECKED[-1], len(MEANS))) < MEANS).astype(
             float
         )
         search = UCB(k=1, exploration=1.0, memory=None).start(np.arange(len(MEANS)), 0)
         arms = np.concatenate(pulls_of(search, table))
-        found.append(np.cumsum(gaps[arms])[CHECKED - 1])
-    return np.mean(found, axis=0)
+        regrets.append(np.cumsum(gaps[arms])[CHECKED - 1])
+    return np.mean(regrets, axis=0)
 
 
 def test_regret_stays_below_the_bound_of_theorem_1(regret):

@@ -136,10 +136,10 @@ def shattered_by_rankers(p, n_features, defaults):
     marks = set()
     for size in range(p + 1):
         for order in permutations(range(p), size):
-            rest = sum(1 << i for i in set(range(p)) - set(order))
+            outside = sum(1 << i for i in set(range(p)) - set(order))
             tops = [sum(1 << i for i in order[:k]) for k in range(size + 1)]
-            found = {top | (rest if q else 0) for top in tops for q in defaults}
-            marks.add(sum(1 << subset for subset in found))
+            subsets = {top | (outside if q else 0) for top in tops for q in defaults}
+            marks.add(sum(1 << subset for subset in subsets))
     # A feature that marks no more than another one does cannot help.
     useful = [a for a in marks if not any(a != b and a & b == a for b in marks)]
     everything = (1 << (1 << p)) - 1
