@@ -461,12 +461,7 @@ def best_step(moments: Callable[[float], Moments], largest: float) -> float:
     `moments` returns Z, Z' and Z'' at c. Z is a sum of terms a exp(c d) with a > 0, hence convex,
     and strictly convex unless it is constant (then 0 is returned). A Newton step is accepted if it
     stays inside the bracket and the last step halved the bracket or |Z'|; otherwise the bracket is
-    halved.
-
-    The iteration converges: the bracket always holds the minimum and never grows. Infinitely many
-    bisections shrink it to a point; with finitely many, every later step halves the bracket or
-    |Z'|, and Z' -> 0 on a compact interval forces c to its only zero. Near the minimum Newton's
-    steps converge quadratically and are accepted.
+    halved. So either the bracket or |Z'| shrinks to 0, and near the minimum steps are Newton's.
 
     Examples
     --------

@@ -1,25 +1,23 @@
 """The top of the list: pairs weighted by what swapping them would change in NDCG or in AP.
 
 With the documents in the order of their scores, swapping two of them changes the metric by the
-difference of their gains times the difference of what their places are worth. That is the weight of
-the pair, refreshed with the scores (Burges et al. 2006). A pair below the first k places changes
-NDCG@k by nothing, so all pairs with one of the first k documents, at most k for each document, are
-all there are. Of AP, which has no such end, the pairs below the first k are left out.
+difference of their gains times the difference of the discounts of their ranks. That is the weight
+of the pair, refreshed with the scores (Burges et al. 2006). Swapping two documents below rank k
+does not change NDCG@k, so only pairs with one of the first k documents count; so it is for AP.
 
 Ties are broken against the model: of equal scores the lower grade is first. Documents of one score
-and grade share their places. So nothing depends on the order of the rows, and k runs of such
+and grade share their ranks. So nothing depends on the order of the rows, and k runs of such
 documents are compared with the others: time is linear in the documents.
 
-A pair in which x1 is to be above x0 costs log2(1 + exp(H(x0) - H(x1))) times its weight w. What
-remains of the bound of RankBoost: with all weights of the current order,
+A pair in which x1 is to be above x0 costs log2(1 + exp(H(x0) - H(x1))) times its weight w. With all
+weights of the current order,
 
     1 - metric <= sum of w over misordered pairs <= 2 sum of w p <= the sum of the costs times 2,
 
 where p = 1 / (1 + exp(H(x1) - H(x0))) is at least 1/2 for a misordered pair. The first inequality
 holds for NDCG since gains are sums of steps: for one step, each document that is misplaced among
-the first can be matched with one that it should not be above, and a matching is part of all pairs.
-The bound holds after every round; but as weights change with the order, it need not fall from one
-round to the next.
+the first can be matched with one that it should not be above, and the matching is among the pairs.
+The bound holds after every round, but need not fall: weights change with the order.
 """
 
 import math

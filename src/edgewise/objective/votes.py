@@ -111,9 +111,8 @@ class Abstaining(VoteRule):
     """Votes of -1, 0 or +1 that minimize W0 + 2 sqrt(W+ W-).
 
     The voters are always the columns with the highest ratios of right to wrong weight: 2 sqrt(ab)
-    is the least of t a + b / t over t > 0, so the weight gained by a set of voters is the maximum
-    over t of a sum in which a column counts positively just when its ratio exceeds 1 / t. Trying
-    the K sets of best columns is enough.
+    is the minimum of t a + b / t over t > 0, so a column adds to the weight gained just when its
+    ratio exceeds 1 / t. Trying the K sets of best columns is enough.
     """
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
