@@ -170,17 +170,17 @@ class TestOutput:
 
 def test_tuning_compares_the_default(letor, success, data, monkeypatch):
     built = []
-    build = fitting._build
+    build = fitting.build
 
     def quick(args, task, settings, *validation):
         built.append(settings)
         return build(args, task, {**settings, "n_rounds": 2}, *validation)
 
-    monkeypatch.setattr(fitting, "_build", quick)
+    monkeypatch.setattr(fitting, "build", quick)
     part = data(0, n_queries=20)
     io.write_letor("train.txt", part.X, part.y, part.qid)
     result = json.loads(success([*TRAIN, "--tune", "--json"]))["tuning"]
-    assert built[0] == {"time_limit": None}
+    assert built[1] == {"time_limit": None}  # after the check of the options
     assert result[0]["settings"] == "default"
     assert sum(candidate["chosen"] for candidate in result) == 1
     best = max(result, key=lambda candidate: candidate["map"])

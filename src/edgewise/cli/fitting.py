@@ -74,7 +74,7 @@ def fit(args: SimpleNamespace, task: str, rows: Rows, validation: Rows | None = 
     """Train with the settings of the options, or with the best that --tune finds."""
     if args.tune:
         return _tune(args, task, rows)
-    settings = _read_settings(args)
+    settings = dict(args.parameters)
     if validation is not None and {"learner", "n_rounds"} & settings.keys():
         # The default stops early by itself.
         settings.setdefault("early_stopping_rounds", params.PATIENCE)
@@ -92,7 +92,7 @@ def cross_validate(args: SimpleNamespace, rows: Rows) -> "CrossValidation":
     n_queries = 0 if rows.qid is None else len(np.unique(rows.qid))
     if args.folds > n_queries:
         raise click.UsageError(f"--folds must be at most {n_queries}, the number of queries")
-    ranker = _build(args, "grades", _read_settings(args))
+    ranker = build(args, "grades", args.parameters)
     metrics = list(dict.fromkeys((*DEFAULT_RANKING_METRICS, first_metric(ranker.eval_metric))))
     with common.one_line_errors(rows.path):
         return edgewise.cross_validate(
@@ -100,7 +100,7 @@ def cross_validate(args: SimpleNamespace, rows: Rows) -> "CrossValidation":
         )
 
 
-def _read_settings(args: SimpleNamespace) -> Settings:
+def read_settings(args: SimpleNamespace) -> Settings:
     """Return the parameters of --learner, --rounds and --set."""
     settings = params.parse_settings(args.settings)
     for option, name in (("--learner", "learner"), ("--rounds", "n_rounds")):
@@ -183,7 +183,7 @@ def _train(
 ) -> Any:
     from edgewise.boosting import ProgressBar
 
-    model = _build(args, task, settings, validation)
+    model = build(args, task, settings, validation)
     with common.one_line_errors(rows.path):
         if sys.stderr.isatty():
             model.set_params(callbacks=[ProgressBar()])
@@ -192,9 +192,10 @@ def _train(
     return model.set_params(callbacks=None)
 
 
-def _build(
+def build(
     args: SimpleNamespace, task: str, settings: Settings, validation: Rows | None = None
 ) -> Any:
+    """Return the estimator to train, or raise if it has no such parameter."""
     from edgewise import AdaBoostMH, RankBoost
 
     if "early_stopping_rounds" in settings and validation is None:

@@ -113,9 +113,11 @@ def train(**options: Any) -> None:
     args = SimpleNamespace(**options)
     args.model = args.model or f"{stem(args.data)}{params.MODEL}"
     _check(args)
+    args.parameters = fitting.read_settings(args)
     source = _read_source(args)
     task, rows, test = source.task, source.rows, source.test
     _check_targets(args, task, rows)
+    fitting.build(args, task, args.parameters)  # an unknown parameter is an error before any work
     if task == "grades" and rows.qid is None:
         tables.warn_of_one_list(rows)
     if not args.as_json:
