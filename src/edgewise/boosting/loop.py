@@ -56,7 +56,7 @@ class Task:
     objective: Objective
     learner: Learner  # holds the search
     # Returns the same learner with a search of all columns, for rounds in which the search
-    # pulled none with an edge; None where that is what the learner does anyway.
+    # pulled none with an edge; None where the learner searches all anyway.
     fallback: Callable[[], Learner] | None = None
     watched: dict[str, Monitor] = field(default_factory=dict)  # sets of validation rows
 

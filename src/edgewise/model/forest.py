@@ -64,16 +64,14 @@ class Forest:
 
     columns: Columns  # (U,), the columns in use, ascending
     roots: Columns  # (T,), where the walk through each term starts
-    node_starts: Columns  # (T + 1,), term t has the nodes from node_starts[t] to node_starts[t + 1]
+    node_starts: Columns  # (T + 1,), term t's nodes are from node_starts[t] to node_starts[t + 1]
     node_columns: Columns  # (N,), the column that each node tests, as an index into `columns`
     thresholds: Reals  # (N,), NaN if a node tests a category
     # (3, N), the children for a smaller value, for an equal or larger one, and for a missing one
     children: Columns
     category_starts: Columns  # (N + 1,), the bounds of each node's children by category
     category_children: Columns
-    leaf_starts: (
-        Columns  # (T + 1,), term t has the leaves from leaf_starts[t] to leaf_starts[t + 1]
-    )
+    leaf_starts: Columns  # (T + 1,), term t's leaves are from leaf_starts[t] to leaf_starts[t + 1]
     leaves: Reals  # (L, K)
 
     @staticmethod
@@ -498,7 +496,7 @@ class LeafSets:
         )
 
     def find_leaves(self, values: Reals) -> Columns:
-        """Return what `Forest.find_leaves` does."""
+        """Return the leaf of each term that each row reaches, shape (T, n)."""
         removed = np.zeros((len(self.leaves), values.shape[1]), dtype=self.removed.dtype)
         missing = np.isnan(values)
         has_missing = bool(missing.any())

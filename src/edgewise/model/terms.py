@@ -147,14 +147,8 @@ class Terms:
             bounds = getattr(self, name)
             arrays[name] = np.append(bounds, getattr(other, name)[1:] + bounds[-1])
         for name in (
-            "alphas",
-            "votes",
-            "kinds",
-            "real",
-            "columns",
-            "thresholds",
-            "missing",
-            "values",
+            *("alphas", "votes", "kinds", "real"),
+            *("columns", "thresholds", "missing", "values"),
         ):
             arrays[name] = np.concatenate([getattr(self, name), getattr(other, name)])
         arrays["leaves"] = np.concatenate([leaves, more[len(SIDES) :]])

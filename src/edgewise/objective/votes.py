@@ -26,7 +26,7 @@ class Vote(NamedTuple):
 
     @property
     def coefficients(self) -> Reals:
-        """Alpha * v, what the scores change by."""
+        """Alpha * v, the change of the scores."""
         return self.alpha * self.votes
 
 
