@@ -14,6 +14,7 @@ from edgewise.common.choices import SPLITS
 from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.files import PathLike
 from edgewise.common.ids import Ids
+from edgewise.common.text import quote_names
 from edgewise.data.table import ColumnTable
 from edgewise.ratings.features import append_rows
 from edgewise.ratings.rows import Grouped, group_ratings
@@ -259,8 +260,7 @@ class Ratings:
 
     def csr(self) -> Any:
         """Return the ratings as a sparse matrix of users by items."""
-        view = self.by_user
-        shape = (self.n_users, self.n_items)
+        view, shape = self.by_user, (self.n_users, self.n_items)
         arrays = (view.values.copy(), view.others.copy(), view.starts.copy())
         return sparse.csr_array(arrays, shape=shape)
 
@@ -468,7 +468,7 @@ class Ratings:
         items = self.item_ids.find("items", more.item_ids.values)
         unknown = np.unique(more.items[items[more.items] < 0])
         if len(unknown):
-            listed = ", ".join(map(repr, more.item_ids.values[unknown[:3]].tolist()))
+            listed = quote_names(more.item_ids.values[unknown].tolist(), 3)
             raise ValueError(f"items must be known, got {listed}")
         new_users = np.arange(more.n_users)
         return replace(

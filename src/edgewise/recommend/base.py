@@ -10,6 +10,7 @@ import numpy as np
 from edgewise.common.checks import flag, integer, one_of
 from edgewise.common.dtypes import Indices, Mask, Reals
 from edgewise.common.ids import as_ids
+from edgewise.common.text import quote_names
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Ratings
 from edgewise.recommend.lists import (
@@ -181,7 +182,7 @@ class Recommender(RatingModel):
         both = trained.with_users(self._check_new_ratings(ratings))
         unknown = np.setdiff1d(both.items[len(trained) :], np.flatnonzero(self.known_items_))
         if len(unknown):
-            listed = ", ".join(map(repr, trained.item_ids.values[unknown[:3]].tolist()))
+            listed = quote_names(trained.item_ids.values[unknown].tolist(), 3)
             raise ValueError(f"unknown items: {listed}; they have no ratings in training")
         model = copy(self)
         model.ratings_ = both

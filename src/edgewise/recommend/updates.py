@@ -14,6 +14,7 @@ import numpy as np
 from edgewise.common.dtypes import ROW, Indices, Mask
 from edgewise.common.fields import Array, OrNone
 from edgewise.common.ids import Ids
+from edgewise.common.text import quote_names
 from edgewise.model.file import stored_fields
 from edgewise.ratings import Ratings
 from edgewise.ratings.features import rows_or_missing
@@ -68,7 +69,7 @@ def _added_items(model: RatingModel, ratings: Ratings) -> Indices:
     fitted[vars(model).get("added_items_", [])] = False
     added = np.flatnonzero(~fitted & (ratings.by_item.sizes > 0))
     if len(added) and not model.adds_items:
-        listed = ", ".join(map(repr, ratings.item_ids.values[added[:3]].tolist()))
+        listed = quote_names(ratings.item_ids.values[added].tolist(), 3)
         raise ValueError(
             f"unknown items: {listed}; {type(model).__name__} learns items by fit only"
         )

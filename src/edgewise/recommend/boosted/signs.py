@@ -13,6 +13,7 @@ import numpy as np
 
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Indices, Reals
+from edgewise.common.text import quote_names
 from edgewise.data import ArrayTable, CategoricalColumn, RawRows
 from edgewise.data.table import ColumnTable
 from edgewise.estimators import AdaBoostMH
@@ -77,7 +78,7 @@ def sign_columns(
     known = [column.name for column in columns]
     for name in names or ():
         if name not in known:
-            raise ValueError(f"features must be among {', '.join(map(repr, known))}, got {name!r}")
+            raise ValueError(f"features must be among {quote_names(known)}, got {name!r}")
     return [column for column in columns if names is None or column.name in names]
 
 
