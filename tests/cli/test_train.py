@@ -184,6 +184,7 @@ class TestMessyTable:
             ("train people.csv --target income --task labels --force", "needs a --target for each"),
             ("train people.csv --target income --force --set 0", "--set must have the form"),
             ("train people.csv --target income --force --set k=3", "unknown parameter 'k'"),
+            ("train people.csv --target income --force --set learning_rate=-1", "learning_rate"),
             ("train people.csv --target income --force --rounds 3 --set n_rounds=4", "--rounds"),
             ("predict people.edgewise people.edgewise", "given as MODEL and DATA"),
             ("predict people.edgewise new.csv --target income", "use `edgewise evaluate"),

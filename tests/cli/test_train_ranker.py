@@ -154,7 +154,7 @@ class TestOutput:
         result = json.loads(success([*argv, 3, "--json"]))["cross_validation"]
         assert result["map"] == pytest.approx(expected.means["map"])
         assert "Cross-validation" in success([*argv, 3, "--set", "early_stopping_rounds=3"])
-        assert "--folds" in failure([*argv, 99, "--json"])
+        assert "--folds" in failure([*argv, 99])
 
     def test_why_a_row_ranks_above_another(self, letor, success, failure):
         success([*TRAIN, "--rounds", 5])

@@ -84,20 +84,28 @@ def fit(args: SimpleNamespace, task: str, rows: Rows, validation: Rows | None = 
 
 def cross_validate(args: SimpleNamespace, rows: Rows) -> "CrossValidation":
     """Return how well rankers of these settings rank the queries of other folds."""
-    import numpy as np
-
     import edgewise
     from edgewise.metrics.registry import first_metric
 
-    n_queries = 0 if rows.qid is None else len(np.unique(rows.qid))
-    if args.folds > n_queries:
-        raise click.UsageError(f"--folds must be at most {n_queries}, the number of queries")
     ranker = build(args, "grades", args.parameters)
     metrics = list(dict.fromkeys((*DEFAULT_RANKING_METRICS, first_metric(ranker.eval_metric))))
     with common.one_line_errors(rows.path):
         return edgewise.cross_validate(
             ranker, rows.X, rows.y, rows.qid, cv=args.folds, metrics=metrics
         )
+
+
+def check(args: SimpleNamespace, task: str, rows: Rows, validation: Rows | None) -> None:
+    """Raise if a parameter is wrong, or there are fewer queries than folds."""
+    from edgewise.estimators import classification, ranking
+
+    model = build(args, task, args.parameters, validation)
+    with common.one_line_errors("--set"):
+        estimators = ranking if task == "grades" else classification
+        estimators.check_parameters(model, validation is not None)
+    n_queries = 0 if rows.qid is None else rows.n_queries
+    if args.folds is not None and args.folds > n_queries:
+        raise click.UsageError(f"--folds must be at most {n_queries}, the number of queries")
 
 
 def read_settings(args: SimpleNamespace) -> Settings:

@@ -117,17 +117,15 @@ def train(**options: Any) -> None:
     source = _read_source(args)
     task, rows, test = source.task, source.rows, source.test
     _check_targets(args, task, rows)
-    fitting.build(args, task, args.parameters)  # an unknown parameter is an error before any work
     if task == "grades" and rows.qid is None:
         tables.warn_of_one_list(rows)
-    if not args.as_json:
-        with common.ignore_broken_pipe():
-            _print_columns(args, source)
     if test is None:
         fraction = min(args.hold_out, fitting.MAX_TEST_ROWS / len(rows))
         rows, test = fitting.hold_out(rows, task, fraction, args.random_state)
+    fitting.check(args, task, rows, source.validation)
     if not args.as_json:
         with common.ignore_broken_pipe():
+            _print_columns(args, source)
             _print_plan(task, rows, test, args)
     folds = None if args.folds is None else fitting.cross_validate(args, rows)
     began = time.perf_counter()
