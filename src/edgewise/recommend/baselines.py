@@ -97,11 +97,7 @@ class RandomRecommender(Recommender, Seeded):
 class BiasedRecommender(Recommender):
     """Base of recommenders with a baseline: the mean plus a bias for each user and each item."""
 
-    stored: ClassVar = {
-        "user_biases_": "users",
-        "item_biases_": "items",
-        "intercept_": NUMBER,
-    }
+    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items", "intercept_": NUMBER}
 
     user_biases_: Reals
     item_biases_: Reals

@@ -92,10 +92,8 @@ class FactorRounds(NamedTuple):
         self.kinds[rounds] = step.kind
         self.steps[rounds] = self.steps[start - 1] + 1 if start else 0
         self.votes[rounds] = step.votes
-        self.user_values[:, rounds], self.item_values[:, rounds] = (
-            step.user_values,
-            step.item_values,
-        )
+        self.user_values[:, rounds] = step.user_values
+        self.item_values[:, rounds] = step.item_values
         if step.indicator_weights is not None:
             self.indicator_weights[:, rounds] = step.indicator_weights
         return stop
@@ -256,19 +254,11 @@ class RoundFactors:
         """
         width = self.votes.shape[1]
         is_product = (self.votes != 0.0).any(axis=1)
-        users: list[Floats] = [
-            self.user_offsets,
-            np.ones((len(self.users), width)),
-            self.users[:, is_product],
-        ]
-        items: list[Floats] = [
-            np.ones((len(self.items), width)),
-            self.item_offsets,
-            self.items[:, is_product],
-        ]
-        user_factors, item_factors = (
-            np.concatenate(blocks, axis=1, dtype=np.float64) for blocks in (users, items)
-        )
+        user_ones, item_ones = (np.ones((len(side), width)) for side in (self.users, self.items))
+        users = self.users[:, is_product].astype(np.float64)
+        items = self.items[:, is_product].astype(np.float64)
+        user_factors = np.concatenate([self.user_offsets, user_ones, users], axis=1)
+        item_factors = np.concatenate([item_ones, self.item_offsets, items], axis=1)
         votes = np.concatenate([np.eye(width), np.eye(width), self.votes[is_product]])
         if width != 1:
             return user_factors, item_factors, votes
