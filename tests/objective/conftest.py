@@ -80,3 +80,33 @@ def make_objective():
 @pytest.fixture(scope="session")
 def boost():
     return _boost
+
+
+@pytest.fixture(scope="session")
+def assert_order_does_not_matter(make_problem):
+    """Check that rows in another order, on any backend, give the same rounds, bit for bit."""
+
+    def check(backend, n_rounds, learners=(), votes="real", factorized=True, **settings):
+        weighting = "uniform" if settings.get("loss") == "softmax" else "balanced"
+        problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
+        order = np.random.default_rng(1).permutation(90)
+        runs = []
+        for rows, backend_of_run in ((problem, ReferenceBackend), (problem.rows(order), backend)):
+            targets = _make_targets(0, rows, weighting)
+            runs.append(
+                _make_objective(rows, targets, votes, factorized, backend_of_run, **settings)
+            )
+        first, other = runs
+        rounds = (_boost(objective, n_rounds, *learners) for objective in runs)
+        for a, b in zip(*rounds, strict=True):
+            assert np.array_equal(a.weights[:, order], b.weights)
+            assert np.array_equal(a.signs[:, order], b.signs)
+            assert np.array_equal(a.vote.votes, b.vote.votes)
+            sums = [(r.vote.alpha, r.vote.edge, r.vote.energy, *r.progress) for r in (a, b)]
+            assert np.array_equal(*sums, equal_nan=True)
+        assert np.array_equal(first.state.scores[:, order], other.state.scores)
+        for objective in runs:
+            objective.refresh()
+        assert np.array_equal(first.state.weights[:, order], other.state.weights)
+
+    return check

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.learners import FoundRule
 from edgewise.model import EVERYWHERE
 
@@ -194,28 +195,11 @@ def test_refresh_brings_back_weights_that_vanished(make_problem, make_targets, m
 
 @either_form
 @every_rule
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", [ReferenceBackend, NumbaBackend])
 def test_permuted_rows_give_the_same_rounds_bit_for_bit(
-    make_problem, make_targets, make_objective, boost, votes, factorized, backend
+    assert_order_does_not_matter, votes, factorized, backend
 ):
-    choice = {} if backend == "numpy" else {"backend": NumbaBackend}
-    problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
-    order = np.random.default_rng(1).permutation(90)
-    permuted = problem.rows(order)
-    first = make_objective(problem, make_targets(0, problem), votes, factorized)
-    other = make_objective(permuted, make_targets(0, permuted), votes, factorized, **choice)
-    for a, b in zip(boost(first, 30), boost(other, 30), strict=True):
-        assert np.array_equal(a.weights[:, order], b.weights)
-        assert np.array_equal(a.signs[:, order], b.signs)
-        assert (a.vote.alpha, a.vote.edge, a.vote.energy) == (
-            b.vote.alpha, b.vote.edge, b.vote.energy,
-        )  # fmt: skip
-        assert np.array_equal(a.vote.votes, b.vote.votes)
-        assert a.progress.train_error == b.progress.train_error
-        assert a.progress.hamming_loss == b.progress.hamming_loss
-    first.refresh()
-    other.refresh()
-    assert np.array_equal(first.state.weights[:, order], other.state.weights)
+    assert_order_does_not_matter(backend, 30, (), votes, factorized)
 
 
 @every_rule

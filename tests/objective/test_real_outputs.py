@@ -78,23 +78,11 @@ def test_real_outputs_have_no_pseudo_weight(train):
 
 
 @pytest.mark.parametrize("turns", TURNS)
-@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", [ReferenceBackend, NumbaBackend])
 def test_permuted_rows_give_the_same_rounds_bit_for_bit(
-    make_problem, make_targets, make_objective, boost, turns, backend
+    assert_order_does_not_matter, turns, backend
 ):
-    choice = {} if backend == "numpy" else {"backend": NumbaBackend}
-    problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
-    order = np.random.default_rng(1).permutation(90)
-    permuted = problem.rows(order)
-    first = make_objective(problem, make_targets(0, problem), "real")
-    other = make_objective(permuted, make_targets(0, permuted), "real", **choice)
-    learners = TURNS[turns]
-    for a, b in zip(boost(first, 20, *learners), boost(other, 20, *learners), strict=True):
-        assert np.array_equal(a.weights[:, order], b.weights)
-        assert np.array_equal(a.signs[:, order], b.signs)
-        assert (a.vote.alpha, a.vote.energy) == (b.vote.alpha, b.vote.energy)
-        assert np.array_equal(a.vote.votes, b.vote.votes)
-    assert np.array_equal(first.state.scores[:, order], other.state.scores)
+    assert_order_does_not_matter(backend, 20, TURNS[turns])
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])

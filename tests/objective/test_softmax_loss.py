@@ -99,25 +99,10 @@ def test_real_votes_are_half_the_log_odds_of_the_residuals(train):
 
 
 @every_form
-def test_permuted_rows_and_other_backends_give_the_same_rounds(
-    make_problem, make_targets, make_objective, boost, form
-):
+def test_permuted_rows_and_other_backends_give_the_same_rounds(assert_order_does_not_matter, form):
     learner, votes, factorized = FORMS[form]
-    problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
-    order = np.random.default_rng(1).permutation(90)
-    permuted = problem.rows(order)
     settings = {"loss": "softmax", "learning_rate": 0.5}
-    first = make_objective(
-        problem, make_targets(0, problem, "uniform"), votes, factorized, **settings
-    )
-    targets = make_targets(0, permuted, "uniform")
-    other = make_objective(permuted, targets, votes, factorized, NumbaBackend, **settings)
-    for a, b in zip(boost(first, 15, learner), boost(other, 15, learner), strict=True):
-        assert np.array_equal(a.weights[:, order], b.weights)
-        assert (a.vote.alpha, a.vote.energy) == (b.vote.alpha, b.vote.energy)
-        assert np.array_equal(a.vote.votes, b.vote.votes)
-        assert a.progress.weight == b.progress.weight
-    assert np.array_equal(first.state.scores[:, order], other.state.scores)
+    assert_order_does_not_matter(NumbaBackend, 15, [learner], votes, factorized, **settings)
 
 
 # As users see it.
