@@ -81,8 +81,9 @@ class Targets:
 
     def leaf_constraints(self, names: Sequence[str]) -> Exacts:
         """Return the sample weights, a 1 for each row, or both, as the search counts them."""
-        known = {"weight": self.row_weights * SEARCH_SCALE, "count": np.ones(len(self.row_weights))}
-        return np.rint([known[name] for name in names]).astype(np.int64)
+        ones = np.ones(len(self.row_weights))
+        columns = {"weight": self.row_weights * SEARCH_SCALE, "count": ones}
+        return np.rint([columns[name] for name in names]).astype(np.int64)
 
     def take(self, rows: Rows) -> "Targets":
         """Return the targets of some rows; the row weights keep their sizes."""

@@ -162,12 +162,12 @@ def _shape(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{' '.join(map(_shape, value))}]"
     if hasattr(value, "get_params"):
-        held = value.get_params(deep=False)
+        fields = value.get_params(deep=False)
     elif is_dataclass(value):
-        held = vars(value)
+        fields = vars(value)
     else:
         return (
             str(value) if value is None or isinstance(value, (str, bool)) else type(value).__name__
         )
-    settings = [f"{name}={_shape(setting)}" for name, setting in held.items() if name != "seed"]
+    settings = [f"{name}={_shape(setting)}" for name, setting in fields.items() if name != "seed"]
     return f"{type(value).__name__}({' '.join(settings)})"

@@ -169,8 +169,8 @@ class HostState(State):
         chunks, lanes = lanes_for(k + mass_column)
         # Sums over the rows of all processes must not overflow.
         signed = aligned_zeros((chunks, n, lanes), search_type((n_all or n) * k))
-        nothing = np.zeros(k, dtype=np.int64)
-        self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
+        zeros = np.zeros(k, dtype=np.int64)
+        self.whole = SignedProblem.of(signed, zeros, zeros, mass_column=mass_column)
         self.constraints: dict[tuple[str, ...], SignedProblem] = {}
 
     @cached_property

@@ -31,6 +31,7 @@ from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, lanes
 from edgewise.backend.reference.scan import ScanPlan, scan
 from edgewise.common.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.data import BinnedTable
+from edgewise.data.partition import Partition
 
 # How many tests' signs are remembered: a product needs each of its terms several times per round.
 _TESTS_REMEMBERED = 16
@@ -81,7 +82,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
     def restore_weights(self, state: StateT, least: float) -> float:
         """Compute the weights from the scores, not yet normalized; return the largest.
 
-        The largest exponent is 0.
+        `least` is the smallest margin of all rows, whose weights get the exponent 0.
         """
 
     @abstractmethod
@@ -111,19 +112,22 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         self._potentials[0, rows, 0] = quanta
         if mass_column:
             self._potentials[0, rows, 1] = sizes
-        some = None if len(rows) == n_rows else self._upload(np.sort(rows).astype(ROW, copy=False))
+        ascending = None
+        if len(rows) < n_rows:
+            ascending = self._upload(np.sort(rows).astype(ROW, copy=False))
         totals = quanta.sum(keepdims=True), sizes.sum(keepdims=True)
-        return SignedProblem.of(self._upload(self._potentials), *totals, some, mass_column)
+        return SignedProblem.of(self._upload(self._potentials), *totals, ascending, mass_column)
 
-    def refresh(self, state: StateT) -> None:
-        largest = self.restore_weights(state, self.least_margin(state))
-        shift = exact_shift(state.n_scores * self.table.n_rows, largest)
-        self.normalize(state, math.ldexp(self.total_weight(state, shift), -shift))
-
-    def normalize(self, state: Any, total: float) -> None:
-        """Divide the weights by their total, and quantize them."""
-        state.weights /= total
+    def refresh(self, state: Any) -> None:
+        state.weights /= self.restore_all(state, Partition(self.table.n_rows))
         self.advance(state, None, Step.scaling(state.n_scores))
+
+    def restore_all(self, state: StateT, partition: Partition) -> float:
+        """Compute the weights from the scores; return their sum over all processes."""
+        min_margin = partition.min(self.least_margin(state))
+        largest = partition.max(self.restore_weights(state, min_margin))
+        shift = exact_shift(state.n_scores * partition.n_rows, largest)
+        return math.ldexp(partition.sum(self.total_weight(state, shift)), -shift)
 
     def flip(self, problem: SignedProblem, tests: Sequence[TestLike]) -> SignedProblem:
         return self._flip(problem, self._product(tests))
@@ -288,16 +292,15 @@ class HostBackend(LocalBackend[HostState]):
         self,
         targets: Targets,
         mass_column: bool = False,
-        scale: float | None = None,
-        n_all: int | None = None,
+        partition: Partition | None = None,
     ) -> HostState:
-        """Return the state before the first round; `scale` normalizes a part of `n_all` rows."""
+        """Return the state before the first round; with a partition, without weights."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
-        row_mass = to_fixed_point(targets.row_weights)
-        if scale is not None:
-            return HostState(targets, scale, row_mass, weights, mass_column, n_all)
-        state = HostState(targets, 1.0 / exact_sum(weights), row_mass, weights, mass_column)
-        self.refresh(state)
+        scale, row_mass = 1.0 / exact_sum(weights, partition), to_fixed_point(targets.row_weights)
+        n_rows = self.table.n_rows if partition is None else partition.n_rows
+        state = HostState(targets, scale, row_mass, weights, mass_column, n_rows)
+        if partition is None:
+            self.refresh(state)
         return state
 
     def _evaluate(self, test: TestLike) -> Signs:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from edgewise.backend.arithmetic import draw_rows, exact_shift, exact_sum
+from edgewise.backend.arithmetic import draw_rows
 from edgewise.backend.base import (
     Backend,
     Candidates,
@@ -67,10 +67,8 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def state(self, targets: Targets, mass_column: bool = False) -> HostState:
         """Return the state of the rows here, normalized with all others."""
-        weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
-        scale = 1.0 / exact_sum(weights, self.partition)
         local: Any = self.local
-        state: HostState = local.state(targets, mass_column, scale, self.partition.n_rows)
+        state: HostState = local.state(targets, mass_column, self.partition)
         self.refresh(state)
         return state
 
@@ -218,11 +216,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def refresh(self, state: HostState) -> None:
         local: Any = self.local
-        least_margin = self.partition.min(local.least_margin(state))
-        largest = self.partition.max(local.restore_weights(state, least_margin))
-        shift = exact_shift(self.partition.n_rows * state.n_scores, largest)
-        total = self.partition.sum(local.total_weight(state, shift))
-        state.weights /= float(np.ldexp(total, -shift))
+        state.weights /= local.restore_all(state, self.partition)
         self.advance(state, None, Step.scaling(state.n_scores))
 
     def scores(self, state: HostState) -> Reals:

@@ -53,7 +53,7 @@ class DeviceColumns:
     def cut(self, j: int, first: int, missing: int) -> Any:
         """Return the signs of a cut of a numeric column on all rows, on the device."""
         n, device = self.table.n_rows, self.device
-        stored_at, gone = int(self.table.storage_index[j]), self.table.bins[j].missing_code
+        stored_at, missing_code = int(self.table.storage_index[j]), self.table.bins[j].missing_code
         signs = device.xp.empty(n, dtype=np.int8)
         if stored_at >= 0:
             codes, rows, count = self.dense[stored_at], None, n
@@ -64,7 +64,7 @@ class DeviceColumns:
             )
             codes, rows, count = self.sparse[3][at:end], self.sparse[2][at:end], end - at
             common = int(self.table.sparse.common[-1 - stored_at])
-            signs[:] = missing if common == gone else (1 if common >= first else -1)
+            signs[:] = missing if common == missing_code else (1 if common >= first else -1)
         if count:
             arguments = (
                 np.int64(count),
@@ -73,7 +73,7 @@ class DeviceColumns:
                 rows,
                 first,
                 missing,
-                gone,
+                missing_code,
                 signs,
             )
             device.launch("cut_codes", device.blocks(count), arguments)
@@ -98,8 +98,8 @@ class DevicePlan:
         stored_at = table.storage_index[columns]
         # Where columns are stored, and their bins: of dense ones, of sparse ones.
         self._stored: list[tuple[Any, Any, Any, int]] = []
-        for chosen in (stored_at >= 0, stored_at < 0):
-            where = np.flatnonzero(chosen)
+        for is_stored in (stored_at >= 0, stored_at < 0):
+            where = np.flatnonzero(is_stored)
             positions = np.where(stored_at >= 0, stored_at, -1 - stored_at)[where]
             arrays = (
                 device.upload(array, np.int32) for array in (positions, starts[where], sizes[where])
@@ -155,8 +155,8 @@ class DevicePlan:
 
     def _parts(self, n_columns: int, n_rows: int) -> int:
         """Return the number of blocks that share a column."""
-        wanted = _BLOCKS_A_PROCESSOR * self._held.device.n_processors // n_columns
-        return max(1, min(wanted, n_rows // _ROWS_A_BLOCK))
+        n_blocks = _BLOCKS_A_PROCESSOR * self._held.device.n_processors // n_columns
+        return max(1, min(n_blocks, n_rows // _ROWS_A_BLOCK))
 
     def _shared_memory(self, problem: SignedProblem) -> tuple[int, int]:
         """Return the most bins that a block sums in shared memory, and its bytes."""

@@ -81,8 +81,8 @@ class Device:
     def download_later(self, array: Any) -> Callable[[], NDArray[Any]]:
         """Return a function that waits for the work so far and returns an array as it left it."""
         if self.xp.cuda is None:
-            held = self.download(array)
-            return lambda: held
+            host_array = self.download(array)
+            return lambda: host_array
         from cupyx import empty_pinned
 
         host, copied = empty_pinned(array.shape, array.dtype), self.xp.cuda.Event()

@@ -62,8 +62,8 @@ class DeviceState(State):
         # One more row of zeros, for passes over more rows than there are.
         signed = xp.zeros((chunks * n + 1) * lanes, dtype=search_type(n * k))
         signed = signed[: chunks * n * lanes].reshape(chunks, n, lanes)
-        nothing = np.zeros(k, dtype=np.int64)
-        self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
+        zeros = np.zeros(k, dtype=np.int64)
+        self.whole = SignedProblem.of(signed, zeros, zeros, mass_column=mass_column)
         self.constraints: dict[tuple[str, ...], SignedProblem] = {}
 
     @property
@@ -163,12 +163,12 @@ class CudaBackend(LocalBackend[DeviceState]):
         """Return whether each row counts; None where all do."""
         if problem.rows is None:
             return None
-        held = problem.__dict__.get("on_device")
-        if held is None:
-            held = self.device.xp.zeros(problem.n_rows, dtype=np.uint8)
-            held[problem.rows] = 1
-            problem.__dict__["on_device"] = held
-        return held
+        member = problem.__dict__.get("on_device")
+        if member is None:
+            member = self.device.xp.zeros(problem.n_rows, dtype=np.uint8)
+            member[problem.rows] = 1
+            problem.__dict__["on_device"] = member
+        return member
 
     def _device_plan(self, columns: Columns) -> DevicePlan:
         key = columns.tobytes()
@@ -194,11 +194,12 @@ class CudaBackend(LocalBackend[DeviceState]):
                 up(np.asarray(array), kind) for array, kind in zip(query.bounds, types, strict=True)
             ]
         limits: list[Any] = [None] * 4
-        held = query.constraints
-        if held is not None:
-            assert isinstance(held, DeviceHistogram)
+        constraints = query.constraints
+        if constraints is not None:
+            assert isinstance(constraints, DeviceHistogram)
             min_sums = np.array(query.min_sums, dtype=np.int64)
-            limits = [held.sums, self._below(held), up(held.totals), up(min_sums)]
+            below = self._below(constraints)
+            limits = [constraints.sums, below, up(constraints.totals), up(min_sums)]
         arguments = (
             plan.bases, plan.n_codes, plan.has_missing, np.int64(plan.n_bins), sums,
             self._below(histogram), up(histogram.column_totals), n_scores,
@@ -302,8 +303,8 @@ class CudaBackend(LocalBackend[DeviceState]):
             shared > 0, sums,
         )  # fmt: skip
         device.launch("sum_edges", device.blocks(state.n_rows), arguments, shared=shared)
-        edges, masses, every = device.download(sums)
-        return Edges(edges, masses, sum(every.tolist()))
+        edges, masses, totals = device.download(sums)
+        return Edges(edges, masses, sum(totals.tolist()))
 
     def energy(self, state: DeviceState, rule: RuleLike, coefficients: Reals) -> int:
         device, total = self.device, self.device.zeros(1)

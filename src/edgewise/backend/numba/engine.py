@@ -66,7 +66,7 @@ class NumbaBackend(HostBackend):
     ) -> None:  # fmt: skip
         super().__init__(table)
         self.threads = Threads(n_jobs) if threads is None else threads
-        self._shapes = ColumnShapes(table, shapes)
+        self._shapes = ColumnShapes(table) if shapes is None else shapes.of_rows(table)
         self._spans: dict[int, list[tuple[int, int]]] = {}
         self._layouts: dict[tuple[Any, ...], HistogramLayout] = {}
         self._spare: dict[tuple[int, Any], list[Integers]] = {}

@@ -225,13 +225,13 @@ def sum_rows(weights, rows, totals, masses):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def cut_rows(codes, rows, first, missing, gone, low, high):  # type: ignore[no-untyped-def]
+def cut_rows(codes, rows, first, missing, missing_code, low, high):  # type: ignore[no-untyped-def]
     """Split rows by a cut of a dense column. OUT low, high; return their sizes."""
     n_low, n_high = 0, 0
     for p in range(len(rows)):
         row = rows[p]
         code = np.intp(codes[row])
-        side = missing if code == gone else (1 if code >= first else -1)
+        side = missing if code == missing_code else (1 if code >= first else -1)
         low[n_low], high[n_high] = row, row
         n_low += side < 0
         n_high += side > 0

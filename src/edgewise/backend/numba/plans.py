@@ -26,86 +26,84 @@ class BatchColumns(NamedTuple):
     has_missing: NDArray[np.bool_]
 
 
+class Batch(NamedTuple):
+    """Some columns of one storage, and the memory of their histograms."""
+
+    where: Columns  # among the columns of the layout
+    columns: BatchColumns
+    codes: (
+        Codes | tuple[NDArray[Any], ...]
+    )  # of sparse columns as `histogram.sum_sparse` takes them
+    start: int
+    size: int
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the columns are sparse."""
+        return isinstance(self.codes, tuple)
+
+
 class ColumnShapes:
     """How many codes the columns of a table have, and which are missing or categorical."""
 
-    def __init__(self, table: BinnedTable, like: "ColumnShapes | None" = None) -> None:
-        self.table = table
-        if like is None:
-            self.n_codes = np.array([b.n_codes for b in table.bins], dtype=np.intp)
-            self.has_missing = np.array([b.has_missing for b in table.bins], dtype=bool)
-            self.categorical = np.array([isinstance(b, Categories) for b in table.bins], dtype=bool)
-            self.most_codes = int(self.n_codes.max(initial=1))
-        else:
-            self.n_codes, self.has_missing = like.n_codes, like.has_missing
-            self.categorical, self.most_codes = like.categorical, like.most_codes
-        self.all_dense = not (table.storage_index < 0).any()
+    def __init__(self, table: BinnedTable) -> None:
+        self._table = table
+        self._n_codes = np.array([b.n_codes for b in table.bins], dtype=np.intp)
+        self._has_missing = np.array([b.has_missing for b in table.bins], dtype=bool)
+        self._categorical = np.array([isinstance(b, Categories) for b in table.bins], dtype=bool)
+        self._max_codes = int(self._n_codes.max(initial=1))
 
-    def batches(self, columns: Columns, problem: SignedProblem, n_jobs: int) -> list["Batch"]:
+    def of_rows(self, table: BinnedTable) -> "ColumnShapes":
+        """Return the shapes of the same columns of other rows."""
+        other = copy(self)
+        other._table = table
+        return other
+
+    def batches(self, columns: Columns, problem: SignedProblem, n_jobs: int) -> list[Batch]:
         """Return batches of the columns: work for every thread, histograms that stay in cache."""
         chunks, _, lanes = problem.shape
         bin_bytes = chunks * lanes * problem.signed.itemsize
-        stored_at = self.table.storage_index[columns]
         batches: list[Batch] = []
-        if self.categorical[columns[0]]:
-            positions = self.table.categorical.positions(columns)
-            for q, p in enumerate(positions):
-                codes = self.table.categorical.codes[p][None]
-                batches.append(Batch(self, np.array([q]), columns, np.zeros(1, np.intp), codes))
-        elif (
-            self.all_dense
-            and n_jobs == 1
-            and len(columns) * self.most_codes * bin_bytes <= _BATCH_BYTES
-        ):
-            batches.append(self._batch(np.arange(len(columns)), columns, stored_at))
-        else:
-            for is_sparse in (False, True):
-                stored = np.flatnonzero((stored_at < 0) == is_sparse)
-                if len(stored) == 0:
-                    continue
-                # Whole fours, since histograms are summed four columns at a time.
-                share = -(-len(stored) // (4 * n_jobs)) * 4
-                largest = int(self.n_codes[columns[stored]].max()) * bin_bytes
-                fitting = _BATCH_BYTES // largest
-                size = 1 if fitting == 0 else min(share, max(4, fitting // 4 * 4))
-                for start in range(0, len(stored), size):
-                    where = stored[start : start + size]
-                    batches.append(self._batch(where, columns, stored_at[where]))
-        at = 0
-        for batch in batches:
-            batch.lay_out(at, chunks, lanes)
-            at += -(-batch.size // lanes) * lanes
+        start = 0
+        for where in self._split_columns(columns, bin_bytes, n_jobs):
+            codes, positions = self._codes_of(columns[where])
+            n_codes, has_missing = self._n_codes[columns[where]], self._has_missing[columns[where]]
+            ends = np.cumsum(n_codes * chunks)
+            of_batch = BatchColumns(positions, ends - n_codes * chunks, n_codes, has_missing)
+            size = int(ends[-1]) * lanes
+            batches.append(Batch(where, of_batch, codes, start, size))
+            start += size
         return batches
 
-    def _batch(self, where: Columns, columns: Columns, positions: Columns) -> "Batch":
+    def _split_columns(self, columns: Columns, bin_bytes: int, n_jobs: int) -> list[Columns]:
+        """Return the positions of the columns of each batch."""
+        all_columns = np.arange(len(columns))
+        if self._categorical[columns[0]]:
+            return list(all_columns[:, None])
+        is_sparse = self._table.storage_index[columns] < 0
+        fits = len(columns) * self._max_codes * bin_bytes <= _BATCH_BYTES
+        if fits and n_jobs == 1 and not is_sparse.any():
+            return [all_columns]
+        groups: list[Columns] = []
+        for where in (all_columns[~is_sparse], all_columns[is_sparse]):
+            if len(where):
+                # Whole fours, since histograms are summed four columns at a time.
+                per_thread = -(-len(where) // (4 * n_jobs)) * 4
+                n_fitting = _BATCH_BYTES // (int(self._n_codes[columns[where]].max()) * bin_bytes)
+                size = 1 if n_fitting == 0 else min(per_thread, max(4, n_fitting // 4 * 4))
+                groups += [where[at : at + size] for at in range(0, len(where), size)]
+        return groups
+
+    def _codes_of(self, columns: Columns) -> tuple[Codes | tuple[NDArray[Any], ...], Columns]:
+        """Return the codes of columns of one storage, and where each column is in them."""
+        if self._categorical[columns[0]]:
+            (position,) = self._table.categorical.positions(columns)
+            return self._table.categorical.codes[position][None], np.zeros(1, dtype=np.intp)
+        positions, stored = self._table.storage_index[columns], self._table.sparse
         if positions[0] >= 0:
-            return Batch(self, where, columns, positions, self.table.dense.codes)
-        stored = self.table.sparse
+            return self._table.dense.codes, positions
         codes = (stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
-        return Batch(self, where, columns, -1 - positions, codes)
-
-
-class Batch:
-    """Some columns of one storage, and where their histograms are."""
-
-    def __init__(
-        self,
-        shapes: ColumnShapes,
-        where: Columns,
-        columns: Columns,
-        positions: Columns,
-        codes: Codes | tuple[NDArray[Any], ...],
-    ) -> None:
-        self.where, self.codes, self.is_sparse = where, codes, isinstance(codes, tuple)
-        n_codes, bases = shapes.n_codes[columns[where]], np.zeros(len(where), dtype=np.intp)
-        self.columns = BatchColumns(positions, bases, n_codes, shapes.has_missing[columns[where]])
-
-    def lay_out(self, start: int, chunks: int, lanes: int) -> None:
-        """Place the histograms in memory from `start` on."""
-        sizes = self.columns.n_codes * chunks
-        ends = np.cumsum(sizes)
-        self.columns = self.columns._replace(bases=ends - sizes)
-        self.start, self.size = start, int(ends[-1]) * lanes
+        return codes, -1 - positions
 
 
 class HistogramLayout:

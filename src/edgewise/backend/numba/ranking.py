@@ -582,11 +582,11 @@ class NumbaPairs(PairSums):
         losses = np.zeros(layout.n_queries)
         # What moved is of use only where this backend has sorted the documents before.
         has_sorted = self._sorted is not None and self._sorted is lists.order
-        known = moved if moved is not None and has_sorted else np.empty(0, dtype=bool)
+        moved_documents = moved if moved is not None and has_sorted else np.empty(0, dtype=bool)
         self._sorted = lists.order
         self._map_queries(
             sum_misordered, layout, GradedPairs.of(lists), layout.grades, layout.group_of,
-            layout.has_unit_weights, scores, known, lists.order, losses,
+            layout.has_unit_weights, scores, moved_documents, lists.order, losses,
         )  # fmt: skip
         return losses
 

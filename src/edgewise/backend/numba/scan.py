@@ -53,7 +53,7 @@ def scan_edge(column, query, totals, allowed_cuts, width, edges):  # type: ignor
     `totals` are the sums of all columns of S and of the constraints; `edges` is memory for as many.
     """
     histogram, base, n_codes, has_missing = column
-    n_scores, constant, absent, min_sums = (
+    n_scores, constant, side, min_sums = (
         query.n_scores, query.constant, query.missing, query.min_sums,
     )  # fmt: skip
     n_sums = query.n_columns + len(min_sums)
@@ -62,13 +62,13 @@ def scan_edge(column, query, totals, allowed_cuts, width, edges):  # type: ignor
     best, first, missing = np.int64(-1), 0, 1
     for k in range(len(edges)):
         edges[k] = totals[k] if k < n_sums else 0
-    learn = has_missing and absent == MISSING_AUTO
-    usual = absent if has_missing and absent != MISSING_AUTO else 1
-    if usual < 1:
-        constant, missing = True, usual
+    learns_side = has_missing and side == MISSING_AUTO
+    default_side = side if has_missing and side != MISSING_AUTO else 1
+    if default_side < 1:
+        constant, missing = True, default_side
         for k in range(n_sums):
             column = base + (k // lanes) * n_codes + n_codes - 1
-            edges[k] -= (1 - usual) * np.int64(histogram[column * lanes + k % lanes])
+            edges[k] -= (1 - default_side) * np.int64(histogram[column * lanes + k % lanes])
     for t in range(n_values):
         size, other = np.int64(0), np.int64(0)
         for at in range(0, len(edges), lanes):
@@ -78,23 +78,23 @@ def scan_edge(column, query, totals, allowed_cuts, width, edges):  # type: ignor
             else:
                 for k in range(lanes):
                     size += abs(edges[at + k])
-            if learn:
+            if learns_side:
                 other += try_bin(edges, at, histogram, (column + n_codes - 1) * lanes, width)
-        allowed, other_allowed = t > 0 or constant, learn
+        allowed, other_allowed = t > 0 or constant, learns_side
         for k in range(n_scores, n_sums):
             # Vectors are summed whole; what does not belong to a score column leaves again.
             size -= abs(edges[k])
             constraint = k - n_sums + len(min_sums)
             if constraint >= 0:
                 allowed = allowed and totals[k] - abs(edges[k]) >= 2 * min_sums[constraint]
-            if learn:
+            if learns_side:
                 at = (base + (k // lanes) * n_codes + n_codes - 1) * lanes + k % lanes
                 turned = abs(edges[k] - 2 * np.int64(histogram[at]))
                 other -= turned
                 if constraint >= 0:
                     other_allowed = other_allowed and totals[k] - turned >= 2 * min_sums[constraint]
         if size > best and allowed and (len(allowed_cuts) == 0 or allowed_cuts[t, 0]):
-            best, first, missing = size, t, usual
+            best, first, missing = size, t, default_side
         if other > best and other_allowed and (len(allowed_cuts) == 0 or allowed_cuts[t, 1]):
             best, first, missing = other, t, -1
     return best, first, missing
@@ -108,9 +108,8 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
     four rows for sums of the histogram's type, `cuts` is memory for the cuts.
     """
     histogram, base, n_codes, has_missing = column
-    n_scores, absent, min_sums, damping = (
-        query.n_scores, query.missing, query.min_sums, query.damping,
-    )  # fmt: skip
+    n_scores, min_sums, damping = query.n_scores, query.min_sums, query.damping
+    learns_side = query.missing == MISSING_AUTO
     lanes = 1 << (width.ndim - 1)
     # A single score column is never in more than 4 lanes.
     if width.ndim < 4 and n_scores == 1 and len(allowed_cuts) == 0:
@@ -119,15 +118,15 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
     n_sums, size = n_scores + 1 + len(min_sums), scratch.shape[1]
     best, first, missing = np.int64(-1), 0, 1
     # The sums of what is below the cut, of missing values, and of all with and without those.
-    present, gone, all_total, present_total = scratch[0], scratch[1], scratch[2], scratch[3]
+    present, missing_sums, all_total, present_total = scratch[0], scratch[1], scratch[2], scratch[3]
     for at in range(0, size, lanes):
         # The bins of a chunk of score columns follow those of the chunk before.
         last = (base + (at // lanes) * n_codes + n_codes - 1) * lanes
         for k in range(lanes):
             present[at + k] = 0
-            gone[at + k] = histogram[last + k] if has_missing else 0
+            missing_sums[at + k] = histogram[last + k] if has_missing else 0
             all_total[at + k] = totals[at + k]
-            present_total[at + k] = totals[at + k] - gone[at + k]
+            present_total[at + k] = totals[at + k] - missing_sums[at + k]
     # A cut after an empty bin is the cut before it. Listed first, since no processor could predict
     # which bins are empty. The first cut of all leaves no values below.
     n_cuts = 0
@@ -135,11 +134,11 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
         cuts[0], n_cuts = 0, 1
     mass_at = (base + (n_scores // lanes) * n_codes) * lanes + n_scores % lanes
     for t in range(1, n_values):
-        held = np.int64(histogram[mass_at + (t - 1) * lanes])
+        bin_sums = np.int64(histogram[mass_at + (t - 1) * lanes])
         for k in range(n_scores + 1, n_sums):
-            held |= histogram[(base + (k // lanes) * n_codes + t - 1) * lanes + k % lanes]
+            bin_sums |= histogram[(base + (k // lanes) * n_codes + t - 1) * lanes + k % lanes]
         cuts[n_cuts] = t
-        n_cuts += held != 0 or len(allowed_cuts) > 0
+        n_cuts += bin_sums != 0 or len(allowed_cuts) > 0
     for cut in range(n_cuts):
         t = cuts[cut]
         if t > 0:
@@ -147,17 +146,15 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
                 moved = (base + (at // lanes) * n_codes + t - 1) * lanes
                 add(present, histogram, moved, at, width)
         for side in range(2 if has_missing else 1):
-            if has_missing and absent != MISSING_AUTO and absent != 1 - 2 * side:
+            if has_missing and query.missing != MISSING_AUTO and query.missing != 1 - 2 * side:
                 continue
             total = all_total if side == 0 else present_total
             # Where the query gives the side, its cuts are in the first column.
-            allowed = (
-                len(allowed_cuts) == 0 or allowed_cuts[t, side if absent == MISSING_AUTO else 0]
-            )
+            allowed = len(allowed_cuts) == 0 or allowed_cuts[t, side * learns_side]
             beyond, beneath = np.int64(0), np.int64(0)
             for k in range(n_scores, n_sums):
                 # Vectors are squared whole; what does not belong to a score column leaves here.
-                low = np.int64(present[k]) + side * np.int64(gone[k])
+                low = np.int64(present[k]) + side * np.int64(missing_sums[k])
                 high = np.int64(total[k]) - np.int64(present[k])
                 min_sum = np.int64(1) if k == n_scores else min_sums[k - n_scores - 1]
                 allowed = allowed and min(low, high) >= min_sum
@@ -166,9 +163,9 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
             if not allowed:
                 continue
             for at in range(0, size, lanes):
-                beneath += sum_squares(present, gone, at, np.int64(side), width)
+                beneath += sum_squares(present, missing_sums, at, np.int64(side), width)
                 beyond += sum_squares(total, present, at, np.int64(-1), width)
-            mass = np.int64(present[n_scores]) + side * np.int64(gone[n_scores])
+            mass = np.int64(present[n_scores]) + side * np.int64(missing_sums[n_scores])
             gain = gain_of(beneath, mass, damping)
             gain += gain_of(
                 beyond, np.int64(total[n_scores]) - np.int64(present[n_scores]), damping
@@ -179,19 +176,19 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
 
 
 @inner
-def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore[no-untyped-def]
+def _scan_gain_of_one(column, query, totals, lanes, low_sums, cuts):  # type: ignore[no-untyped-def]
     """Find a column's best cut by gain for one score column: all sums stay in registers.
 
-    `held` is memory for the constraints' sums below a cut, `cuts` for the cuts. Divisions are for
-    cuts that may be the best.
+    `low_sums` is memory for the constraints' sums below a cut, `cuts` for the cuts. Only cuts that
+    may be the best need divisions.
     """
     histogram, base, n_codes, has_missing = column
-    absent, min_sums, damping = query.missing, query.min_sums, query.damping
+    min_sums, damping = query.min_sums, query.damping
     best, first, missing = np.int64(-1), 0, 1
     total, mass, last = totals[0], totals[1], (base + n_codes - 1) * lanes
     low, low_mass, to_beat = np.int64(0), np.int64(0), -1.0
     for k in range(len(min_sums)):
-        held[k] = 0
+        low_sums[k] = 0
         if totals[2 + k] < 2 * min_sums[k]:
             return best, first, missing
     # A cut after an empty bin is the cut before it. Listed first, since no processor could predict
@@ -201,11 +198,11 @@ def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore
         cuts[0], n_cuts = 0, 1
     for t in range(1, n_values):
         at = (base + t - 1) * lanes + 1
-        held_sum = histogram[at]
+        bin_sum = histogram[at]
         for k in range(len(min_sums)):
-            held_sum |= histogram[at + 1 + k]
+            bin_sum |= histogram[at + 1 + k]
         cuts[n_cuts] = t
-        n_cuts += held_sum != 0
+        n_cuts += bin_sum != 0
     for cut in range(n_cuts):
         t = cuts[cut]
         if t > 0:
@@ -213,9 +210,9 @@ def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore
             low += histogram[at]
             low_mass += histogram[at + 1]
             for k in range(len(min_sums)):
-                held[k] += histogram[at + 2 + k]
+                low_sums[k] += histogram[at + 2 + k]
         for side in range(2 if has_missing else 1):
-            if has_missing and absent != MISSING_AUTO and absent != 1 - 2 * side:
+            if has_missing and query.missing != MISSING_AUTO and query.missing != 1 - 2 * side:
                 continue
             below, under = low, low_mass
             if side == 1:
@@ -224,10 +221,10 @@ def _scan_gain_of_one(column, query, totals, lanes, held, cuts):  # type: ignore
             above, over = total - below, mass - under
             allowed = under > 0 and over > 0
             for k in range(len(min_sums)):
-                held_sum = np.int64(held[k]) + (
+                bin_sum = np.int64(low_sums[k]) + (
                     np.int64(histogram[last + 2 + k]) if side == 1 else 0
                 )
-                allowed = allowed and min(held_sum, totals[2 + k] - held_sum) >= min_sums[k]
+                allowed = allowed and min(bin_sum, totals[2 + k] - bin_sum) >= min_sums[k]
             if not allowed:
                 continue
             b, u = np.float64(below), np.float64(under) + damping
@@ -329,8 +326,8 @@ def _edges_at(column, first, missing, totals, width, edges):  # type: ignore[no-
         for t in range(first):
             edges[score] -= 2 * np.int64(histogram[(at + t) * lanes + k])
         if missing < 1:
-            absent = np.int64(histogram[(at + n_codes - 1) * lanes + k])
-            edges[score] -= absent if missing == 0 else 2 * absent
+            missing_sum = np.int64(histogram[(at + n_codes - 1) * lanes + k])
+            edges[score] -= missing_sum if missing == 0 else 2 * missing_sum
 
 
 @inner
@@ -341,16 +338,16 @@ def _size(edge, direction):  # type: ignore[no-untyped-def]
 
 @inner
 def _scan_single(  # type: ignore[no-untyped-def]
-    bins, has_missing, constant, absent, total, direction, exceptions, allowed_cuts
+    bins, has_missing, constant, side, total, direction, exceptions, allowed_cuts
 ):
     """Find a column's best cut for one score column, among those with an allowed sign."""
     n_values = len(bins) - 1 if has_missing else len(bins)
-    gone = np.int64(bins[n_values]) if has_missing else np.int64(0)
+    missing_sum = np.int64(bins[n_values]) if has_missing else np.int64(0)
     best, first, missing = np.int64(-1), 0, 1
-    # The sides of missing values to try: the usual one first.
-    usual = absent if has_missing and absent != MISSING_AUTO else 1
-    other = has_missing and absent == MISSING_AUTO
-    edge = total - (1 - usual) * gone
+    # The first side of missing values to try.
+    default_side = side if has_missing and side != MISSING_AUTO else 1
+    learns_side = has_missing and side == MISSING_AUTO
+    edge = total - (1 - default_side) * missing_sum
     firsts, sides, limits = exceptions
     p, t = 0, 0
     while t < n_values:
@@ -358,19 +355,19 @@ def _scan_single(  # type: ignore[no-untyped-def]
             edge -= 2 * np.int64(bins[t - 1])
         limit, other_limit = np.int64(-1), np.int64(-1)
         while p < len(firsts) and firsts[p] == t:
-            if sides[p] == usual:
+            if sides[p] == default_side:
                 limit = limits[p]
-            elif other and sides[p] == -1:
+            elif learns_side and sides[p] == -1:
                 other_limit = limits[p]
             p += 1
         # The cut at the first bin separates present from missing values: it has no direction.
         size = _size(edge, 0 if t == 0 or abs(edge) <= limit else direction)
         allowed = len(allowed_cuts) == 0 or allowed_cuts[t, 0]
-        if size > best and (t > 0 or constant or usual < 1) and allowed:
-            best, first, missing = size, t, usual
-        turned = edge - 2 * gone
+        if size > best and (t > 0 or constant or default_side < 1) and allowed:
+            best, first, missing = size, t, default_side
+        turned = edge - 2 * missing_sum
         size = _size(turned, 0 if t == 0 or abs(turned) <= other_limit else direction)
-        if other and size > best and (len(allowed_cuts) == 0 or allowed_cuts[t, 1]):
+        if learns_side and size > best and (len(allowed_cuts) == 0 or allowed_cuts[t, 1]):
             best, first, missing = size, t, -1
         start = t + 1
         t = min(firsts[p], n_values) if p < len(firsts) else n_values
@@ -381,9 +378,9 @@ def _scan_single(  # type: ignore[no-untyped-def]
             edge -= 2 * np.int64(bins[np.uint64(u - 1)])
             size = _size(edge, direction)
             if size > best:
-                best, first, missing = size, u, usual
-            if other:
-                size = _size(edge - 2 * gone, direction)
+                best, first, missing = size, u, default_side
+            if learns_side:
+                size = _size(edge - 2 * missing_sum, direction)
                 if size > best:
                     best, first, missing = size, u, -1
     return best, first, missing
@@ -413,7 +410,9 @@ def scan_columns(  # type: ignore[no-untyped-def]
         sums[k] = totals[k] if k < n_scores else 0
     if mass is not None:
         sums[n_scores] = mass
-    none = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
+    no_exceptions = (
+        np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64),
+    )  # fmt: skip
     for q in range(len(where)):
         row = where[q]
         column = ColumnBins(histogram, bases[q], n_codes[q], has_missing[q])
@@ -426,7 +425,7 @@ def scan_columns(  # type: ignore[no-untyped-def]
                 np.empty(n_codes[q], dtype=np.intp),
             )  # fmt: skip
         elif best.shape[1] > 1 or n_scores == 1:
-            direction, exceptions = np.int64(0), none
+            direction, exceptions = np.int64(0), no_exceptions
             if bounds is not None:
                 low, high = bounds.starts[row], bounds.starts[row + 1]
                 direction = np.int64(bounds.directions[row])

@@ -120,8 +120,13 @@ def walk(values, coding, nodes, out):  # type: ignore[no-untyped-def]
     for begin in range(0, n_rows, _BLOCK):
         n = min(_BLOCK, n_rows - begin)
         for j in range(len(values)):
-            column, mine = values[j, begin : begin + n], thresholds[starts[j] : starts[j + 1]]
-            some_missing[j] = _encode(column, mine, sizes[j], MISSING, counts[:n], codes[j, :n])
+            column, column_thresholds = (
+                values[j, begin : begin + n],
+                thresholds[starts[j] : starts[j + 1]],
+            )
+            some_missing[j] = _encode(
+                column, column_thresholds, sizes[j], MISSING, counts[:n], codes[j, :n]
+            )
         _clear(sums)
         for t in range(n_terms):
             first, slot = firsts[t], t % TOGETHER
@@ -185,19 +190,22 @@ def walk_sets(values, coding, nodes, out):  # type: ignore[no-untyped-def]
         n = min(_BLOCK, n_rows - begin)
         for p in range(len(columns)):
             j = columns[p]
-            column, mine = values[j, begin : begin + n], thresholds[starts[j] : starts[j + 1]]
-            _encode(column, mine, sizes[j], missing_codes[p], counts[:n], codes[p, :n])
+            column, column_thresholds = (
+                values[j, begin : begin + n],
+                thresholds[starts[j] : starts[j + 1]],
+            )
+            _encode(column, column_thresholds, sizes[j], missing_codes[p], counts[:n], codes[p, :n])
         _clear(sums)
-        for some in range(0, n_terms, TOGETHER):
-            first = subset_starts[some // TOGETHER]
-            for s in range(first, subset_starts[some // TOGETHER + 1]):
+        for group in range(0, n_terms, TOGETHER):
+            first = subset_starts[group // TOGETHER]
+            for s in range(first, subset_starts[group // TOGETHER + 1]):
                 source, side = codes[subset_planes[s]], sides[side_starts[s] :]
                 plane = codes[len(columns) + s - first]
                 for i in range(n):
                     plane[i] = side[source[i]]
             for i in range(0, n, LEAF_LANES):
                 for slot in range(TOGETHER):
-                    t = some + slot
+                    t = group + slot
                     find_leaves(
                         code, i, plane_start, cuts, lost, firsts[t], firsts[t + 1],
                         end, slot * _BLOCK + i, t * n_leaves * width, width,
@@ -209,7 +217,7 @@ def walk_sets(values, coding, nodes, out):  # type: ignore[no-untyped-def]
 @inner
 def _encode(column, thresholds, size, absent, counts, codes):  # type: ignore[no-untyped-def]
     """Write how many thresholds each value reaches; return whether values are missing."""
-    n, some = len(column), False
+    n, has_missing = len(column), False
     if size == 0:
         for i in range(n):
             codes[i] = np.uint16(column[i])
@@ -224,9 +232,9 @@ def _encode(column, thresholds, size, absent, counts, codes):  # type: ignore[no
         step //= 2
     for i in range(n):
         is_missing = column[i] != column[i]
-        some |= is_missing
+        has_missing |= is_missing
         codes[i] = absent if is_missing else min(counts[i], size)
-    return some
+    return has_missing
 
 
 @inner

@@ -344,22 +344,22 @@ def _choose_leaf(layout, query, tree):  # type: ignore[no-untyped-def]
         # Every split leaves one side of a single row empty.
         if index == 0 or tree.leaves[index].size > 1:
             _set_best_split(side, index, layout, tree, query)
-    best, chosen = np.int64(0), np.intp(-1)
+    best, best_leaf = np.int64(0), np.intp(-1)
     for other in range(tree.counts[0]):
         leaf = tree.leaves[other]
         if leaf.child < 0 and leaf.improvement > best:
-            best, chosen = leaf.improvement, np.intp(other)
-    if chosen >= 0:
-        _set_sides(chosen, layout, tree, query.missing)
-    return chosen
+            best, best_leaf = leaf.improvement, np.intp(other)
+    if best_leaf >= 0:
+        _set_sides(best_leaf, layout, tree, query.missing)
+    return best_leaf
 
 
 @inlined
 def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
     """Assign nodes and leaves their numbers, and rows their leaves. OUT tree.leaves, finished."""
     n_made, n_nodes, number = tree.counts[0], tree.counts[1] - 1, 0
-    for made in range(n_made):
-        leaf = tree.leaves[made]
+    for index in range(n_made):
+        leaf = tree.leaves[index]
         end = number
         if leaf.child < 0:
             leaf.number = -1 - number
@@ -369,21 +369,21 @@ def _finish(n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
                 finished.leaves[tree.order[p]] = number
             number += 1
         else:
-            # Nodes are numbered in the order of their splits, in which their children were made.
+            # Nodes are numbered in the order of their splits, in which their children were index.
             leaf.number = (leaf.child - 1) // 2
             end = n_nodes + 1 + leaf.number
         for k in range(n_scores):
-            finished.totals[end, k] = tree.sums[0, made, k]
+            finished.totals[end, k] = tree.sums[0, index, k]
             # One score column has its mass beside it, which need not be the size of its weights.
-            finished.masses[end, k] = tree.sums[1, made, k + (by_gain and n_scores == 1)]
-    for made in range(n_made):
-        leaf = tree.leaves[made]
+            finished.masses[end, k] = tree.sums[1, index, k + (by_gain and n_scores == 1)]
+    for index in range(n_made):
+        leaf = tree.leaves[index]
         if leaf.child >= 0:
             node = finished.nodes[leaf.number]
             node[0], node[1], node[2] = leaf.column, leaf.first, leaf.missing
             node[3] = tree.leaves[leaf.child].number
             node[4] = tree.leaves[leaf.child + 1].number
-            copy_to(finished.sides[leaf.number], tree.sides[made])
+            copy_to(finished.sides[leaf.number], tree.sides[index])
 
 
 @inner
@@ -459,18 +459,18 @@ def grow(  # type: ignore[no-untyped-def]
             _search(
                 0, len(layout.starts) - 1, True, split_search, directions, by_edge, weights, tree
             )
-        chosen = _choose_leaf(layout, query, tree)
-        if chosen < 0:
+        leaf = _choose_leaf(layout, query, tree)
+        if leaf < 0:
             break
-        if tree.leaves[chosen].size > most_rows:
-            return chosen
-        _split_leaf(chosen, layout, weights, tree)
+        if tree.leaves[leaf].size > most_rows:
+            return leaf
+        _split_leaf(leaf, layout, weights, tree)
         is_searched = False
     _finish(query.n_scores, query.by_gain, tree, finished)
     return np.intp(-1)
 
 
-# The steps that threads share, and between which processes sum what each has counted.
+# The steps that threads per_thread, and between which processes sum what each has counted.
 put_rows = kernel(_put_rows.py_func)
 begin = kernel(_begin.py_func)
 sum_batch = kernel(_sum_batch.py_func)
@@ -702,10 +702,10 @@ def _lay_out(
 ) -> _Layout:
     """Return the columns in batches: work for every thread, histograms that stay in cache."""
     (codes, positions, n_cut), (n_codes, has_missing), (chunks, lanes) = columns, shapes, shape
-    fitting = _BATCH_BYTES // (int(n_codes.max()) * chunks * lanes * itemsize)
+    n_fitting = _BATCH_BYTES // (int(n_codes.max()) * chunks * lanes * itemsize)
     # Whole fours, since histograms are summed four columns at a time.
-    share = -(-len(positions) // (4 * n_threads)) * 4
-    size = min(share, max(4, fitting // 4 * 4))
+    per_thread = -(-len(positions) // (4 * n_threads)) * 4
+    size = min(per_thread, max(4, n_fitting // 4 * 4))
     batches = np.append(np.arange(0, len(positions), size), len(positions)).astype(np.intp)
     ends = np.concatenate(([0], np.cumsum(n_codes * chunks))).astype(np.intp)
     bases = ends[:-1] - np.repeat(ends[batches[:-1]], np.diff(batches))

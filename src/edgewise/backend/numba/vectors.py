@@ -73,8 +73,8 @@ def _emit_add(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
     lanes = 1 << (width.ndim - 1)
     loaded, _, bits = _load(context, builder, signed, arguments[1], arguments[2], lanes)
     for index in arguments[3:-1]:
-        held, target, _ = _load(context, builder, histogram, arguments[0], index, lanes)
-        builder.store(builder.add(held, loaded), target).align = bits // 8
+        value, target, _ = _load(context, builder, histogram, arguments[0], index, lanes)
+        builder.store(builder.add(value, loaded), target).align = bits // 8
     return context.get_dummy_value()
 
 
@@ -125,12 +125,12 @@ def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) 
     out_kind, _, rows_kind, _ = signature.args
     out, o, rows, addresses = arguments
     reals = ir.VectorType(ir.DoubleType(), 4)
-    held, target, _ = _load(context, builder, out_kind, out, o, 4)
-    total = builder.bitcast(held, reals)
+    value, target, _ = _load(context, builder, out_kind, out, o, 4)
+    total = builder.bitcast(value, reals)
     for address in cgutils.unpack_tuple(builder, addresses):
         loaded, _, _ = _load(context, builder, rows_kind, rows, address, 4)
         total = builder.fadd(total, builder.bitcast(loaded, reals))
-    builder.store(builder.bitcast(total, held.type), target).align = 8
+    builder.store(builder.bitcast(total, value.type), target).align = 8
     return context.get_dummy_value()
 
 
@@ -149,23 +149,23 @@ def _emit_leaves(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     codes_kind, _, planes_kind, cuts_kind, lost_kind, _, _, out_kind, *_ = signature.args
     codes, at, planes, cuts, lost, start, stop, out, o, base, width = arguments
     lanes, bits = LEAF_LANES, lost_kind.dtype.bitwidth
-    sets, number = ir.VectorType(ir.IntType(bits), lanes), ir.VectorType(ir.IntType(32), lanes)
+    sets, integers = ir.VectorType(ir.IntType(bits), lanes), ir.VectorType(ir.IntType(32), lanes)
 
     def item(kind: Any, array: Any, index: Any) -> Any:
         pointer = builder.gep(context.make_array(kind)(context, builder, array).data, [index])
         return builder.load(pointer)
 
-    none = ir.Constant(sets, None)
-    gone = cgutils.alloca_once_value(builder, none)
+    no_leaves = ir.Constant(sets, None)
+    lost_leaves = cgutils.alloca_once_value(builder, no_leaves)
     step = ir.Constant(ir.IntType(64), 1)
     with cgutils.for_range_slice(builder, start, stop, step) as (node, _):
         address = builder.add(item(planes_kind, planes, node), at)
         code, _, _ = _load(context, builder, codes_kind, codes, address, lanes)
         cut = _everywhere(builder, item(cuts_kind, cuts, node), lanes)
         below = _everywhere(builder, item(lost_kind, lost, node), lanes)
-        now = builder.select(builder.icmp_unsigned(">=", code, cut), below, none)
-        builder.store(builder.or_(builder.load(gone), now), gone)
-    total = builder.load(gone)
+        now = builder.select(builder.icmp_unsigned(">=", code, cut), below, no_leaves)
+        builder.store(builder.or_(builder.load(lost_leaves), now), lost_leaves)
+    total = builder.load(lost_leaves)
     # The first leaf that is left has the number of ones before the first zero.
     ones = builder.and_(total, builder.not_(builder.add(total, ir.Constant(sets, [1] * lanes))))
     count = cgutils.get_or_insert_function(
@@ -173,8 +173,8 @@ def _emit_leaves(context: Any, builder: Any, signature: Any, arguments: Any) -> 
     )
     leaf = builder.call(count, [ones])
     if bits > 32:
-        leaf = builder.trunc(leaf, number)
-    base, width = (builder.trunc(one_bit, ir.IntType(32)) for one_bit in (base, width))
+        leaf = builder.trunc(leaf, integers)
+    base, width = (builder.trunc(number, ir.IntType(32)) for number in (base, width))
     scaled = builder.mul(leaf, _everywhere(builder, width, lanes))
     target, _ = _vector_at(context, builder, out_kind, out, o, lanes)
     builder.store(builder.add(scaled, _everywhere(builder, base, lanes)), target).align = 4
@@ -202,13 +202,13 @@ def _emit_cut(move: bool, context: Any, builder: Any, signature: Any, arguments:
     edges, e, histogram, h, _ = arguments
     lanes = 1 << (width.ndim - 1)
     wide = ir.VectorType(ir.IntType(64), lanes)
-    held, held_at, _ = _load(context, builder, edges_kind, edges, e, lanes)
+    value, pointer, _ = _load(context, builder, edges_kind, edges, e, lanes)
     moved, _, bits = _load(context, builder, histogram_kind, histogram, h, lanes)
     if bits < 64:
         moved = builder.sext(moved, wide)
-    left = builder.sub(held, builder.add(moved, moved))
+    left = builder.sub(value, builder.add(moved, moved))
     if move:
-        builder.store(left, held_at).align = 8
+        builder.store(left, pointer).align = 8
     zero = ir.Constant(wide, [0] * lanes)
     sizes = builder.select(builder.icmp_signed(">", left, zero), left, builder.sub(zero, left))
     return _reduce(builder, sizes, lanes)
@@ -335,9 +335,9 @@ def _emit_wide_add(
     context: Any, builder: Any, kind: Any, totals: Any, t: Any, vector: Any, bits: int, lanes: int
 ) -> None:
     wide = ir.VectorType(ir.IntType(64), lanes)
-    held, at, _ = _load(context, builder, kind, totals, t, lanes)
+    value, at, _ = _load(context, builder, kind, totals, t, lanes)
     added = builder.sext(vector, wide) if bits < 64 else vector
-    builder.store(builder.add(held, added), at).align = 8
+    builder.store(builder.add(value, added), at).align = 8
 
 
 @intrinsic

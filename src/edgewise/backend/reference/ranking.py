@@ -94,9 +94,9 @@ class NumpyPairs(PairSums):
         while at < len(scores):
             done = ends[at - 1] if at else 0
             stop = max(at + 1, int(np.searchsorted(ends, done + _PAIRS_AT_ONCE, side="right")))
-            mine = np.arange(at, stop)
-            better = np.repeat(mine, counts[mine])
-            before = np.repeat(ends[mine] - counts[mine] - done, counts[mine])
+            documents = np.arange(at, stop)
+            better = np.repeat(documents, counts[documents])
+            before = np.repeat(ends[documents] - counts[documents] - done, counts[documents])
             worse = first[better] + np.arange(len(better)) - before
             share = 0.5 * (scores[worse] >= scores[better]) + 0.5 * (scores[worse] > scores[better])
             share *= layout.weights[worse] * layout.weights[better]
@@ -140,11 +140,11 @@ class NumpyPairs(PairSums):
         changes = []
         for lower, upper in ((up_low, down_high), (up_high, down_low)):
             product = _product(lower, upper, gaps[query], layout.by_difference)
-            held = np.rint(weights.factors[query] * product).astype(np.int64)
-            before = np.concatenate(([0], held[:-1]))
+            rounded = np.rint(weights.factors[query] * product).astype(np.int64)
+            before = np.concatenate(([0], rounded[:-1]))
             before[np.flatnonzero(np.diff(query, prepend=-1))] = 0
             change = np.zeros(n_values + 1, dtype=np.int64)
-            np.add.at(change, codes[order], held - before)
+            np.add.at(change, codes[order], rounded - before)
             changes.append(change)
         return changes[0], changes[1]
 
@@ -196,9 +196,9 @@ class NumpyPairs(PairSums):
         )
         # Queries of many pairs count for more, but not in proportion.
         scales = np.zeros(layout.n_queries)
-        some = energies > 0
-        shares = lists.factors[some]
-        scales[some] = shares * (log(1.0 + energies[some] / shares) / LN_2) / energies[some]
+        has_pairs = energies > 0
+        shares, positive = lists.factors[has_pairs], energies[has_pairs]
+        scales[has_pairs] = shares * (log(1.0 + positive / shares) / LN_2) / positive
         potentials, curvatures = np.empty((2, len(order)))
         for of_runs, out in ((pull, potentials), (curve, curvatures)):
             out[order] = np.repeat(0.5 * scales[owner] * of_runs / mass, sizes) * weights
@@ -274,23 +274,23 @@ def sums_below(layout: Any, ups: Reals) -> Reals:
     The groups are along the first axis of `ups`.
     """
     below, sums = np.zeros_like(ups), np.zeros_like(ups)
-    for mine in layout.levels[1:]:
-        sums[mine] = sums[mine - 1] + ups[mine - 1]
+    for groups in layout.levels[1:]:
+        sums[groups] = sums[groups - 1] + ups[groups - 1]
         if layout.by_difference:
-            below[mine] = below[mine - 1] + (layout.steps[mine] * sums[mine].T).T
+            below[groups] = below[groups - 1] + (layout.steps[groups] * sums[groups].T).T
         else:
-            below[mine] = sums[mine]
+            below[groups] = sums[groups]
     return below
 
 
 def sums_above(layout: Any, downs: Reals) -> Reals:
     """Return for each group the weighted sum of `downs` of the higher grades in its query."""
     above, sums = np.zeros_like(downs), np.zeros_like(downs)
-    for mine in layout.levels[:0:-1]:
-        lower = mine - 1
-        sums[lower] = sums[mine] + downs[mine]
+    for groups in layout.levels[:0:-1]:
+        lower = groups - 1
+        sums[lower] = sums[groups] + downs[groups]
         if layout.by_difference:
-            above[lower] = above[mine] + layout.steps[mine] * sums[lower]
+            above[lower] = above[groups] + layout.steps[groups] * sums[lower]
         else:
             above[lower] = sums[lower]
     return above
@@ -299,8 +299,8 @@ def sums_above(layout: Any, downs: Reals) -> Reals:
 def by_query(layout: Any, by_group: Reals) -> Reals:
     """Return sums over the groups of each query, in the groups' order."""
     total = np.zeros(layout.n_queries)
-    for mine in layout.levels:
-        total[layout.query_of_group[mine]] += by_group[mine]
+    for groups in layout.levels:
+        total[layout.query_of_group[groups]] += by_group[groups]
     return total
 
 

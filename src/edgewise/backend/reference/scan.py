@@ -35,7 +35,7 @@ class ArrayHistogram(Histogram):
 
 def scan(plan: "ScanPlan", histogram: Histogram, query: ScanQuery) -> Candidates:
     """Return the best cut of each column."""
-    criterion, constant, missing, wanted, bounds, constraints, min_sums, damping = query
+    criterion, constant, missing, wants_edges, bounds, constraints, min_sums, damping = query
     totals = histogram.totals
     if criterion == "gain":
         totals, constant = np.append(totals, histogram.mass), False
@@ -57,7 +57,7 @@ def scan(plan: "ScanPlan", histogram: Histogram, query: ScanQuery) -> Candidates
     else:
         best, cut_index, first, side = plan.best(sizes, missing)
     at_best = None
-    if wanted:
+    if wants_edges:
         at_best = np.ascontiguousarray(edges.reshape(len(edges), -1)[:, cut_index].T)
     return Candidates(histogram.columns, best, first, side, at_best)
 
@@ -92,15 +92,15 @@ class ScanPlan:
         keys += self._offsets.astype(np.int32)
         return keys
 
-    def edges(self, histogram: Exacts, totals: Exacts, absent: int) -> Exacts:
+    def edges(self, histogram: Exacts, totals: Exacts, missing: int) -> Exacts:
         """Return the score columns' edges of every cut, shape (K, sides, bins)."""
         high = totals[:, None] - 2 * self._below(histogram)
         if not self._any_missing:
             return high[:, None]
-        gone = self._gone(histogram)
-        if absent != MISSING_AUTO:
-            return (high - (1 - absent) * gone)[:, None]
-        return np.stack([high, high - 2 * gone], axis=1)
+        missing_sums = self._missing_sums(histogram)
+        if missing != MISSING_AUTO:
+            return (high - (1 - missing) * missing_sums)[:, None]
+        return np.stack([high, high - 2 * missing_sums], axis=1)
 
     def _below(self, histogram: Exacts) -> Exacts:
         """Return the sums of the bins of a column below each."""
@@ -108,13 +108,13 @@ class ScanPlan:
         below -= np.repeat(below[:, self._offsets], self._sizes, axis=1)
         return below
 
-    def _gone(self, histogram: Exacts) -> Exacts:
+    def _missing_sums(self, histogram: Exacts) -> Exacts:
         """Return the sum of the missing values of each bin's column."""
-        gone = np.zeros((len(histogram), len(self._offsets)), dtype=histogram.dtype)
-        gone[:, self._missing_columns] = histogram[:, self._missing_rows]
-        return np.repeat(gone, self._sizes, axis=1)
+        missing_sums = np.zeros((len(histogram), len(self._offsets)), dtype=histogram.dtype)
+        missing_sums[:, self._missing_columns] = histogram[:, self._missing_rows]
+        return np.repeat(missing_sums, self._sizes, axis=1)
 
-    def best(self, sizes: Exacts, absent: int) -> tuple[Exacts, Columns, Columns, Signs]:
+    def best(self, sizes: Exacts, missing: int) -> tuple[Exacts, Columns, Columns, Signs]:
         """Return each column's largest value, its place among the flattened cuts, and the cut.
 
         A cut is the first bin on the positive side and the side of missing values. In a tie the
@@ -125,13 +125,13 @@ class ScanPlan:
         ties = np.flatnonzero(largest == np.repeat(best, self._sizes))
         cut_index = ties[np.searchsorted(ties, self._offsets)]
         is_second = sizes[0, cut_index] < best
-        if absent == MISSING_AUTO:
+        if missing == MISSING_AUTO:
             side = np.where(is_second, -1, 1).astype(np.int8)
         else:
-            side = np.where(self._cuts_missing[cut_index], absent, 1).astype(np.int8)
+            side = np.where(self._cuts_missing[cut_index], missing, 1).astype(np.int8)
         return best, cut_index + is_second * self.n_bins, self._first_of[cut_index], side
 
-    def within(self, edges: Exacts, bounds: Bounds, absent: int) -> NDArray[np.bool_]:
+    def within(self, edges: Exacts, bounds: Bounds, missing: int) -> NDArray[np.bool_]:
         """Return which edges, shape (sides, bins), have an allowed sign."""
         allowed = np.repeat(bounds.directions, self._sizes) * edges >= 0
         # The cut at the first bin separates present from missing values: it has no direction.
@@ -139,46 +139,47 @@ class ScanPlan:
         owner = np.repeat(np.arange(len(bounds.directions)), np.diff(bounds.starts))
         rows = self._offsets[owner] + bounds.firsts
         if len(edges) == 2:
-            sides, known = (1 - bounds.sides) // 2, bounds.sides != 0
+            sides, applies = (1 - bounds.sides) // 2, bounds.sides != 0
         else:
-            usual = 1 if absent == MISSING_AUTO else absent
-            expected = np.where(self._cuts_missing[rows], usual, 1)
-            sides, known = np.zeros_like(rows), bounds.sides == expected
-        at = (sides[known], rows[known])
-        allowed[at] |= np.abs(edges[at]) <= bounds.limits[known]
+            default_side = 1 if missing == MISSING_AUTO else missing
+            expected = np.where(self._cuts_missing[rows], default_side, 1)
+            sides, applies = np.zeros_like(rows), bounds.sides == expected
+        at = (sides[applies], rows[applies])
+        allowed[at] |= np.abs(edges[at]) <= bounds.limits[applies]
         return allowed
 
     def satisfies(
-        self, constraints: Histogram, absent: int, min_sums: tuple[int, ...]
+        self, constraints: Histogram, missing: int, min_sums: tuple[int, ...]
     ) -> NDArray[np.bool_]:
         """Return which cuts, on two sides, hold `min_sums` on both sides, or are constant."""
         values, totals = constraints.by_score, constraints.totals[:, None]
-        wanted = np.array(min_sums)[:, None]
+        minimum = np.array(min_sums)[:, None]
         below = self._below(values)
-        usual = 1 if absent == MISSING_AUTO else absent
+        default_side = 1 if missing == MISSING_AUTO else missing
         if not self._any_missing:
-            first = second = np.all((below >= wanted) & (totals - below >= wanted), axis=0)
+            first = second = np.all((below >= minimum) & (totals - below >= minimum), axis=0)
         else:
-            gone = self._gone(values)
-            low, high = below + gone * (usual < 0), totals - below - gone * (usual < 1)
-            first = np.all((low >= wanted) & (high >= wanted), axis=0)
-            low = below + gone
-            second = np.all((low >= wanted) & (totals - low >= wanted), axis=0)
-        is_constant = (self._first_of == 0) & ((usual == 1) | ~self._cuts_missing)
+            missing_sums = self._missing_sums(values)
+            low = below + missing_sums * (default_side < 0)
+            high = totals - below - missing_sums * (default_side < 1)
+            first = np.all((low >= minimum) & (high >= minimum), axis=0)
+            low = below + missing_sums
+            second = np.all((low >= minimum) & (totals - low >= minimum), axis=0)
+        is_constant = (self._first_of == 0) & ((default_side == 1) | ~self._cuts_missing)
         return np.stack([first | is_constant, second])
 
-    def allowed_cuts(self, constant: bool, absent: int) -> NDArray[np.bool_]:
+    def allowed_cuts(self, constant: bool, missing: int) -> NDArray[np.bool_]:
         """Return which cuts there are."""
-        if (constant, absent) not in self._allowed:
+        if (constant, missing) not in self._allowed:
             # A cut is before a bin of values, not before the missing bin.
             is_cut = np.ones(self.n_bins, dtype=bool)
             is_cut[self._missing_rows] = False
-            first = constant | (self._first_of > 0) | (self._cuts_missing & (absent < 1))
+            first = constant | (self._first_of > 0) | (self._cuts_missing & (missing < 1))
             sides = [is_cut & first]
-            if self._any_missing and absent == MISSING_AUTO:
+            if self._any_missing and missing == MISSING_AUTO:
                 sides.append(is_cut & self._cuts_missing)
-            self._allowed[constant, absent] = np.stack(sides)
-        return self._allowed[constant, absent]
+            self._allowed[constant, missing] = np.stack(sides)
+        return self._allowed[constant, missing]
 
 
 def cut_gains(edges: Exacts, totals: Exacts, damping: float) -> Exacts:
