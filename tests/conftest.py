@@ -3,7 +3,7 @@
 import gc
 import math
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_encode
 from edgewise.model import StumpTerms, Terms
 
-from .helpers import state_of
+from .helpers import assert_same_terms, state_of
 
 # The first example of a test may import libraries, so there is no deadline. `make test` draws the
 # same examples every time; `make explore` draws new ones from a seed that it prints.
@@ -237,15 +237,8 @@ def term_by_term():
 
 @pytest.fixture
 def same_terms():
-    """Assert that two models have the same terms, bit for bit."""
-
-    def check(left, right):
-        for field in fields(left.terms_):
-            ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
-            assert np.asarray(ours).dtype == np.asarray(theirs).dtype
-            np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
-
-    return check
+    """Return the assertion that two models have the same terms, bit for bit."""
+    return assert_same_terms
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """What tests share: cases of settings, rules with given outputs, a search in one call."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -26,6 +28,24 @@ def cases(table):
         for name, values in table.items()
         for place, value in enumerate(values)
     ]
+
+
+def assert_same_terms(left, right):
+    """Assert that two models have the same terms, bit for bit."""
+    for field in fields(left.terms_):
+        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+        assert np.asarray(ours).dtype == np.asarray(theirs).dtype, field.name
+        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
+
+
+def assert_same_run(left, right, names=None, *, kept=False):
+    """Assert that two models have the same terms and history, or history of the `kept` rounds."""
+    assert_same_terms(left, right)
+    for name in names or left.history_:
+        ours, theirs = (
+            model.history_[name][: model.n_rounds_ if kept else None] for model in (left, right)
+        )
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
 
 
 class Given(Test):

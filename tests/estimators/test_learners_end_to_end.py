@@ -1,7 +1,6 @@
 """Every learner from rows to predictions, files and words."""
 
 import pickle
-from dataclasses import fields
 
 import numpy as np
 import pandas
@@ -23,6 +22,8 @@ from edgewise import (
 )
 from edgewise.data import RawRows, as_table
 from edgewise.model import Node, Scores, Subset, Terms, TreeRule
+
+from ..helpers import assert_same_terms
 
 ROUNDS = 4
 
@@ -105,10 +106,7 @@ def make(case, **chosen):
 
 def assert_same_model(ours, theirs):
     """Compare terms and history, bit for bit."""
-    for field in fields(ours.terms_):
-        left, right = getattr(ours.terms_, field.name), getattr(theirs.terms_, field.name)
-        assert np.asarray(left).dtype == np.asarray(right).dtype, field.name
-        np.testing.assert_array_equal(left, right, err_msg=field.name)
+    assert_same_terms(ours, theirs)
     np.testing.assert_array_equal(ours.history_.to_array(), theirs.history_.to_array())
 
 

@@ -1,7 +1,5 @@
 """The same ranker, bit for bit, for any backend, number of threads, storage and order of rows."""
 
-from dataclasses import fields
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,16 +7,14 @@ from scipy import sparse
 
 from edgewise import Indicator, Lazy, Product, RankBoost, Stump
 
+from ..helpers import assert_same_run
+
 EXACT = ("edge", "alpha", "energy", "bound")
 
 
 def same(left, right):
     """Assert that two models have the same terms and history, to the last bit."""
-    for field in fields(left.terms_):
-        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
-        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
-    for name in EXACT:
-        np.testing.assert_array_equal(left.history_[name], right.history_[name], err_msg=name)
+    assert_same_run(left, right, EXACT)
     # Weighted pairs are added up in another order.
     np.testing.assert_allclose(
         left.history_["ranking_loss"], right.history_["ranking_loss"], rtol=0, atol=1e-12

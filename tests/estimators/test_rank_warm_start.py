@@ -1,7 +1,7 @@
 """Rankers that go on, stop early, are interrupted, and are watched."""
 
 import pickle
-from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,8 @@ from edgewise.data import RawRows, as_table
 from edgewise.metrics import disagreement, mean_average_precision, ranking_metric
 from edgewise.model import Linear
 
+from ..helpers import assert_same_run
+
 
 def documents(seed=0, n=120, n_queries=10, noise=2.0):
     rng = np.random.default_rng(seed)
@@ -22,12 +24,9 @@ def documents(seed=0, n=120, n_queries=10, noise=2.0):
     return X, y, rng.integers(n_queries, size=n)
 
 
-def same(left, right, names=("edge", "alpha", "energy", "bound", "ranking_loss", "validation")):
-    for field in fields(left.terms_):
-        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
-        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
-    for name in names:
-        np.testing.assert_array_equal(left.history_[name], right.history_[name], err_msg=name)
+same = partial(
+    assert_same_run, names=("edge", "alpha", "energy", "bound", "ranking_loss", "validation")
+)
 
 
 CASES = {

@@ -1,7 +1,6 @@
 """Searches that learn, with every learner: the same model however training is cut into pieces."""
 
-from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -26,6 +25,8 @@ from edgewise import (
     Tree,
     load,
 )
+
+from ..helpers import assert_same_run
 
 POLICIES = [UCB, Exp3P, ThompsonSampling]
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.__name__)
@@ -82,14 +83,7 @@ LEARNERS = {
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 
 
-def same(left, right, names=None):
-    """Compare terms, and the history of the rounds that are kept."""
-    for field in fields(left.terms_):
-        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
-        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
-    for name in names or left.history_:
-        ours, theirs = left.history_[name], right.history_[name]
-        np.testing.assert_array_equal(ours[: left.n_rounds_], theirs[: right.n_rounds_], name)
+same = partial(assert_same_run, kept=True)
 
 
 def fit(learner, search, n_rounds=8, **more):

@@ -1,6 +1,6 @@
 """What searches have learned outlasts checkpoints, interrupts and early stopping."""
 
-from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +20,8 @@ from edgewise import (
 )
 from edgewise.boosting import History
 from edgewise.objective import Hamming
+
+from ..helpers import assert_same_run
 
 every_policy = pytest.mark.parametrize(
     "policy", [UCB, Exp3P, ThompsonSampling], ids=lambda policy: policy.__name__
@@ -44,14 +46,7 @@ def fit(learner, search, n_rounds, **more):
     return AdaBoostMH(LEARNERS[learner], **settings).fit(*data())
 
 
-def same(left, right):
-    """Compare terms, and the history of the rounds that are kept."""
-    for field in fields(left.terms_):
-        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
-        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
-    for name in left.history_:
-        ours, theirs = left.history_[name], right.history_[name]
-        np.testing.assert_array_equal(ours[: left.n_rounds_], theirs[: right.n_rounds_], name)
+same = partial(assert_same_run, kept=True)
 
 
 @every_policy

@@ -1,7 +1,5 @@
 """Rules searched on the heaviest weights, or on rows drawn by weight; steps taken on all rows."""
 
-from dataclasses import fields
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +8,8 @@ from scipy import sparse
 from edgewise import AdaBoostMH, Haar, Indicator, Lazy, Product, Selector, Stump, Tree, load
 from edgewise.objective import trimming
 from edgewise.objective.trimming import HeaviestWeights
+
+from ..helpers import assert_same_run
 
 LEARNERS = {
     "stump": {"learner": "stump"},
@@ -58,14 +58,6 @@ def categorical(seed=0):
     return pd.DataFrame({"x": X[:, 0], "color": color, "kind": names[rng.integers(8, size=160)]}), y
 
 
-def same(left, right, names=None):
-    for field in fields(left.terms_):
-        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
-        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
-    for name in names or left.history_:
-        np.testing.assert_array_equal(left.history_[name], right.history_[name], err_msg=name)
-
-
 @pytest.fixture
 def backend(monkeypatch):
     return lambda name: monkeypatch.setenv("EDGEWISE_BACKEND", name)
@@ -111,8 +103,8 @@ def both(backend, X, y, weights=None, **settings):
         backend(name)
         model = AdaBoostMH(n_jobs=n_jobs, random_state=0, **settings)
         models.append(model.fit(X, y, sample_weight=weights))
-    same(models[0], models[1])
-    same(models[0], models[2])
+    assert_same_run(models[0], models[1])
+    assert_same_run(models[0], models[2])
     return models[0]
 
 
@@ -153,8 +145,8 @@ def test_threads_share_the_rows(backend, eager, shares, learner):
         AdaBoostMH(learner, trim=0.97, n_rounds=4, n_jobs=n_jobs).fit(X, y, weights)
         for n_jobs in (1, 2, 3)
     ]
-    same(models[0], models[1])
-    same(models[0], models[2])
+    assert_same_run(models[0], models[1])
+    assert_same_run(models[0], models[2])
     assert 0.97 <= min(shares) < 1.0
 
 
@@ -232,7 +224,7 @@ def test_the_order_of_the_rows_does_not_matter(eager, shares, learner):
     settings = {"learner": learner, "trim": 0.6, "n_rounds": 10}
     model = AdaBoostMH(**settings).fit(X, y, weights)
     shuffled = AdaBoostMH(**settings).fit(X[order], y[order], weights[order])
-    same(model, shuffled, ["edge", "energy", "hamming_loss", "saved"])
+    assert_same_run(model, shuffled, ["edge", "energy", "hamming_loss", "saved"])
     assert min(shares) < 1.0
 
 
@@ -240,7 +232,7 @@ def test_on_equal_weights_nothing_is_left_out():
     X, y = classes(2)
     settings = {"learner": "stump", "n_rounds": 3}
     model = AdaBoostMH(trim=0.999, **settings).fit(X, y)
-    same(model, AdaBoostMH(**settings).fit(X, y))
+    assert_same_run(model, AdaBoostMH(**settings).fit(X, y))
     assert (model.history_["saved"] == 0.0).all()
 
 
@@ -282,7 +274,7 @@ def test_two_halves_are_one_run(settings, tmp_path):
         assert loaded.get_params()["sampling"] == options.get("sampling", "uniform")
         assert loaded.trim == options.get("trim")
         for model in (half, loaded):
-            same(full, model.set_params(n_rounds=50, warm_start=True).fit(X, y))
+            assert_same_run(full, model.set_params(n_rounds=50, warm_start=True).fit(X, y))
     assert full.history_["saved"].max() > 0.2
 
 
@@ -292,7 +284,7 @@ def test_two_halves_are_one_run_across_a_refresh(monkeypatch):
     options = {"learner": "stump", "trim": 0.5}
     full = AdaBoostMH(n_rounds=40, **options).fit(X, y)
     half = AdaBoostMH(n_rounds=21, warm_start=True, **options).fit(X, y)
-    same(full, half.set_params(n_rounds=40).fit(X, y))
+    assert_same_run(full, half.set_params(n_rounds=40).fit(X, y))
 
 
 # Awkward data
