@@ -299,21 +299,20 @@ class KNNRecommender(BiasedRecommender, ExplainedRecommender, Threaded):
     def _explain_score(self, user: int, item: int) -> tuple[float, list[Contribution]]:
         row, column = (user, item) if self._side == "users" else (item, user)
         ids, view = self._catalog(self._side)[0].values, self._views(self.ratings_)[1]
-        span = view.span(column)
-        position = dict(zip(view.others[span].tolist(), range(span.start, span.stop), strict=True))
-        near = zip(self.neighbors_[row].tolist(), self.similarities_[row].tolist(), strict=True)
-        used = [(v, s, position[v]) for v, s in near if v in position][: self.n_neighbors]
-        rating_weights = weights_of(view)
-        weights = [s * rating_weights[entry] for _, s, entry in used]
-        mass = 1.0 if self.implicit else sum(weights) + self._damping()
+        near, similarities, span = self.neighbors_[row], self.similarities_[row], view.span(column)
+        _, ranks, positions = np.intersect1d(near, view.others[span], return_indices=True)
+        nearest = np.argsort(ranks)[: self.n_neighbors]
+        ranks, entries = ranks[nearest], span.start + positions[nearest]
+        weights = similarities[ranks] * weights_of(view)[entries]
+        mass = 1.0 if self.implicit else float(weights.sum()) + self._damping()
+        amounts = weights * self.deviations_[entries] / (mass or 1.0)
         contributions = [
-            Contribution(
-                str(ids[v].item()),
-                float(weight * self.deviations_[entry] / mass) if mass else 0.0,
-                f"similarity {s:.2f}, rated {view.values[entry]:g}",
+            Contribution(str(name), amount, f"similarity {similarity:.2f}, rated {value:g}")
+            for name, amount, similarity, value in zip(
+                ids[near[ranks]].tolist(), amounts.tolist(), similarities[ranks],
+                view.values[entries], strict=True,
             )
-            for (v, s, entry), weight in zip(used, weights, strict=True)
-        ]
+        ]  # fmt: skip
         pair = np.array([user]), np.array([item])
         if not self.implicit:
             contributions.append(Contribution("baseline", float(self._baseline(*pair)[0])))
