@@ -350,7 +350,7 @@ BAD_EVAL_SETS = {
     "unknown class": ((X, Y + 1), r"eval_set has the class .*3"),
     "other type": ((X, Y.astype(str)), r"eval_set has the class"),
     "missing class": ((X, with_value(Y, np.nan)), r"eval_set"),
-    "more columns": ((np.ones((5, 4)), Y[:5]), r"eval_set has 4 columns, X has 3"),
+    "more columns": ((np.ones((5, 4)), Y[:5]), r"eval_set has 4 columns, training had 3"),
     "lengths": ((X, Y[:-1]), r"eval_set has 29 targets"),
     "one array": (X, r"eval_set must be a tuple"),
     "triple": ((X, Y, Y), r"eval_set must be a tuple"),

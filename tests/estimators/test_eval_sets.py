@@ -204,7 +204,7 @@ def test_names_that_do_not_fit_are_refused(parts, given, message):
 
 def test_errors_say_which_set_is_wrong(parts):
     (X, y), (X1, y1), _ = parts
-    with pytest.raises(ValueError, match=r"eval_set\[1\] has 5 columns, X has 6"):
+    with pytest.raises(ValueError, match=r"eval_set\[1\] has 5 columns, training had 6"):
         AdaBoostMH("stump").fit(X, y, eval_set=[(X1, y1), (X1[:, :5], y1)])
     with pytest.raises(ValueError, match=r"eval_set\[0\] must be a tuple \(X, y\)"):
         AdaBoostMH("stump").fit(X, y, eval_set=[X1, y1])

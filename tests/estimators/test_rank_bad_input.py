@@ -260,7 +260,7 @@ def test_no_rows_or_columns():
         (X, r"eval_set must be a tuple"),
         ((X,), r"eval_set must be a tuple"),
         ((X, Y, QID, Y), r"eval_set must be a tuple"),
-        ((X[:, :2], Y, QID), r"eval_set has 2 columns, X has 3"),
+        ((X[:, :2], Y, QID), r"eval_set has 2 columns, training had 3"),
         ((X, Y[:-1], QID[:-1]), r"eval_set has 30 rows and 29 grades"),
         ((X, Y, QID[:-1]), r"eval_set: qid"),
         ((X, with_value(Y, np.nan), QID), r"eval_set: y"),

@@ -18,6 +18,7 @@ from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.estimators.fitted import Fitted
+from edgewise.estimators.rows import check_columns
 from edgewise.model import (
     ModelExplanation,
     ReadableRule,
@@ -246,7 +247,7 @@ class BoostedModel(Storable, Generic[F]):
         try:
             table = as_table(X, self.handle_infinite).with_categorical(self.fitted_.categorical)
             if isinstance(X, Table):
-                self._check_columns(table)
+                check_columns(table, self.fitted_.n_features, self.fitted_.feature_names)
             else:
                 validate_data(self, X, reset=False, skip_check_array=True)
         except ValueError as error:
@@ -254,16 +255,3 @@ class BoostedModel(Storable, Generic[F]):
                 error.add_note("model.schema_.transform(X) converts a table to the model's columns")
             raise
         return table
-
-    def _check_columns(self, table: Table) -> None:
-        """Raise unless a table of edgewise's own type has the columns of training."""
-        fitted = self.fitted_
-        if table.n_columns != fitted.n_features:
-            raise ValueError(
-                f"X has {table.n_columns} features, but {type(self).__name__} is expecting "
-                f"{fitted.n_features} features as input"
-            )
-        if fitted.feature_names is not None and table.names is not None:
-            for trained, name in zip(fitted.feature_names, table.names, strict=True):
-                if trained != name:
-                    raise ValueError(f"X has the column {name!r} where training had {trained!r}")

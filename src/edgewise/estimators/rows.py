@@ -1,5 +1,6 @@
 """The rows of a fit, to train on and to validate on: X as a table, row weights, folds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -191,13 +192,19 @@ def read_validation_table(X: Any, like: Table, argument: str) -> Table:
         table = as_table(X, like.infinite).with_categorical(like.categorical)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{argument}: {error}") from error
-    if table.n_columns != like.n_columns:
-        raise ValueError(f"{argument} has {table.n_columns} columns, X has {like.n_columns}")
-    if table.names is not None and like.names is not None:
-        differing = [a for a, b in zip(table.names, like.names, strict=True) if a != b]
-        if differing:
-            raise ValueError(f"{argument} has the column {differing[0]!r} where X has another")
+    check_columns(table, like.n_columns, like.names, argument)
     return table
+
+
+def check_columns(
+    table: Table, n_columns: int, names: Sequence[str] | None, argument: str = "X"
+) -> None:
+    """Raise unless a table has the columns of training."""
+    if table.n_columns != n_columns:
+        raise ValueError(f"{argument} has {table.n_columns} columns, training had {n_columns}")
+    for name, trained in zip(table.names or (), names or (), strict=False):
+        if name != trained:
+            raise ValueError(f"{argument} has the column {name!r} where training had {trained!r}")
 
 
 def image_filters(learner: Learner | str) -> HaarFilters | None:
