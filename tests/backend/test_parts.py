@@ -13,6 +13,7 @@ from edgewise.backend.host import SignedProblem
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_encode
+from edgewise.model import Cut
 
 from ..helpers import Given, all_signed, search, shapes, sums
 
@@ -258,3 +259,15 @@ def test_threads_have_memory_for_every_batch():
             assert min(map(len, memories)) >= max(batch.size for batch in plan.batches)
             for memory in memories:
                 backend._scratch.put(memory)
+
+
+def test_a_cut_of_a_dense_column_looks_at_codes_alone(make_problem, monkeypatch):
+    given = make_problem(0, n=60, d=3, levels=9, n_scores=2, kind="multilabel")
+    table = given.binned
+    column = int(np.flatnonzero(table.storage_index >= 0)[0])
+    cut = Cut(column, float(table.thresholds(column)[1]), 1)
+    sizes = [int((cut.signs(table) == side).sum()) for side in (-1, 1)]
+    monkeypatch.setattr(Cut, "signs", None)
+    with closing(NumbaBackend(table)) as backend:
+        low, high = backend.split(given.state().whole, cut)
+    assert [low.size, high.size] == sizes

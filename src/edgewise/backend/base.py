@@ -40,6 +40,8 @@ class RuleLike(Protocol):
 class TestLike(RuleLike, Protocol):
     """A rule with outputs -1, 0 and +1: a product of factors, each of which tests one column."""
 
+    is_cut: ClassVar[bool]  # whether it has a column, a threshold and a side of missing values
+
     @property
     def factors(self) -> "Sequence[TestLike]":
         """The factors; none for the constant."""

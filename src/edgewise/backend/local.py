@@ -163,18 +163,16 @@ class LocalBackend(Backend[StateT, SignedProblem]):
 
     def _cut_of(self, test: TestLike) -> tuple[int, int, int] | None:
         """Return the column, first bin and missing side of a cut between bins; None for others."""
-        packed = getattr(test, "packed", None)
-        if packed is None:
+        cut: Any = test
+        if not test.is_cut or not 0 <= cut.column < self.table.n_columns:
             return None
-        table, (column, threshold, missing, _) = self.table, packed
-        if math.isnan(threshold) or not 0 <= column < table.n_columns:
-            return None
+        table, column, threshold = self.table, cut.column, cut.threshold
         first = table.first(column, threshold)
         if first == 0 and threshold != -np.inf:
             return None
         if first > 0 and table.thresholds(column)[first - 1] != threshold:
             return None
-        return column, first, missing
+        return column, first, cut.missing
 
     def split(self, problem: SignedProblem, test: TestLike) -> tuple[SignedProblem, SignedProblem]:
         """Return the problems on either side of a test, the larger as the rest if none abstain."""

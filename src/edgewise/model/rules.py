@@ -80,6 +80,9 @@ class Rule(ABC):
 class Test(Rule):
     """A rule whose output is -1, 0 or +1, the same for every score column: a product of factors."""
 
+    # Backends find a cut from codes alone.
+    is_cut: ClassVar[bool] = False
+
     @abstractmethod
     def signs(self, source: Source) -> Signs:
         """Return phi of every row, shape (n,)."""
@@ -127,6 +130,8 @@ class Cut(Test):
     Kégl and Busa-Fekete 2009a, section 2.2. The column -1 is the constant +1; a threshold of minus
     infinity puts every value on the positive side; `missing` is the output for missing values.
     """
+
+    is_cut: ClassVar[bool] = True
 
     column: int
     threshold: float
