@@ -406,7 +406,8 @@ class BoostedFactorization(ExplainedRecommender, Seeded, Threaded, Verbose):
     @property
     def _fitted_boosting(self) -> RealBoosting:
         """The algorithm of the fit, to learn new users."""
-        return RealBoosting.of(self, Penalties(*self.penalties_.tolist()), self.n_rounds_, 0)
+        penalties = Penalties(*self.penalties_.tolist())
+        return RealBoosting(self, penalties, self.n_rounds_, 0, self._threads())
 
     @property
     def _user_system(self) -> UserSystem:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -90,36 +90,18 @@ _VALUE_ROUNDS, VALUE_PENALTY = 400, 50.0
 
 @dataclass(frozen=True)
 class RealBoosting:
-    """Boosting with real values by Newton steps; `BoostedFactorization` has the parameters."""
+    """Boosting with real values by Newton steps, with the parameters of a model."""
 
-    n_rounds: int
-    learning_rate: float
+    model: "BoostedFactorization"
     penalties: Penalties
-    share: bool
-    side_features: bool
-    uses_products: bool
-    real_votes: bool
+    n_rounds: int
     seed: int
     n_threads: int
-    verbose: bool
 
-    @classmethod
-    def of(
-        cls, model: "BoostedFactorization", penalties: Penalties, n_rounds: int, seed: int
-    ) -> Self:
-        """Return the algorithm of a model."""
-        return cls(
-            n_rounds=n_rounds,
-            learning_rate=_RATE if model.learning_rate is None else float(model.learning_rate),
-            penalties=penalties,
-            share=model.share,
-            side_features=model.side_features,
-            uses_products=model.n_terms > 1,
-            real_votes=model.votes == "real",
-            seed=seed,
-            n_threads=model._threads(),
-            verbose=bool(model.verbose),
-        )
+    @property
+    def learning_rate(self) -> float:
+        """The factor on the votes of products."""
+        return _RATE if self.model.learning_rate is None else float(self.model.learning_rate)
 
     def fit(
         self, ratings: Ratings, levels: RatingLevels, held_out: "HeldOutRatings | None"
@@ -128,7 +110,7 @@ class RealBoosting:
         indicators = self.user_indicators(ratings, ratings.n_users)
         n_indicators = 0 if indicators is None else indicators.shape[1]
         sizes = ratings.n_users, ratings.n_items, n_indicators
-        with progress(self.verbose, self.n_rounds, "rounds") as show:
+        with progress(bool(self.model.verbose), self.n_rounds, "rounds") as show:
 
             def shown_steps() -> Iterator[FactorStep]:
                 for number, step in enumerate(self.train(ratings, levels, held_out)):
@@ -196,13 +178,15 @@ class RealBoosting:
 
     def user_indicators(self, ratings: Ratings, n_trained: int) -> Any:
         """Return the indicator features of all users; None if they have none."""
-        features = ratings.user_features if self.side_features else None
-        return build_indicators(ratings.by_user, ratings.n_items, features, self.share, n_trained)
+        features = ratings.user_features if self.model.side_features else None
+        view, n_items, share = ratings.by_user, ratings.n_items, self.model.share
+        return build_indicators(view, n_items, features, share, n_trained)
 
     def item_indicators(self, ratings: Ratings) -> Any:
         """Return the indicator features of all items; None if they have none."""
-        features, n = ratings.item_features if self.side_features else None, ratings.n_items
-        return build_indicators(ratings.by_item, ratings.n_users, features, self.share, n)
+        features = ratings.item_features if self.model.side_features else None
+        view, n_users, share = ratings.by_item, ratings.n_users, self.model.share
+        return build_indicators(view, n_users, features, share, ratings.n_items)
 
 
 def hold_out(ratings: Ratings, fraction: float | None, seed: int) -> tuple[Ratings, Ratings | None]:
@@ -260,7 +244,7 @@ class _RoundSearch:
         self.users = self._value_step(ratings.users, ratings.n_users, indicators)
         indicators = boosting.item_indicators(ratings)
         self.items = self._value_step(ratings.items, ratings.n_items, indicators)
-        if not boosting.real_votes:
+        if boosting.model.votes == "discrete":
             scored.direction = np.where(scored.direction < 0, -1.0, 1.0)
 
     def _value_step(self, rows: Any, n_rows: int, indicators: Any) -> ValueStep:
@@ -287,7 +271,7 @@ class _RoundSearch:
 
     def find(self, t: int) -> FactorStep | None:
         """Return the next step, whose first round is round `t`; None if nothing is left to gain."""
-        searches = [self._find_single, self._find_products][: 1 + self.boosting.uses_products]
+        searches = [self._find_single, self._find_products][: 1 + (self.boosting.model.n_terms > 1)]
         if t > _BIAS_ROUNDS and self._n_since_single < _SINGLES_EVERY:
             searches.reverse()
         # Where users and items have no offsets there may still be tastes, and vice versa.
@@ -302,9 +286,10 @@ class _RoundSearch:
         return None
 
     def _find_single(self, t: int) -> FactorStep:
-        penalty, real_votes = self.boosting.penalties.singles, self.boosting.real_votes
+        penalty, model = self.boosting.penalties.singles, self.boosting.model
         users, items = (
-            best_single(self.scored, side, penalty, real_votes) for side in ("users", "items")
+            best_single(self.scored, side, penalty, model.votes == "real")
+            for side in ("users", "items")
         )
         return users if users.gains[0] >= items.gains[0] else items
 
@@ -340,7 +325,7 @@ def choose_boosting(
             scale * size if value is None else float(value)
             for value, size in zip(fixed, usual, strict=True)
         )
-        return RealBoosting.of(model, Penalties(*penalties), n_rounds, seed)
+        return RealBoosting(model, Penalties(*penalties), n_rounds, seed, model._threads())
 
     tuned = model.tuned
     if tuned == "auto":
