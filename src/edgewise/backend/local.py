@@ -75,14 +75,14 @@ class LocalBackend(Backend[StateT, SignedProblem]):
         """Return a histogram of some rows, without regard to others."""
 
     @abstractmethod
-    def least_margin(self, state: StateT) -> float:
-        """Return the least margin y f of an entry that has any weight."""
+    def min_margin(self, state: StateT) -> float:
+        """Return the smallest margin y f of the entries with an initial weight."""
 
     @abstractmethod
-    def restore_weights(self, state: StateT, least: float) -> float:
+    def restore_weights(self, state: StateT, min_margin: float) -> float:
         """Compute the weights from the scores, not yet normalized; return the largest.
 
-        `least` is the smallest margin of all rows, whose weights get the exponent 0.
+        Entries with the smallest margin of all rows get the exponent 0.
         """
 
     @abstractmethod
@@ -124,7 +124,7 @@ class LocalBackend(Backend[StateT, SignedProblem]):
 
     def restore_all(self, state: StateT, partition: Partition) -> float:
         """Compute the weights from the scores; return their sum over all processes."""
-        min_margin = partition.min(self.least_margin(state))
+        min_margin = partition.min(self.min_margin(state))
         largest = partition.max(self.restore_weights(state, min_margin))
         shift = exact_shift(state.n_scores * partition.n_rows, largest)
         return math.ldexp(partition.sum(self.total_weight(state, shift)), -shift)
@@ -321,15 +321,15 @@ class HostBackend(LocalBackend[HostState]):
         outputs: Signs | Reals = rule.outputs(self.table)
         return outputs
 
-    def least_margin(self, state: HostState) -> float:
+    def min_margin(self, state: HostState) -> float:
         return min(
             float((labels * scores).min(where=state.targets.initial_weights(k) > 0, initial=np.inf))
             for k, (labels, scores) in enumerate(zip(state.labels, state.scores, strict=True))
         )
 
-    def restore_weights(self, state: HostState, least: float) -> float:
+    def restore_weights(self, state: HostState, min_margin: float) -> float:
         for k, (labels, scores) in enumerate(zip(state.labels, state.scores, strict=True)):
-            decay = exp(np.minimum(least - labels * scores, 0.0))
+            decay = exp(np.minimum(min_margin - labels * scores, 0.0))
             state.weights[k] = state.targets.initial_weights(k) * decay
         return float(state.weights.max(initial=0.0))
 

@@ -5,7 +5,7 @@ of integers over rows, so their sums over all processes are those of one process
 every process continues alike. Rows never travel.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -52,7 +52,10 @@ class SharedProblem(Problem):
 
 
 class SharedBackend(Backend[HostState, SharedProblem]):
-    """All rows: those of this process in the backend `local`, others at other processes."""
+    """All rows: those of this process in the backend `local`, others at other processes.
+
+    It spreads no work over threads: messages must be in the same order at all processes.
+    """
 
     def __init__(self, local: Backend[Any, Any], partition: Partition) -> None:
         self.local = local
@@ -227,12 +230,6 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def outputs_on(self, table: BinnedTable, rule: RuleLike) -> Signs | Reals:
         return self.local.outputs_on(table, rule)
-
-    # Work.
-
-    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """Run one part after the other: their messages must be in the same order everywhere."""
-        return [run(task) for task in parts]
 
     def close(self) -> None:
         self.local.close()

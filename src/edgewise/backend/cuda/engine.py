@@ -345,16 +345,16 @@ class CudaBackend(LocalBackend[DeviceState]):
         total, pseudo = device.download(sums).tolist()
         return total, pseudo if outputs[0] is not None and outputs[2] == 1 else -1
 
-    def least_margin(self, state: DeviceState) -> float:
+    def min_margin(self, state: DeviceState) -> float:
         xp, (rows, by_label, matrix) = self.device.xp, state.start
         factors = xp.where(state.labels > 0, by_label[1][:, None], by_label[0][:, None])
         initial = (rows if matrix is None else matrix) * factors
         margins = xp.where(initial > 0, state.labels * state.scores, np.inf)
         return float(margins.min())
 
-    def restore_weights(self, state: DeviceState, least: float) -> float:
+    def restore_weights(self, state: DeviceState, min_margin: float) -> float:
         arguments = (
-            np.int64(state.n_rows), state.n_scores, state.labels, *state.start, float(least),
+            np.int64(state.n_rows), state.n_scores, state.labels, *state.start, float(min_margin),
             state.scores, state.weights,
         )  # fmt: skip
         self.device.launch("restore_weights", self.device.blocks(state.n_rows), arguments)
