@@ -26,7 +26,7 @@ from edgewise.model.rules import (
 )
 from edgewise.model.tables import collapse
 from edgewise.model.terms import Terms
-from edgewise.model.words import Wording
+from edgewise.model.wording import Wording
 
 # Every column has a name in a file.
 _MOST_COLUMNS = 1_000_000

@@ -36,7 +36,7 @@ from edgewise.model.terms import (
     StumpTerms as StumpTerms,
     Terms as Terms,
 )
-from edgewise.model.words import (
+from edgewise.model.wording import (
     FusionWording as FusionWording,
     RankWording as RankWording,
     ReadableRule as ReadableRule,

@@ -19,7 +19,7 @@ from edgewise.data import CONSTANT, BinnedTable, RawRows
 
 if TYPE_CHECKING:
     from edgewise.model.terms import Packer, Terms
-    from edgewise.model.words import Wording
+    from edgewise.model.wording import Wording
 
 Categories = dict[int, tuple[object, ...]]
 """The values of each categorical column, by its number."""

@@ -153,7 +153,7 @@ def _category_curve(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
     """
     from edgewise.model import Curve
     from edgewise.model.rules import Scores, Subset
-    from edgewise.model.words import category_name
+    from edgewise.model.wording import category_name
 
     fitted, terms = model.fitted_, model.fitted_.terms
     categories, name = fitted.categories[j], fitted.feature_name(j)

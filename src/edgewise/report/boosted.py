@@ -13,7 +13,7 @@ from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import Table
 from edgewise.metrics.registry import metric_title
 from edgewise.model.explain import mean_outputs, most_frequent
-from edgewise.model.words import category_name
+from edgewise.model.wording import category_name
 from edgewise.report import blocks
 from edgewise.report.blocks import format_day, format_number, format_percent, round_digits, shorten
 from edgewise.report.curves import evenly_spaced, learning_curves
