@@ -221,8 +221,8 @@ def factorize(strings: NDArray[np.str_]) -> tuple[NDArray[np.intp], NDArray[np.i
         first_equal[pending[is_equal]] = occupants[is_equal]
         pending, turn = pending[~is_equal], (turn * turn + 2) % 2**64
     for at in range(0, n, _AT_ONCE):
-        block = slice(at, at + _AT_ONCE)
-        if not (strings[first_equal[block]] == strings[block]).all():
+        span = slice(at, at + _AT_ONCE)
+        if not (strings[first_equal[span]] == strings[span]).all():
             # Different letters gave the same key, which is unlikely by chance.
             _, firsts, codes = np.unique(strings, return_index=True, return_inverse=True)
             return firsts, codes
