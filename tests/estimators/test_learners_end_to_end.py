@@ -377,7 +377,11 @@ def test_the_automatic_learner_is_a_tree_that_grows_with_the_classes(n_classes, 
 
 @pytest.mark.parametrize(
     ("data", "base"),
-    [(numbers, Stump()), (names, Indicator()), (mixed, Best([Stump(), Indicator()]))],
+    [
+        (numbers, Stump()),
+        (names, Indicator(max_values=10)),
+        (mixed, Best([Stump(), Indicator(max_values=10)])),
+    ],
     ids=["numbers", "names", "mixed"],
 )
 @pytest.mark.parametrize("kind", KINDS)

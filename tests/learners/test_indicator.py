@@ -349,8 +349,23 @@ def test_real_outputs_lower_the_loss_by_what_they_say(n_classes):
 
 
 def test_it_can_be_cloned():
-    cloned = clone(Indicator("random", 3, "real"))
-    assert cloned.get_params() == {"start": "random", "restarts": 3, "values": "real", "rare": 1}
+    parameters = {"start": "random", "restarts": 3, "values": "real", "rare": 5, "max_values": 4}
+    assert clone(Indicator(**parameters)).get_params() == parameters
+
+
+def test_columns_of_more_values_are_left_out():
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(
+        {"few": rng.choice(list("abc"), 80), "many": rng.choice(list("abcdefgh"), 80)}
+    )
+    y = (X["many"] < "e").astype(int)
+    used = [
+        {column for rule in AdaBoostMH(Indicator(max_values=n), n_rounds=5).fit(X, y).terms_.rules
+         for column in rule.columns}
+        for n in (3, 8)
+    ]  # fmt: skip
+    assert used[0] == {0}
+    assert 1 in used[1]
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def fit_encode(
     def find_coding(j: int, column: Column, compiled: bool) -> Coding:
         name = table.name(j)
         if shared is not None:
-            column = _agree_on_kind(column, shared, name)
+            column = agree_on_kind(column, shared, name)
         if isinstance(column, CategoricalColumn):
             return Categories.of(name, column, shared)
         numbers = as_numbers(column)
@@ -71,7 +71,7 @@ def fit_encode(
     return _encode_table(table, find_coding, max_bins, "auto", True, filters, n_jobs)
 
 
-def _agree_on_kind(column: Column, partition: Partition, name: str) -> Column:
+def agree_on_kind(column: Column, partition: Partition, name: str) -> Column:
     """Return a column, categorical if any process has categories in it, else of numbers."""
     # A column without any value is of either kind.
     named, numbers = as_categorical(column), as_numbers(column)

@@ -130,7 +130,7 @@ class HaarFilters:
         columns = _span("column", haar.left, across * haar.width)
         return f"{haar.kind} at {rows}, {columns}"
 
-    def pixels(self, j: int) -> Columns:
+    def sources(self, j: int) -> Columns:
         """Return the numbers of the pixels that filter `j` covers."""
         haar = self[j]
         down, across = haar.fields

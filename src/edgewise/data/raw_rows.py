@@ -11,10 +11,14 @@ from edgewise.common.dtypes import Codes, Columns, Reals, Signs
 from edgewise.data.chunks import Chunks
 from edgewise.data.columns import Column, SparseColumn, as_categorical, copy_column
 from edgewise.data.filters import HaarFilters, Images
+from edgewise.data.rates import CategoryRates
 from edgewise.data.table import ArrayTable, Table, mapped_file
 
 CONSTANT = -1
 """The column number of the constant."""
+
+DerivedColumns = HaarFilters | CategoryRates
+"""Columns that are computed from those of a table, and numbered after them."""
 
 
 def cut_numbers(numbers: NDArray[np.number], threshold: float, missing: int) -> Signs:
@@ -26,7 +30,7 @@ def cut_numbers(numbers: NDArray[np.number], threshold: float, missing: int) -> 
 
 
 class RawRows:
-    """The rows of a table on which rules are evaluated; image filters are numbered after columns.
+    """The rows of a table on which rules are evaluated.
 
     `categories` has the values of each categorical column in training.
     """
@@ -35,11 +39,12 @@ class RawRows:
         self,
         table: Table,
         categories: dict[int, tuple[object, ...]] | None = None,
-        filters: HaarFilters | None = None,
+        derived: DerivedColumns | None = None,
     ) -> None:
         self.table, self.n_rows = table, table.n_rows
         self.categories = categories or {}
-        self.filters = filters
+        self.derived = derived
+        self.filters = derived if isinstance(derived, HaarFilters) else None
         self._stored: dict[int, NDArray[Any] | SparseColumn] = {}
 
     @cached_property
@@ -74,9 +79,9 @@ class RawRows:
         return self.column_values(j)
 
     def column_values(self, j: int) -> NDArray[Any]:
-        """Return column `j`, numbers in their own type or codes, or an image filter's responses."""
+        """Return column `j`, numbers in their own type or codes; or a derived column."""
         if j >= self.table.n_columns:
-            return self.images.responses(j - self.table.n_columns)
+            return self._derive(j - self.table.n_columns, slice(None))
         if j not in self._stored:
             self.read([j])
         column = self._stored[j]
@@ -101,13 +106,20 @@ class RawRows:
             elif j < n_columns:
                 block[i] = self.column_values(j)[rows]
             else:
-                block[i] = self.images.responses(j - n_columns, rows)
+                block[i] = self._derive(j - n_columns, rows)
         return block
+
+    def _derive(self, number: int, rows: slice) -> Reals:
+        """Return some rows of a derived column."""
+        if isinstance(self.derived, CategoryRates):
+            codes = self.codes(int(self.derived.columns[number]))
+            return self.derived.responses(number, codes[rows])
+        return self.images.responses(number, rows)
 
     @cached_property
     def is_array(self) -> bool:
         """Whether the rows are an array of numbers in memory, and all columns are read from it."""
-        if not isinstance(self.table, ArrayTable) or self.categories or self.filters is not None:
+        if not isinstance(self.table, ArrayTable) or self.categories or self.filters:
             return False
         return mapped_file(self.table.values) is None
 
@@ -115,9 +127,13 @@ class RawRows:
         """Read the given columns in one pass over the table."""
         # A view of one column would keep its whole block in memory.
         detach = copy_column if isinstance(self.table, Chunks) else lambda column: column
-        there = range(self.table.n_columns)
-        wanted = sorted({j for j in columns if j in there} - self._stored.keys())
-        for j, column in self.table.select_columns(wanted):
+        n_columns, wanted = self.table.n_columns, set[int]()
+        for j in columns:
+            if 0 <= j < n_columns:
+                wanted.add(j)
+            elif j >= n_columns and isinstance(self.derived, CategoryRates):
+                wanted.add(int(self.derived.columns[j - n_columns]))
+        for j, column in self.table.select_columns(sorted(wanted - self._stored.keys())):
             self._stored[j] = self._align_column(j, detach(column))
 
     def _align_column(self, j: int, column: Column) -> NDArray[Any] | SparseColumn:

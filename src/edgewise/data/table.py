@@ -121,6 +121,11 @@ class Table(ABC):
         return numbers
 
     @property
+    def holds_numbers(self) -> bool:
+        """Whether it is known, without reading any column, that all hold numbers."""
+        return False
+
+    @property
     def shape(self) -> tuple[int, int]:
         """The numbers of rows and columns."""
         return self.n_rows, self.n_columns
@@ -178,6 +183,11 @@ class ArrayTable(Table):
         super().__init__(names, infinite)
         self.values = values
         self.n_rows, self.n_columns = values.shape
+
+    @property
+    def holds_numbers(self) -> bool:
+        """True unless columns are declared categorical."""
+        return not self.categorical
 
     def _raw(self, j: int) -> NumericColumn:
         return NumericColumn(np.ascontiguousarray(self.values[:, j]))
@@ -272,6 +282,11 @@ class SparseTable(Table):
             self.matrix.sum_duplicates()
         self.n_rows, self.n_columns = matrix.shape
 
+    @property
+    def holds_numbers(self) -> bool:
+        """True unless columns are declared categorical."""
+        return not self.categorical
+
     def _raw(self, j: int) -> SparseColumn:
         span = slice(self.matrix.indptr[j], self.matrix.indptr[j + 1])
         rows = self.matrix.indices[span].astype(ROW, copy=False)
@@ -325,6 +340,11 @@ class SelectedRowsTable(Table):
         self._table = table._replace(infinite="value", categorical=frozenset())
         self._rows = rows
         self.n_rows, self.n_columns = len(rows), table.n_columns
+
+    @property
+    def holds_numbers(self) -> bool:
+        """True where it is known of the other table."""
+        return not self.categorical and self._table.holds_numbers
 
     def _raw(self, j: int) -> Column:
         return take_rows(self._table.column(j), self._rows)

@@ -97,6 +97,11 @@ default None
         Maximum number of bins per column, up to 65,535. A column with fewer distinct values is
         searched at every threshold. None is 256, or one per 32 rows, at least 32, for
         ``learner="auto"``.
+    category_rates : bool or "auto", default "auto"
+        Whether trees and stumps also test the rate of each class among the rows of a category
+        (target encoding), for categorical columns of more than 10 values; learners given by name
+        then form no subsets of these values. The rates of a training row come from other rows.
+        "auto" is True for ``learner="auto"``.
 
     Examples
     --------
@@ -136,6 +141,7 @@ default None
     sampling: str = "uniform"
     factorized: bool = True
     search: Any = None
+    category_rates: bool | str = "auto"
 
     def fit(
         self,

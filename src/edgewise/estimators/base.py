@@ -119,7 +119,9 @@ class BoostedModel(Storable, Generic[F]):
         fitted = self.fitted_
         classes = self._score_names()
         if X is None:
-            return explain_model(fitted, fitted.decreases, classes, self._score_offset)
+            return explain_model(
+                fitted.without_rates(), fitted.decreases, classes, self._score_offset
+            )
         row = self._table(X)
         if row.n_rows != 1:
             raise ValueError(f"X must be a single row to explain, got {row.n_rows} rows")
@@ -129,7 +131,7 @@ class BoostedModel(Storable, Generic[F]):
                 others = self._table(background)
             except ValueError as error:
                 raise ValueError(f"background: {error}") from error
-        return explain_row(fitted, row, others, self._score_offset, classes)
+        return explain_row(fitted.without_rates(), row, others, self._score_offset, classes)
 
     @property
     def _score_offset(self) -> float:

@@ -17,6 +17,7 @@ from edgewise.data import BinnedTable, Table
 from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
 from edgewise.estimators.job import DEFAULT_BINS, Job, ResolvedSettings, TrainingProblem
+from edgewise.estimators.rates import MAX_RATE_SCORES, MAX_SUBSET_VALUES
 from edgewise.estimators.rows import ValidationSet, check_column_kinds
 from edgewise.estimators.targets import LabeledRows, Labels, read_rows
 from edgewise.learners import (
@@ -92,6 +93,8 @@ def check_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
             f"max_leaf_nodes needs learner='auto' or 'tree', or Tree(max_leaf_nodes=...); got "
             f"learner={learner!r}"
         )
+    if model.category_rates != "auto":
+        flag("category_rates", model.category_rates)
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
     return learner
@@ -130,12 +133,21 @@ def classification_problem(
     rows = read_rows(table, y, sample_weight, model.init_weights, uses_softmax, model.class_weight)
     chooses = chosen_rounds(model, learner) is None
 
+    wants_rates = learner == "auto" if model.category_rates == "auto" else model.category_rates
+    uses_rates = bool(wants_rates) and rows.labels.n_scores <= MAX_RATE_SCORES
+    max_subset_values = MAX_SUBSET_VALUES if uses_rates else None
+
     def make_jobs(rows: LabeledRows, seed: int) -> list[ClassifierJob]:
-        labels = rows.labels
-        goal = Goal(labels.n_scores, labels.multilabel, n_rows=rows.partition.n_rows)
+        labels, n_rows = rows.labels, rows.partition.n_rows
+        goal = Goal(
+            labels.n_scores,
+            labels.multilabel,
+            n_rows=n_rows,
+            max_subset_values=max_subset_values,
+        )
         return [ClassifierJob(model, rows, resolve_classifier(model, learner, goal, seed))]
 
-    return TrainingProblem(rows, make_jobs, chooses, adapts_to_time_limit=True)
+    return TrainingProblem(rows, make_jobs, chooses, True, uses_rates)
 
 
 def chosen_rounds(model: "AdaBoostMH", learner: Learner | str) -> int | None:

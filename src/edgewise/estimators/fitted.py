@@ -106,6 +106,11 @@ class Fitted(Scorer):
             )
         if self.filters != before.filters:
             raise ValueError("warm_start: learner must have the image filters of the last fit")
+        if self.rates is not before.rates and not (self.rates and self.rates.equals(before.rates)):
+            raise ValueError(
+                "warm_start: X and y must have the category rates of the last fit; train on the "
+                "same rows, or with category_rates=False"
+            )
         if self.terms.is_additive != before.terms.is_additive:
             raise ValueError("warm_start: learner must be as in the last fit")
 

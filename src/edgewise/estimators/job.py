@@ -149,3 +149,4 @@ class TrainingProblem(NamedTuple):
     make_jobs: Callable[[Any, int], Sequence[Job[Any]]]  # for the rows to train on, and a seed
     chooses_rounds: bool  # whether held-out rows choose the number of rounds
     adapts_to_time_limit: bool = False
+    uses_rates: bool = False  # of classes by category

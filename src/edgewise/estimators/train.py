@@ -20,9 +20,11 @@ from edgewise.boosting import (
 from edgewise.common import checks
 from edgewise.common.dtypes import ROW
 from edgewise.common.threads import n_threads
-from edgewise.data import BinnedTable, Table, categories_of, encode, fit_encode
+from edgewise.data import BinnedTable, RawRows, Table, categories_of, encode, fit_encode
+from edgewise.data.rates import CategoryRates
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.job import Job, TrainingProblem
+from edgewise.estimators.rates import fit_rates
 from edgewise.estimators.rows import (
     DEFAULT_NAME,
     EVAL_SET,
@@ -103,12 +105,17 @@ def prepare_setups(
         rows = sample_for_time(rows, limit, seed)
     is_sampled = rows is not problem.rows
     rows, validation, source = _split_validation(model, problem, rows, eval_sets, seed)
+    rates = None
+    if problem.uses_rates and (fitted_rates := fit_rates(rows, seed)):
+        rates, extended = fitted_rates
+        rows = replace(rows, table=extended)
     jobs = problem.make_jobs(rows, seed)
     binned = _bin_rows(X, table, jobs[0])
-    validation = [_encode_validation(held_out, binned) for held_out in validation]
+    validation = [_encode_validation(held_out, binned, rates) for held_out in validation]
     common = columns._asdict() | {
         "categories": categories_of(binned.bins),
         "filters": image_filters(jobs[0].settings.learner),
+        "rates": rates,
         "seed": seed,
     }
     fields = jobs[0].history_fields + _evaluation_fields(jobs[0], validation)
@@ -285,12 +292,17 @@ def _split_validation(
     return rows, [validation], source
 
 
-def _encode_validation(validation: ValidationSet, binned: BinnedTable) -> ValidationSet:
+def _encode_validation(
+    validation: ValidationSet, binned: BinnedTable, rates: CategoryRates | None
+) -> ValidationSet:
     """Return validation rows in the bins of the training rows."""
     assert validation.table is not None
     assert binned.raw_rows is not None
-    rows = encode(validation.table, binned.bins, filters=binned.raw_rows.filters)
-    return validation._replace(binned=rows)
+    table = validation.table
+    if rates is not None:
+        table = rates.extend(RawRows(table, binned.raw_rows.categories))
+    rows = encode(table, binned.bins, filters=binned.raw_rows.filters)
+    return validation._replace(table=table, binned=rows)
 
 
 def _evaluation_fields(job: Job[F], validation: Sequence[ValidationSet]) -> tuple[str, ...]:

@@ -68,6 +68,7 @@ class Goal(NamedTuple):
     newton: bool = False  # whether the leaves of trees take steps of their own
     missing: str = "learn"  # where thresholds put missing values: "learn", "low" or "high"
     n_rows: int = 0
+    max_subset_values: int | None = None  # columns of more values have no subsets
 
     @property
     def apart(self) -> bool:
@@ -181,7 +182,7 @@ def _one_column(table: BinnedTable | None, goal: Goal, constant: bool) -> Learne
         return stump
     # In small tables every value may be rare; rankings are compared within queries.
     many = table.partition.n_rows >= _MANY_ROWS and not goal.ranking
-    subsets = Indicator(rare=_RARE if many else 1)
+    subsets = Indicator(rare=_RARE if many else 1, max_values=goal.max_subset_values)
     if len(table.categorical.columns) == table.n_columns:
         return subsets
     return Best([stump, subsets])

@@ -64,6 +64,9 @@ class Indicator(ColumnLearner):
     rare : int, default 1
         Values with fewer training rows than this count as one value: subsets of many rare values
         fit the noise. Learners given by name take 100 from 10,000 rows on.
+    max_values : int or None, default None
+        Columns of more values are left out. ``learner="auto"`` takes 10, and the rates of classes
+        for columns of more values.
 
     Examples
     --------
@@ -82,16 +85,26 @@ class Indicator(ColumnLearner):
     restarts: int = 0
     values: str = "signs"
     rare: int = 1
+    max_values: int | None = None
 
     def validate(self) -> None:
         one_of("start", self.start, STARTS)
         integer("restarts", self.restarts, 0)
         integer("rare", self.rare, 1)
+        if self.max_values is not None:
+            integer("max_values", self.max_values, 2)
         one_of("values", self.values, VALUES)
 
     @property
     def makes_tests(self) -> bool:
         return self.values == "signs"
+
+    def _columns(self, table: BinnedTable) -> Columns:
+        columns = super()._columns(table)
+        if self.max_values is None:
+            return columns
+        n_values = np.array([table.bins[j].missing_code for j in columns.tolist()], dtype=np.intp)
+        return columns[n_values <= self.max_values]
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = super().ready(table, search, seed)

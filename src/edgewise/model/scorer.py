@@ -5,9 +5,9 @@ NumPy is all that it needs, so a model has the same probabilities wherever it pr
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,11 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.ids import text_array
 from edgewise.data import RawRows, Table
 from edgewise.data.filters import HaarFilters
+from edgewise.data.rates import CategoryRates
+from edgewise.data.raw_rows import DerivedColumns
 from edgewise.metrics.classification import predict_targets
 from edgewise.model.forest import Forest
-from edgewise.model.rules import Categories, Cut, Linear, Rule, require
+from edgewise.model.rules import Categories, Cut, Linear, Rule, Subset, require
 from edgewise.model.tables import ScoreTables, collapse
 from edgewise.model.terms import TERMS, Terms
 
@@ -41,11 +43,17 @@ class Scorer:
     categorical: tuple[int, ...] = ()  # the columns that the user declared so
     categories: Categories = field(default_factory=dict)
     filters: HaarFilters | None = None  # of images, numbered after the columns
+    rates: CategoryRates | None = None  # of classes by category, numbered likewise
+
+    @property
+    def derived(self) -> DerivedColumns | None:
+        """The columns that are computed from those of a table, and numbered after them."""
+        return self.filters or self.rates
 
     def feature_name(self, j: int) -> str:
-        """Return the name of a column or of an image filter."""
-        if j >= self.n_features and self.filters is not None:
-            return self.filters.name(j - self.n_features)
+        """Return the name of a column of the table, or of a derived one."""
+        if j >= self.n_features and self.derived is not None:
+            return self.derived.name(j - self.n_features)
         return f"x{j}" if self.feature_names is None else self.feature_names[j]
 
     # Scores
@@ -59,13 +67,13 @@ class Scorer:
         if self.terms.has_tables:
             return self.tables.scores(table, n_jobs)
         if self.forest is not None:
-            return self.forest.scores(RawRows(table, self.categories, self.filters), n_jobs)
+            return self.forest.scores(RawRows(table, self.categories, self.derived), n_jobs)
         scores = deque(self.staged_scores(table), maxlen=1).pop()
         return np.ascontiguousarray(scores.T)
 
     def staged_scores(self, table: Table) -> Iterator[Reals]:
         """Yield the scores of every row, shape (K, n), after each term."""
-        rows = RawRows(table, self.categories, self.filters)
+        rows = RawRows(table, self.categories, self.derived)
         rows.read(np.unique(self.terms.columns).tolist())
         return self.terms.staged_scores(rows)
 
@@ -107,8 +115,22 @@ class Scorer:
             n_features=self.n_features,
             categories=self.categories,
             filters=self.filters,
+            rates=self.rates,
         )
         return scorer, linear
+
+    def without_rates(self) -> Self:
+        """Return the same model with subsets of categories for cuts of their rates."""
+        rates = self.rates
+        if rates is None:
+            return self
+
+        subsets = {}
+        for f in np.flatnonzero(self.terms.columns >= self.n_features).tolist():
+            r = int(self.terms.columns[f]) - self.n_features
+            signs = np.where(rates.table(r) >= self.terms.thresholds[f], 1, -1).astype(np.int8)
+            subsets[f] = Subset(int(rates.columns[r]), signs)
+        return replace(self, terms=self.terms.with_subsets(subsets), rates=None)
 
     @property
     def slopes(self) -> Reals:
@@ -121,16 +143,16 @@ class Scorer:
     def importances(self, decreases: Reals) -> Reals:
         """Return each column's share in the decrease of the loss, given the decrease by each term.
 
-        A filter's share goes to its pixels.
+        The share of a derived column goes to those that it is made of.
         """
         columns, shares = self.terms.columns, self.terms.shares(decreases)
         importances = np.zeros(self.n_features)
         direct = columns < self.n_features
         np.add.at(importances, columns[direct], shares[direct])
         for j, share in zip(columns[~direct].tolist(), shares[~direct].tolist(), strict=True):
-            assert self.filters is not None
-            pixels = self.filters.pixels(j - self.n_features)
-            importances[pixels] += share / len(pixels)
+            assert self.derived is not None
+            sources = self.derived.sources(j - self.n_features)
+            importances[sources] += share / len(sources)
         total = importances.sum()
         return importances / total if total > 0 else importances
 
@@ -144,7 +166,11 @@ class Scorer:
         require(are_columns, "the categories name a column that does not exist")
         fits = filters is None or filters.shape[0] * filters.shape[1] == n_features
         require(fits, "the image filters do not match the number of features")
-        self.terms.check(n_features, 0 if filters is None else len(filters), self.categories)
+        fits = self.rates is None or self.rates.fits(self.categories)
+        require(fits, "the rates do not match the categories")
+        require(not (self.filters and self.rates), "a model has either filters or rates")
+        n_derived = 0 if self.derived is None else len(self.derived)
+        self.terms.check(n_features, n_derived, self.categories)
         require(np.isfinite(self.terms.total_vote), "the coefficients are too large")
 
 
@@ -321,6 +347,17 @@ SCORING: Final[dict[str, fields.Field]] = {
     "filters": fields.OrNone(
         fields.Converted(
             fields.ListOf(fields.Count()), lambda f: [*f.shape, f.smallest], _filters_from
+        )
+    ),
+    "rates": fields.OrNone(
+        fields.Record(
+            {
+                "columns": fields.Array("rates", np.intp),
+                "names": fields.Converted(fields.ListOf(fields.Value(str)), list, tuple),
+                "starts": fields.Array("*", np.intp),
+                "rates": fields.Array("*", np.float64),
+            },
+            CategoryRates,
         )
     ),
 }

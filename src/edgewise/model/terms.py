@@ -1,6 +1,6 @@
 """A model's terms packed into arrays: h(x) = sum over t of alpha_t v_t phi_t(x)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -128,6 +128,26 @@ class Terms:
         """Return some of the terms."""
         rules = [self.rule(t) for t in indices]
         return Terms.pack(rules, self.alphas[indices], self.votes[indices], n_cuts)
+
+    def with_subsets(self, subsets: Mapping[int, Subset]) -> "Terms":
+        """Return the same terms with subsets in the place of some factors, by their numbers."""
+        columns, thresholds, missing = (
+            self.columns.copy(),
+            self.thresholds.copy(),
+            self.missing.copy(),
+        )
+        values = [self.values_of(f) for f in range(len(columns))]
+        for f, subset in subsets.items():
+            columns[f], thresholds[f], missing[f] = subset.column, np.nan, 0
+            values[f] = subset.values
+        return replace(
+            self,
+            columns=columns,
+            thresholds=thresholds,
+            missing=missing,
+            value_starts=np.cumsum([0, *map(len, values)], dtype=np.int64),
+            values=np.concatenate([self.values[:0], *values]),
+        )
 
     def __add__(self, other: "Terms") -> "Terms":
         if len(self) == 0:
@@ -323,10 +343,10 @@ class Terms:
 
     # Checks of what a file held
 
-    def check(self, n_columns: int, n_filters: int, categories: Categories) -> None:
+    def check(self, n_columns: int, n_derived: int, categories: Categories) -> None:
         """Raise unless all references are valid and every rule fits its columns.
 
-        Image filters are numbered after the columns.
+        Derived columns are numbered after those of the table.
         """
         _check_bounds(self.firsts, self.n_nodes)
         _check_bounds(self.starts, len(self.columns))
@@ -336,7 +356,7 @@ class Terms:
         require((self.leaves[: len(SIDES)] == SIDES).all(), "the first leaves are damaged")
         require((np.diff(self.firsts) >= 1).all(), "a term has no nodes")
         self._check_children()
-        self._check_factors(n_columns + n_filters, categories)
+        self._check_factors(n_columns + n_derived, categories)
         for index, kind in enumerate(KINDS):
             which = np.flatnonzero(self.kinds == index)
             if len(which):
