@@ -14,6 +14,7 @@ from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
 from edgewise.common.choices import LOSSES, VOTES
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable, Table
+from edgewise.estimators.advice import warn_about_labels, warn_about_model
 from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
 from edgewise.estimators.job import DEFAULT_BINS, Job, ResolvedSettings, TrainingProblem
@@ -133,6 +134,8 @@ def classification_problem(
     rows = read_rows(table, y, sample_weight, model.init_weights, uses_softmax, model.class_weight)
     chooses = chosen_rounds(model, learner) is None
 
+    if rows.partition.is_root:
+        warn_about_labels(rows.labels, rows.partition.n_rows)
     wants_rates = learner == "auto" if model.category_rates == "auto" else model.category_rates
     uses_rates = bool(wants_rates) and rows.labels.n_scores <= MAX_RATE_SCORES
     max_subset_values = MAX_SUBSET_VALUES if uses_rates else None
@@ -292,8 +295,20 @@ class ClassifierJob(Job[FittedClassifier]):
             record,
             log_loss=loss(temperature),
             error=error(codes, scores, weights),
+            prior_log_loss=self._prior_log_loss(codes, weights),
             temperature=temperature,
         )
+
+    def _prior_log_loss(self, codes: NDArray[Any], weights: Reals | None) -> float:
+        """Return the log loss of the frequencies of classes, or of labels, among the same rows."""
+        labels = self.rows.labels
+        entries = codes if labels.multilabel else codes[:, None] == np.arange(len(labels.classes))
+        frequencies = np.average(entries, axis=0, weights=weights)
+        return log_loss(codes, np.tile(frequencies, (len(codes), 1)), weights)
+
+    def review(self, fitted: FittedClassifier) -> None:
+        if self.rows.partition.is_root:
+            warn_about_model(fitted, self.rows.table)
 
     def joint_value(
         self, monitors: Sequence[Monitor], sets: Sequence[ValidationSet]

@@ -42,6 +42,7 @@ class HeldOutRecord:
     stride: int = 1  # rounds of the model for each round on folds
     log_loss: float = math.nan
     error: float = math.nan
+    prior_log_loss: float = math.nan  # of the class frequencies
     temperature: float = 1.0  # to divide log-odds by for the lowest log loss
     compared: dict[str, float] = field(default_factory=dict)  # the best value of each candidate
 
@@ -159,6 +160,8 @@ class ModelSettings(_Settings):
         Why training ended.
     held_out_log_loss, held_out_error : float
         Measured on the held-out rows, with the temperature; NaN without any.
+    prior_log_loss : float
+        The log loss there of the class frequencies alone.
     temperature : float
         The number that ``predict_proba`` divides log-odds by, for the lowest log loss of the
         held-out rows; 1 without any.
@@ -181,6 +184,7 @@ class ModelSettings(_Settings):
     stop_reason: str
     held_out_log_loss: float
     held_out_error: float
+    prior_log_loss: float
     temperature: float
 
     def __str__(self) -> str:
@@ -229,6 +233,7 @@ class FittedClassifier(Fitted, ClassScorer):
             max_leaf_nodes=getattr(self.learner, "max_leaf_nodes", None),
             held_out_log_loss=math.nan if self.held_out is None else self.held_out.log_loss,
             held_out_error=math.nan if self.held_out is None else self.held_out.error,
+            prior_log_loss=math.nan if self.held_out is None else self.held_out.prior_log_loss,
             temperature=self.temperature,
         )
 
@@ -358,6 +363,7 @@ _HELD_OUT = Record(
         "stride": _positive("stride", int),
         "log_loss": Value(float),
         "error": Value(float),
+        "prior_log_loss": Value(float),
         "temperature": _positive("temperature"),
         "compared": DictOf(Value(float)),
     },

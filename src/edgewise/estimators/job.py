@@ -114,6 +114,9 @@ class Job(ABC, Generic[F]):
     def learner_for(self, binned: BinnedTable) -> Learner:
         """Return the learner for the kinds of columns, or raise if it cannot use one."""
 
+    def review(self, fitted: F) -> None:
+        """Warn about the model, where a user would want to know."""
+
     @abstractmethod
     def objective(self, backend: Backend) -> Objective:
         """Return the objective of the training rows."""

@@ -75,10 +75,13 @@ def fit(
     """
     setups = prepare_setups(model, X, read_problem, eval_sets, owner or model)
     if setups[0].validation:
-        return train_watched(setups)
-    if setups[0].job.settings.n_rounds is not None:
-        return train_given_rounds(setups[0])
-    return choose_then_refit(setups)
+        fitted = train_watched(setups)
+    elif setups[0].job.settings.n_rounds is not None:
+        fitted = train_given_rounds(setups[0])
+    else:
+        fitted = choose_then_refit(setups)
+    setups[0].job.review(fitted)
+    return fitted
 
 
 def prepare_setups(

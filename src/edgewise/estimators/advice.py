@@ -1,0 +1,111 @@
+"""Warnings about data and models that a user would want to know of: each in one sentence."""
+
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgewise.common.text import quote_names
+from edgewise.data import Table
+from edgewise.data.columns import NumericColumn
+from edgewise.estimators.targets import Labels
+
+if TYPE_CHECKING:
+    from edgewise.estimators.fitted import FittedClassifier
+
+logger = logging.getLogger("edgewise")
+
+# From this many whole numbers on, with fewer rows of each, classes look like amounts.
+_MANY_NUMBERS, _FEW_ROWS = 30, 100
+
+# Fewer rows tell nothing about columns and models.
+_MIN_ROWS = 100
+
+# A column is an id if this share of rows have a value of their own. It is a leak if this share of
+# the importances is its own, and the log loss below this share of the class frequencies'.
+_UNIQUE, _ONE_COLUMN, _LEAK_LOSS = 0.9, 0.9, 0.05
+
+# The gain over the class frequencies below which a model has learned nothing.
+_NO_GAIN = 0.002
+
+
+def warn_about_labels(labels: Labels, n_rows: int) -> None:
+    """Warn about classes that differ only in case or blanks, and about numbers as classes."""
+    classes = labels.classes
+    if labels.multilabel:
+        return
+    if classes.dtype.kind in "OU":
+        spellings: dict[str, list[str]] = defaultdict(list)
+        for name in map(str, classes.tolist()):
+            spellings[" ".join(name.split()).casefold()].append(name)
+        for names in spellings.values():
+            if len(names) > 1:
+                logger.warning(
+                    "y has the classes %s, which differ only in case or blanks: if they are the "
+                    "same class, spell them alike",
+                    quote_names(names, 5),
+                )
+                return
+    elif classes.dtype.kind in "iuf" and _MANY_NUMBERS <= len(classes) > n_rows / _FEW_ROWS:
+        logger.warning(
+            "y has %d different numbers, which are learned as classes without an order: to predict "
+            "an amount, cut it into a few ranges, such as with pandas.qcut",
+            len(classes),
+        )
+
+
+def warn_about_model(fitted: "FittedClassifier", table: Table) -> None:
+    """Warn about a model that is no better than the class frequencies, or too good to be true."""
+    if fitted.n_rows < _MIN_ROWS:
+        return
+    _warn_about_ids(fitted, table)
+    record = fitted.held_out
+    if record is None or not record.prior_log_loss > 0:
+        return
+    ratio = record.log_loss / record.prior_log_loss
+    if ratio > 1 - _NO_GAIN:
+        logger.warning(
+            "the model predicts held-out rows no better than the class frequencies do (log loss "
+            "%.4g against %.4g): the columns may not tell the classes apart",
+            record.log_loss,
+            record.prior_log_loss,
+        )
+    elif ratio < _LEAK_LOSS and fitted.n_features > 1:
+        importances = fitted.importances(fitted.decreases)
+        best = int(importances.argmax())
+        if importances[best] >= _ONE_COLUMN:
+            logger.warning(
+                "X has the column %r, which alone predicts nearly all held-out rows: if it is "
+                "known only after the target, leave it out",
+                fitted.feature_name(best),
+            )
+
+
+def _warn_about_ids(fitted: "FittedClassifier", table: Table) -> None:
+    """Warn about columns with a value of their own in nearly every row, or with row numbers."""
+    n_rows = fitted.n_rows
+    ids = [j for j, values in fitted.categories.items() if len(values) >= _UNIQUE * n_rows]
+    if table.partition.is_whole:
+        used = np.flatnonzero(fitted.importances(fitted.decreases))
+        ids += [j for j in used.tolist() if j not in ids and _holds_row_numbers(table, j)]
+    if ids:
+        names = quote_names([fitted.feature_name(j) for j in sorted(ids)], 5)
+        logger.warning(
+            "X has a different value in nearly every row of %s: such ids tell nothing about other "
+            "rows, leave them out",
+            names,
+        )
+
+
+def _holds_row_numbers(table: Table, j: int) -> bool:
+    """Return whether a column holds each of some consecutive whole numbers once."""
+    column = table.column(j)
+    if not isinstance(column, NumericColumn) or len(column) == 0:
+        return False
+    values = column.values
+    low, high = values.min(), values.max()
+    if high - low != len(values) - 1:  # also where values are missing
+        return False
+    offsets = (values - low).astype(np.int64)
+    return bool((offsets == values - low).all() and (np.bincount(offsets) == 1).all())
