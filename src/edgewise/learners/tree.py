@@ -335,14 +335,24 @@ def _make_nodes(
 ) -> tuple[Node, ...]:
     """Return the nodes of a grown tree."""
     nodes: list[Node] = []
+    gains = _gains(grown)
     for number, (q, first, missing, low, high) in enumerate(grown.nodes.tolist()):
         if grown.growth is None:
             test: Test = grown.splits[number].test
         else:
             column = int(grown.growth.columns[q])
             test = _make_test(table, splitters, column, first, missing, grown.sides[number])
-        nodes.append(Node(test, low, high, -2 - len(grown.nodes) - number))
+        nodes.append(Node(test, low, high, -2 - len(grown.nodes) - number, gains[number]))
     return tuple(nodes)
+
+
+def _gains(grown: GrownTree) -> list[float]:
+    """Return how much each split raises the sum of squared edges over masses, per mass of all."""
+    n_leaves, children = len(grown.nodes) + 1, grown.nodes[:, 3:]
+    masses = np.maximum(grown.masses, 1).astype(np.float64)
+    sizes = (np.square(grown.totals.astype(np.float64)) / masses).sum(axis=1)
+    below = sizes[np.where(children < 0, -1 - children, n_leaves + children)].sum(axis=1)
+    return (np.maximum(below - sizes[n_leaves:], 0.0) / masses[n_leaves].sum()).tolist()
 
 
 def _make_test(

@@ -217,13 +217,15 @@ class ProductRule(Test):
 class Node:
     """An inner node of a tree: a test, and its children for -1, +1 and 0 (abstain).
 
-    A child is the index of a node, or -1 - the index of a leaf.
+    A child is the index of a node, or -1 - the index of a leaf. The gain is the criterion's on the
+    training rows; only those of the same tree compare.
     """
 
     test: Test
     low: int
     high: int
     abstain: int
+    gain: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -270,6 +272,7 @@ class TreeRule(Rule):
                     child + node_base if child >= 0 else child - leaf_base
                     for child in (node.low, node.high, node.abstain)
                 ),
+                node.gain,
             )
         packer.add_leaves(self.leaves)
 
@@ -280,7 +283,10 @@ class TreeRule(Rule):
         leaf_indices = -1 - children[children < 0]
         base = leaf_indices.min()
         local = np.where(children >= 0, children - indices.start, children + base).T.tolist()
-        nodes = [Node(terms.test(p), *group) for p, group in zip(indices, local, strict=True)]
+        nodes = [
+            Node(terms.test(p), low, high, abstain, float(terms.gains[p]))
+            for p, (low, high, abstain) in zip(indices, local, strict=True)
+        ]
         leaves = terms.leaves[base : leaf_indices.max() + 1]
         return cls(tuple(nodes), leaves if terms.real[t] else leaves.astype(np.int8))
 

@@ -90,6 +90,7 @@ class Terms:
     firsts: Exacts  # (T + 1,), the nodes of term t are from firsts[t] to firsts[t + 1]
     # (3, N), what follows on a test of -1, +1 and 0: a node, counted over all terms, or -1 - a leaf
     children: Rows
+    gains: NDArray[np.float32]  # (N,), of the splits of trees on the training rows, else 0
     starts: Exacts  # (N + 1,), the factors of node p are from starts[p] to starts[p + 1]
     columns: Rows  # (F,)
     thresholds: Reals  # (F,), NaN for a subset
@@ -167,7 +168,7 @@ class Terms:
             bounds = getattr(self, name)
             arrays[name] = np.append(bounds, getattr(other, name)[1:] + bounds[-1])
         for name in (
-            *("alphas", "votes", "kinds", "real"),
+            *("alphas", "votes", "kinds", "real", "gains"),
             *("columns", "thresholds", "missing", "values"),
         ):
             arrays[name] = np.concatenate([getattr(self, name), getattr(other, name)])
@@ -272,13 +273,13 @@ class Terms:
     def shares(self, decreases: Reals) -> Reals:
         """Divide the decrease of the loss by each term among its factors, shape (F,).
 
-        The tests of a tree share it by how much they vary its output, the factors of a test
-        equally, and the cuts of score columns by their votes.
+        The tests of a tree share it by their gains, the factors of a test equally, and the cuts of
+        score columns by their votes.
         """
         node, term = self.node_of_factor, self.term_of_factor
-        each = self._variations()[node] / np.diff(self.starts)[node]
+        each = self.gains[node] / np.diff(self.starts)[node]
         totals = np.bincount(term, each, minlength=len(self))
-        # A tree whose leaves are all equal.
+        # Rules that are no trees, and trees without gains.
         each[totals[term] == 0.0] = 1.0
         shares: Reals = decreases[term] * each / np.bincount(term, each, minlength=len(self))[term]
         by_votes = self.kinds[term] == _PER_SCORE
@@ -289,33 +290,6 @@ class Terms:
             votes = sizes[term, node - self.firsts[term]]
             shares[by_votes] = decreases[term] * votes / totals[term]
         return shares
-
-    def _variations(self) -> Reals:
-        """Return how much each node varies the output of its term, shape (N,).
-
-        If the result of each test were the toss of a coin, the variance of the output would be a
-        quarter of the sum of these numbers over the nodes: the probability to reach a node times
-        the squared distance of the mean outputs on its two sides.
-        """
-        is_test = np.diff(self.starts) > 0
-        reach, levels = np.ones(self.n_nodes), [self.firsts[:-1].astype(np.intp)]
-        while len(level := levels[-1]):
-            children = self.children[:2, level]
-            sides = np.where(is_test[level], 0.5, 1.0) * reach[level]
-            inner = children >= 0
-            levels.append(children[inner].astype(np.intp))
-            reach[children[inner]] = np.broadcast_to(sides, inner.shape)[inner]
-        variations = np.zeros(self.n_nodes)
-        # The mean outputs below the nodes, and then of the leaves.
-        means = np.concatenate([np.zeros((self.n_nodes, self.leaves.shape[1])), self.leaves])
-        indices = np.where(self.children < 0, self.n_nodes - 1 - self.children, self.children)
-        for level in reversed(levels):
-            below, above = means[indices[0, level]], means[indices[1, level]]
-            # A node that tests nothing leads to its upper side.
-            means[level] = np.where(is_test[level, None], (below + above) / 2, above)
-            moves = (above - below) * self.votes[self.term_of_node[level]]
-            variations[level] = reach[level] * np.square(moves).sum(axis=1)
-        return variations
 
     @cached_property
     def stumps(self) -> StumpTerms:
@@ -433,6 +407,7 @@ TERMS = Record(
         "real": Array("terms", np.bool_),
         "firsts": Array("*", np.int64),
         "children": Array("3 nodes", np.int32),
+        "gains": Array("nodes", np.float32),
         "starts": Array("*", np.int64),
         "columns": Array("factors", np.int32),
         "thresholds": Array("factors", np.float64, finite=False),
@@ -453,6 +428,7 @@ class Packer:
     def __init__(self) -> None:
         self._firsts, self._starts, self._value_starts = [0], [0], [0]
         self._children: list[tuple[int, ...]] = []
+        self._gains: list[float] = []
         self._factors: list[tuple[int, float, int]] = []
         self._values: list[NDArray[Any]] = [np.empty(0, dtype=np.int8)]
         self._leaves: list[NDArray[Any]] = []
@@ -473,13 +449,19 @@ class Packer:
         self._kinds.append(KINDS.index(rule.kind))
         self._real.append(rule.is_real)
 
-    def node(self, factors: Sequence[PackedFactor], children: tuple[int, ...] = _TO_SIDES) -> None:
-        """Append a node: its factors, and its children for -1, +1 and 0."""
+    def node(
+        self,
+        factors: Sequence[PackedFactor],
+        children: tuple[int, ...] = _TO_SIDES,
+        gain: float = 0.0,
+    ) -> None:
+        """Append a node: its factors, its children for -1, +1 and 0, and its gain."""
         for column, threshold, missing, values in factors:
             self._factors.append((column, threshold, missing))
             self._value_starts.append(self._value_starts[-1] + len(values))
             self._values.append(values)
         self._children.append(children)
+        self._gains.append(gain)
         self._starts.append(len(self._factors))
 
     def add_leaves(self, leaves: NDArray[Any]) -> None:
@@ -499,6 +481,7 @@ class Packer:
             np.array(self._real, dtype=bool),
             np.array(self._firsts, dtype=np.int64),
             np.ascontiguousarray(children.T),
+            np.array(self._gains, dtype=np.float32),
             np.array(self._starts, dtype=np.int64),
             factors[:, 0].astype(np.int32),
             np.ascontiguousarray(factors[:, 1]),

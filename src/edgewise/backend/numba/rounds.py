@@ -34,6 +34,8 @@ class Rounds(NamedTuple):
     nodes: Columns  # (rounds, nodes, 5)
     sides: Signs  # (rounds, nodes, codes)
     votes: Reals  # (rounds, ends, K)
+    totals: Exacts  # (rounds, ends, K)
+    masses: Exacts  # (rounds, ends, K)
     counts: Columns  # (rounds, 2): nodes, searches
     edges: Exacts  # (rounds,)
     measures: Reals  # (rounds, 2): energy, the weight before the step
@@ -57,8 +59,8 @@ class RoundsPlan(NamedTuple):
 
 
 @inner
-def _vote(tree, finished, floor, votes):  # type: ignore[no-untyped-def]
-    """Give leaves, and nodes that abstain, their votes; return the edge. OUT votes."""
+def _vote(tree, finished, floor, votes, totals, masses):  # type: ignore[no-untyped-def]
+    """Give leaves, and nodes that abstain, their votes; return the edge. OUT the last three."""
     n_leaves, edge = tree.counts[1], np.int64(0)
     for end in range(2 * n_leaves - 1):
         for k in range(votes.shape[1]):
@@ -67,6 +69,7 @@ def _vote(tree, finished, floor, votes):  # type: ignore[no-untyped-def]
             vote = step.half(0.5 * step.log(plus / minus))
             # The rows that the root abstains on had no votes.
             votes[end, k] = 0.0 if end == n_leaves else vote
+            totals[end, k], masses[end, k] = total, mass
             if end < n_leaves:
                 edge += total if vote > 0.0 else (-total if vote < 0.0 else np.int64(0))
     return edge
@@ -142,7 +145,7 @@ def boost(  # type: ignore[no-untyped-def]
         if tree.counts[1] < 2:
             return r, weight
         votes = rounds.votes[r]
-        rounds.edges[r] = _vote(tree, finished, damping, votes)
+        rounds.edges[r] = _vote(tree, finished, damping, votes, rounds.totals[r], rounds.masses[r])
         for k in range(n_scores):
             for i in range(n):
                 outputs[k, i] = votes[finished.leaves[i], k]
@@ -206,6 +209,8 @@ def _make_room(grower: TreeGrower, state: HostState, n_rounds: int, watched: Rea
         np.empty((n_rounds, *finished.nodes.shape), dtype=np.intp),
         np.empty((n_rounds, *finished.sides.shape), dtype=np.int8),
         np.empty((n_rounds, *finished.totals.shape)),
+        np.empty((n_rounds, *finished.totals.shape), dtype=np.int64),
+        np.empty((n_rounds, *finished.totals.shape), dtype=np.int64),
         np.empty((n_rounds, 2), dtype=np.intp),
         np.empty(n_rounds, dtype=np.int64),
         np.empty((n_rounds, 2)),
@@ -222,14 +227,13 @@ def _make_room(grower: TreeGrower, state: HostState, n_rounds: int, watched: Rea
 def _result(rounds: Rounds, r: int, next_weight: float | None) -> RoundResult:
     n_nodes, n_searches = rounds.counts[r].tolist()
     energy, weight = rounds.measures[r].tolist()
-    nothing = np.empty((0, 0), dtype=np.int64)
+    nodes, ends = rounds.nodes[r, :n_nodes], slice(2 * n_nodes + 1)
+    totals, masses = rounds.totals[r, ends], rounds.masses[r, ends]
     return RoundResult(
         n_searches,
         Tally(-1, int(rounds.wrong_rows[r]), rounds.wrong_entries[r]),
-        tree=GrownTree(
-            rounds.nodes[r, :n_nodes], nothing, nothing, None, sides=rounds.sides[r, :n_nodes]
-        ),
-        votes=rounds.votes[r, : 2 * n_nodes + 1],
+        tree=GrownTree(nodes, totals, masses, None, sides=rounds.sides[r, :n_nodes]),
+        votes=rounds.votes[r, ends],
         edge=int(rounds.edges[r]),
         energy=energy,
         weight=weight,
