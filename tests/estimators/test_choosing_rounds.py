@@ -10,8 +10,10 @@ from scipy import sparse
 from edgewise import AdaBoostMH, Callback, Checkpoint, EarlyStopping, TimeLimit, load
 from edgewise.estimators import classification, targets, train
 from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
+from edgewise.estimators.classification import resolve_classifier
 from edgewise.estimators.job import Job
 from edgewise.estimators.targets import Labels, fold_rows
+from edgewise.learners import Goal
 from edgewise.metrics.classification import log_loss
 from edgewise.model.scorer import probabilities
 
@@ -476,3 +478,20 @@ def test_rounds_that_are_only_too_sure_lose_little(noisy, monkeypatch):
     uncalibrated = auto(learning_rate=0.5).fit(*noisy).fitted_.held_out
     n = min(len(record.values), len(uncalibrated.values))
     assert record.values[n - 1] < 0.9 * uncalibrated.values[n - 1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "patience"),
+    [
+        ({}, 60),
+        ({"learning_rate": 0.2}, 60),
+        ({"learning_rate": 0.01}, 600),
+        ({"learner": "stump"}, 30),
+        ({"learner": "stump", "votes": "real", "learning_rate": 0.1}, 300),
+    ],
+    ids=str,
+)
+def test_smaller_steps_have_more_patience(parameters, patience):
+    model = AdaBoostMH(n_rounds="auto", **parameters)
+    settings = resolve_classifier(model, model.learner, Goal(5, n_rows=1000), seed=0)
+    assert settings.stopping.patience == patience

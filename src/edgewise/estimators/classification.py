@@ -190,17 +190,22 @@ def resolve_classifier(
         min_leaf_rows=int(values["min_samples_leaf"]),
         damping=None if damping is None or values["votes"] != "real" else float(damping),
     )
+    stride = max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate))) if is_auto else 1
+    stopping, usual_rate = (_AUTO_STOPPING, _MAX_FOLD_RATE) if is_auto else (_STOPPING, 1.0)
+    assert stopping.patience is not None
+    # Smaller steps need more rounds to go as far.
+    patience = round(stopping.patience * max(1.0, usual_rate / (stride * rate)))
     return ResolvedSettings(
         preset.learner,
         objective,
         resolve_search(values["search"]),
         values["max_bins"],
         chosen_rounds(model, learner),
-        _AUTO_STOPPING if is_auto else _STOPPING,
+        stopping._replace(patience=patience),
         name,
         goal,
         MAX_ROUNDS,
-        stride=max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate))) if is_auto else 1,
+        stride=stride,
         reasons=_reasons(model, is_auto),
     )
 
