@@ -15,7 +15,7 @@ from edgewise.backend.numba.vectors import (
     sum_squares,
     try_bin,
 )
-from edgewise.common.dtypes import Exacts, Integers
+from edgewise.common.dtypes import Exacts
 
 # Relative slack that covers the rounding of the test without divisions.
 _ROUNDING_SLACK = 1.0 + 1e-9
@@ -24,7 +24,6 @@ _ROUNDING_SLACK = 1.0 + 1e-9
 class ColumnBins(NamedTuple):
     """The bins of a column: `n_codes` from vector `base` of a histogram on, chunk by chunk."""
 
-    histogram: Integers
     base: int
     n_codes: int
     has_missing: bool
@@ -47,12 +46,12 @@ class SplitQuery(NamedTuple):
 
 
 @inner
-def scan_edge(column, query, totals, allowed_cuts, width, edges):  # type: ignore[no-untyped-def]
+def scan_edge(histogram, column, query, totals, allowed_cuts, width, edges):  # type: ignore[no-untyped-def]
     """Find a column's best cut for all score columns; return (edge, first bin, missing side).
 
     `totals` are the sums of all columns of S and of the constraints; `edges` is memory for as many.
     """
-    histogram, base, n_codes, has_missing = column
+    base, n_codes, has_missing = column
     n_scores, constant, side, min_sums = (
         query.n_scores, query.constant, query.missing, query.min_sums,
     )  # fmt: skip
@@ -101,19 +100,19 @@ def scan_edge(column, query, totals, allowed_cuts, width, edges):  # type: ignor
 
 
 @inner
-def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # type: ignore[no-untyped-def]
+def scan_gain(histogram, column, query, totals, allowed_cuts, width, scratch, cuts):  # type: ignore[no-untyped-def]
     """Find a column's best cut by gain; return (gain, first bin, missing side).
 
     `totals` are the sums of the score columns, of the mass, and of the constraints. `scratch` has
     four rows for sums of the histogram's type, `cuts` is memory for the cuts.
     """
-    histogram, base, n_codes, has_missing = column
+    base, n_codes, has_missing = column
     n_scores, min_sums, damping = query.n_scores, query.min_sums, query.damping
     learns_side = query.missing == MISSING_AUTO
     lanes = 1 << (width.ndim - 1)
     # A single score column is never in more than 4 lanes.
     if width.ndim < 4 and n_scores == 1 and len(allowed_cuts) == 0:
-        return _scan_gain_of_one(column, query, totals, lanes, scratch[0], cuts)
+        return _scan_gain_of_one(histogram, column, query, totals, lanes, scratch[0], cuts)
     n_values = n_codes - 1 if has_missing else n_codes
     n_sums, size = n_scores + 1 + len(min_sums), scratch.shape[1]
     best, first, missing = np.int64(-1), 0, 1
@@ -176,13 +175,13 @@ def scan_gain(column, query, totals, allowed_cuts, width, scratch, cuts):  # typ
 
 
 @inner
-def _scan_gain_of_one(column, query, totals, lanes, low_sums, cuts):  # type: ignore[no-untyped-def]
+def _scan_gain_of_one(histogram, column, query, totals, lanes, low_sums, cuts):  # type: ignore[no-untyped-def]
     """Find a column's best cut by gain for one score column: all sums stay in registers.
 
     `low_sums` is memory for the constraints' sums below a cut, `cuts` for the cuts. Only cuts that
     may be the best need divisions.
     """
-    histogram, base, n_codes, has_missing = column
+    base, n_codes, has_missing = column
     min_sums, damping = query.min_sums, query.damping
     best, first, missing = np.int64(-1), 0, 1
     total, mass, last = totals[0], totals[1], (base + n_codes - 1) * lanes
@@ -246,9 +245,9 @@ def gain_of(squares, mass, damping):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _sort_values(column, query, direction, lanes, keys, orders):  # type: ignore[no-untyped-def]
+def _sort_values(histogram, column, query, direction, lanes, keys, orders):  # type: ignore[no-untyped-def]
     """Sort a column's values by their sums along a direction. OUT keys, orders (the first row)."""
-    histogram, base, n_codes, _ = column
+    base, n_codes, _ = column
     n_scores = query.n_scores
     for code in range(n_codes):
         along = 0.0
@@ -285,17 +284,17 @@ def _split_size(inside, totals, n_sums, query):  # type: ignore[no-untyped-def]
 
 
 @inner
-def scan_values(column, query, directions, totals, lanes, inside, keys, orders, sides):  # type: ignore[no-untyped-def]
+def scan_values(histogram, column, query, directions, totals, lanes, inside, keys, orders, sides):  # type: ignore[no-untyped-def]
     """Find the best of a column's splits into two sets of values; return its edge or gain.
 
     One set are the first values in the order of their sums along one of the directions, see
     `base.split_directions`. `inside` is memory for sums, `keys` and `orders` for values. OUT sides:
     +1 for the first values, -1 for others.
     """
-    histogram, base, n_codes, _ = column
+    base, n_codes, _ = column
     n_sums, best = query.n_columns + len(query.min_sums), np.int64(-1)
     for direction in range(len(directions)):
-        _sort_values(column, query, directions[direction], lanes, keys, orders)
+        _sort_values(histogram, column, query, directions[direction], lanes, keys, orders)
         for k in range(n_sums):
             inside[k] = 0
         better = -1
@@ -315,9 +314,9 @@ def scan_values(column, query, directions, totals, lanes, inside, keys, orders, 
 
 
 @inner
-def _edges_at(column, first, missing, totals, width, edges):  # type: ignore[no-untyped-def]
+def _edges_at(histogram, column, first, missing, totals, width, edges):  # type: ignore[no-untyped-def]
     """Fill `edges` (OUT) with the score columns' edges of one cut."""
-    histogram, base, n_codes, _ = column
+    base, n_codes, _ = column
     lanes = 1 << (width.ndim - 1)
     for k in range(len(edges)):
         edges[k] = totals[k] if k < len(totals) else 0
@@ -415,13 +414,13 @@ def scan_columns(  # type: ignore[no-untyped-def]
     )  # fmt: skip
     for q in range(len(where)):
         row = where[q]
-        column = ColumnBins(histogram, bases[q], n_codes[q], has_missing[q])
+        column = ColumnBins(bases[q], n_codes[q], has_missing[q])
         sides = all_sides
         if len(all_sides) > 0:
             sides = all_sides[bin_starts[row] : bin_starts[row] + n_codes[q]]
         if mass is not None:
             best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
-                column, query, sums, sides, width, scratch_rows,
+                histogram, column, query, sums, sides, width, scratch_rows,
                 np.empty(n_codes[q], dtype=np.intp),
             )  # fmt: skip
         elif best.shape[1] > 1 or n_scores == 1:
@@ -440,9 +439,9 @@ def scan_columns(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
         else:
             best[row, 0], first[row, 0], missing[row, 0] = scan_edge(
-                column, query, sums, sides, width, scratch
+                histogram, column, query, sums, sides, width, scratch
             )
         if len(score_edges) > 0:
-            _edges_at(column, first[row, 0], missing[row, 0], totals, width, scratch)
+            _edges_at(histogram, column, first[row, 0], missing[row, 0], totals, width, scratch)
             for k in range(score_edges.shape[1]):
                 score_edges[row, k] = scratch[k]

@@ -191,21 +191,21 @@ def _search(  # type: ignore[no-untyped-def]
             bins = histograms[tree.leaves[leaf].slot, start:stop]
             totals = tree.sums[0, leaf]
             for q in range(low, high):
-                column = ColumnBins(bins, bases[q], n_codes[q], has_missing[q])
+                column = ColumnBins(bases[q], n_codes[q], has_missing[q])
                 best, first, missing = np.int64(-1), 0, 0
                 if directions is not None and q >= layout.n_cut:
                     best = scan_values(
-                        column, query, directions, totals, lanes, edges, keys, orders,
+                        bins, column, query, directions, totals, lanes, edges, keys, orders,
                         tree.value_sides[side, q - layout.n_cut],
                     )  # fmt: skip
                 if q < layout.n_cut:
                     if by_edge is None:
                         best, first, missing = scan_gain(
-                            column, query, totals, any_cut, width, scratch, orders[0]
+                            bins, column, query, totals, any_cut, width, scratch, orders[0]
                         )
                     else:
                         best, first, missing = scan_edge(
-                            column, query, totals, any_cut, width, edges
+                            bins, column, query, totals, any_cut, width, edges
                         )
                 tree.splits[side, q, 0] = best
                 tree.splits[side, q, 1] = first
