@@ -226,17 +226,16 @@ def test_importances_are_shared_by_the_tests_of_a_term():
     np.testing.assert_allclose(actual, [0.3, 0.25, 0.2, 0.25, 0.0], rtol=1e-12)
 
 
-def test_the_tests_of_a_tree_share_by_how_much_they_vary_its_output():
-    """Outputs -1 and 1 on average below the root, whose upper side tells 0.5 from 1.5."""
-    split = (Node(Cut(1, 0.0, 0), -1, 2, -4), Node(Cut(2, 0.0, 0), -2, -3, -5))
+def test_the_tests_of_a_tree_share_by_their_gains():
+    split = (Node(Cut(1, 0.0, 0), -1, 2, -4, 6.0), Node(Cut(2, 0.0, 0), -2, -3, -5, 2.0))
     # The root tests nothing and leads to the first split.
     tree = TreeRule(
         (Node(EVERYWHERE, -1, 1, -1), *split), np.array([[-1.0], [0.5], [1.5], [9.0], [9.0]])
     )
     terms = Terms.pack([tree], [0.1], np.array([[3.0]]))
     actual = Scorer(terms=terms, n_features=3).importances(np.array([0.2]))
-    # Squared distances of the sides, 2 and 1, times the chances to come there, 1 and 1/2.
-    np.testing.assert_allclose(actual, [0.0, 8 / 9, 1 / 9], rtol=1e-12)
+    np.testing.assert_allclose(actual, [0.0, 3 / 4, 1 / 4], rtol=1e-12)
+    assert terms.rule(0).nodes == tree.nodes
 
 
 def test_the_curves_of_a_model_are_its_cuts_of_one_column(make_rule_terms, rule_rows):

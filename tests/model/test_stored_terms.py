@@ -176,7 +176,7 @@ def test_a_cut_that_is_said_to_be_of_numbers():
 CHANGES = {
     "shorter": lambda a: a[:-1],
     "deeper": lambda a: a[None],
-    "another type": lambda a: a.astype(np.float32 if a.dtype.kind == "f" else np.int16),
+    "another type": lambda a: a.astype(np.float16 if a.dtype.kind == "f" else np.int16),
     "complex": lambda a: a.astype(np.complex128),
     "strings": lambda a: a.astype(str),
 }

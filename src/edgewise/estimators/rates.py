@@ -131,9 +131,9 @@ def prior_strength(n_hits: Reals, n_rows: Reals) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> prior_strength(np.array([9.0, 1.0, 8.0, 2.0]), np.full(4, 10.0)).round(2)
-    2.4
-    >>> prior_strength(np.array([5.0, 4.0, 6.0, 5.0]), np.full(4, 10.0))
+    >>> round(prior_strength(np.array([90.0, 10.0, 80.0, 20.0]), np.full(4, 100.0)), 2)
+    2.26
+    >>> prior_strength(np.array([50.0, 40.0, 60.0, 50.0]), np.full(4, 100.0))
     inf
     """
     occurs = n_rows > 0
