@@ -132,7 +132,7 @@ def prior_strength(n_hits: Reals, n_rows: Reals) -> float:
     --------
     >>> import numpy as np
     >>> round(prior_strength(np.array([90.0, 10.0, 80.0, 20.0]), np.full(4, 100.0)), 2)
-    2.26
+    1.52
     >>> prior_strength(np.array([50.0, 40.0, 60.0, 50.0]), np.full(4, 100.0))
     inf
     """
