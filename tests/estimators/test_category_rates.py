@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from tests.cluster.helpers import fit_together
 
 import edgewise
-from edgewise import AdaBoostMH, Tree, predictor
+from edgewise import AdaBoostMH, Indicator, Tree, predictor
 from edgewise.data import as_table
 from edgewise.estimators.rates import MAX_SUBSET_VALUES, fit_rates, prior_strength
 from edgewise.estimators.targets import read_rows
@@ -185,5 +185,7 @@ def test_other_learners_have_rates_where_asked():
     assert model(learner="tree").fit(X, y).fitted_.rates is None
     assert model(learner="tree", category_rates=True).fit(X, y).fitted_.rates is not None
     assert model(learner=Tree("stump", 4), category_rates=True).fit(X, y).fitted_.rates is not None
+    with pytest.raises(ValueError, match=r"category_rates.*Indicator"):
+        model(learner=Indicator(), category_rates=True).fit(X, y)
     with pytest.raises(TypeError, match="category_rates"):
         model(category_rates="yes").fit(X, y)

@@ -94,8 +94,9 @@ def check_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
             f"max_leaf_nodes needs learner='auto' or 'tree', or Tree(max_leaf_nodes=...); got "
             f"learner={learner!r}"
         )
-    if model.category_rates != "auto":
-        flag("category_rates", model.category_rates)
+    wants_rates = model.category_rates != "auto" and flag("category_rates", model.category_rates)
+    if wants_rates and not isinstance(learner, str) and "numeric" not in learner.kinds():
+        raise ValueError(f"category_rates=True needs a learner of numbers, got {learner!r}")
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
     return learner

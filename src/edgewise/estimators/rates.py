@@ -72,7 +72,7 @@ def fit_rates(rows: LabeledRows, seed: int) -> tuple[CategoryRates, Table] | Non
     names: list[str] = []
     tables: list[Reals] = []
     values: list[Reals] = []
-    for j, codes, n_categories in _long_columns(table, partition):
+    for j, codes, n_categories in _columns_of_many_values(table, partition):
         counts = _Counts(fold * n_categories + codes, n_categories, mass, scale, partition)
         n_rows = counts.of()
         all_rows = n_rows.sum(axis=0)
@@ -100,7 +100,9 @@ def _draw_folds(partition: Partition, n_rows: int, seed: int) -> Columns:
     return (hashes % np.uint64(_FOLDS)).astype(np.intp)
 
 
-def _long_columns(table: Table, partition: Partition) -> Iterator[tuple[int, Columns, int]]:
+def _columns_of_many_values(
+    table: Table, partition: Partition
+) -> Iterator[tuple[int, Columns, int]]:
     """Yield the columns of many values: their numbers, their codes, and the number of codes."""
     shared = None if partition.is_whole else partition
     for j, column in enumerate(table.columns()):
