@@ -15,7 +15,8 @@ from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
 from edgewise.learners import FoundRule, Learner
-from edgewise.model import LazyTree, Rule, Terms
+from edgewise.model import Rule, Terms
+from edgewise.model.terms import Packer
 from edgewise.objective import REFRESH_EVERY, Objective, TrainedRound, Vote
 
 logger = logging.getLogger("edgewise")
@@ -26,25 +27,24 @@ class TermList:
 
     def __init__(self, before: Terms) -> None:
         self._before = before
-        self._new: list[tuple[Rule, Vote]] = []
+        self._packer, self._votes = Packer(), list[Vote]()
 
     def append(self, rule: Rule, vote: Vote) -> None:
         """Add the term of the next round."""
-        if isinstance(rule, LazyTree):
-            # Built now: until then a tree keeps the data that it was built from.
-            rule = rule.release()
-        self._new.append((rule, vote))
+        # Packed now: a tree in training keeps the data that it was built from.
+        self._packer.add(rule)
+        self._votes.append(vote)
 
     def __len__(self) -> int:
-        return len(self._before) + len(self._new)
+        return len(self._before) + len(self._votes)
 
     def pack(self) -> Terms:
         """Return all terms as arrays."""
-        if self._new:
-            rules, rounds = zip(*self._new, strict=True)
-            alphas, votes = [vote.alpha for vote in rounds], np.array([v.votes for v in rounds])
-            self._before += Terms.pack(rules, alphas, votes, self._before.n_cuts)
-            self._new = []
+        if self._votes:
+            alphas = np.array([vote.alpha for vote in self._votes], dtype=np.float64)
+            votes = np.array([vote.votes for vote in self._votes])
+            self._before += self._packer.terms(alphas, votes, self._before.n_cuts)
+            self._packer, self._votes = Packer(), []
         return self._before
 
 

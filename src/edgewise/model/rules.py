@@ -329,10 +329,6 @@ class LazyTree(TreeRule):
         """The nodes, root first."""
         return self._make()
 
-    def release(self) -> TreeRule:
-        """Return the tree without references to the backend."""
-        return TreeRule(self.nodes, self.leaves)
-
 
 @dataclass(frozen=True)
 class PerScore(Rule):
