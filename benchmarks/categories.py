@@ -127,18 +127,18 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=["edgewise", "lightgbm", "catboost"])
     parser.add_argument("--sets", nargs="+", default=[name for name in SETS if name != "ids"])
     arguments = parser.parse_args()
-    found = {}
+    means = {}
     for name in arguments.sets:
         rows = SETS[name](np.random.default_rng(0))
         for model in arguments.models:
             splits = [
                 measure(model, rows, seed) for seed in range(1 if name == "ids" else N_SPLITS)
             ]
-            found[name, model] = np.mean(splits, axis=0)
-            print(name, model, *(f"{value:.4f}" for value in found[name, model]), flush=True)
-    for place, title in enumerate(("ROC AUC", "log loss", "CPU seconds")):
+            means[name, model] = np.mean(splits, axis=0)
+            print(name, model, *(f"{value:.4f}" for value in means[name, model]), flush=True)
+    for index, title in enumerate(("ROC AUC", "log loss", "CPU seconds")):
         lines = [
-            [name, *(f"{found[name, model][place]:.3f}" for model in arguments.models)]
+            [name, *(f"{means[name, model][index]:.3f}" for model in arguments.models)]
             for name in arguments.sets
         ]
         print(f"\n{title}\n{text_table([['set', *arguments.models], *lines])}")

@@ -26,13 +26,14 @@ def warnings_of(caplog, X, y, **parameters):
     ("X", "y", "named"),
     [
         (X, RNG.integers(0, 2, N), "class frequencies"),
+        (X.assign(leak=3.0 * Y), Y, "'leak'"),
         (X.assign(id=SHUFFLED), Y, "'id'"),
-        (X.assign(id=10.0 + np.arange(N)), np.arange(N) > 150, "'id'"),
+        (X.assign(id=10.0 + np.arange(N)), np.arange(N) > 150, "every row of 'id'"),
         (X.assign(name=[f"n{i}" for i in SHUFFLED]), Y, "'name'"),
         (X, np.where(Y > 0, "yes", np.where(X["c"] > 0, "no", "Yes ")), "'Yes ', 'yes'"),
-        (X, RNG.integers(0, 62, N), "62 different numbers"),
+        (X, np.arange(N) % 62, "62 different numbers"),
     ],
-    ids=["noise", "row numbers", "ordered row numbers", "names", "spellings", "numbers"],
+    ids=["noise", "leak", "row numbers", "ordered row numbers", "names", "spellings", "numbers"],
 )
 def test_suspicious_data_have_a_warning(X, y, named, caplog):
     messages = warnings_of(caplog, X, y, learner="stump" if named.startswith("62") else "auto")

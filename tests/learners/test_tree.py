@@ -589,3 +589,17 @@ def test_a_tree_of_trees_is_an_error_that_names_the_base(base):
 def test_a_tree_for_each_class_is_an_error_that_names_the_setting():
     with pytest.raises(ValueError, match=r"learner must be 'stump'.*factorized=False, got Tree"):
         AdaBoostMH(Tree(), factorized=False).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_gains_are_those_of_the_sums_on_both_sides(backend, monkeypatch):
+    """Two splits: 6 of 8 rows right at the root, then all; weights are equal at first."""
+    monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+    X = np.array([[0, 0], [0, 0], [0, 0], [0, 0], [1, 0], [1, 0], [1, 1], [1, 1]], dtype=float)
+    y = np.array([0, 0, 0, 0, 0, 0, 1, 1])
+    parameters = {"votes": "real", "n_rounds": 1, "init_weights": "uniform"}
+    tree = AdaBoostMH(Tree(Stump(), 4, "free", "gain"), **parameters).fit(X, y).terms_.rules[0]
+    # The sum of edges is -4 of 8; columns 0 and 1 split it into (-4, 0) and (-6, 2).
+    (node,) = tree.nodes
+    assert node.test.column == 1
+    assert node.gain == pytest.approx((6**2 / 6 + 2**2 / 2 - 4**2 / 8) / 8)

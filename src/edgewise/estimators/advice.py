@@ -2,13 +2,14 @@
 
 import logging
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgewise.common.text import quote_names
-from edgewise.data import Table
-from edgewise.data.columns import NumericColumn
+from edgewise.data import Bins
+from edgewise.data.binned import Coding
 from edgewise.estimators.targets import Labels
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ _MIN_ROWS = 100
 
 # A column is an id if this share of rows have a value of their own. It is a leak if this share of
 # the importances is its own, and the log loss below this share of the class frequencies'.
-_UNIQUE, _ONE_COLUMN, _LEAK_LOSS = 0.9, 0.9, 0.05
+_UNIQUE, _ONE_COLUMN, _LEAK_LOSS = 0.9, 0.7, 0.05
+
+# Fewer bins may be even by chance.
+_MIN_THRESHOLDS = 16
 
 # The gain over the class frequencies below which a model has learned nothing.
 _NO_GAIN = 0.002
@@ -55,11 +59,11 @@ def warn_about_labels(labels: Labels, n_rows: int) -> None:
         )
 
 
-def warn_about_model(fitted: "FittedClassifier", table: Table) -> None:
+def warn_about_model(fitted: "FittedClassifier", bins: Sequence[Coding]) -> None:
     """Warn about a model that is no better than the class frequencies, or too good to be true."""
     if fitted.n_rows < _MIN_ROWS:
         return
-    _warn_about_ids(fitted, table)
+    _warn_about_ids(fitted, bins)
     record = fitted.held_out
     if record is None or not record.prior_log_loss > 0:
         return
@@ -82,13 +86,12 @@ def warn_about_model(fitted: "FittedClassifier", table: Table) -> None:
             )
 
 
-def _warn_about_ids(fitted: "FittedClassifier", table: Table) -> None:
+def _warn_about_ids(fitted: "FittedClassifier", bins: Sequence[Coding]) -> None:
     """Warn about columns with a value of their own in nearly every row, or with row numbers."""
     n_rows = fitted.n_rows
-    ids = [j for j, values in fitted.categories.items() if len(values) >= _UNIQUE * n_rows]
-    if table.partition.is_whole:
-        used = np.flatnonzero(fitted.importances(fitted.decreases))
-        ids += [j for j in used.tolist() if j not in ids and _holds_row_numbers(table, j)]
+    ids = {j for j, values in fitted.categories.items() if len(values) >= _UNIQUE * n_rows}
+    used = np.flatnonzero(fitted.importances(fitted.decreases)).tolist()
+    ids |= {j for j in used if _holds_row_numbers(bins[j], n_rows)}
     if ids:
         names = quote_names([fitted.feature_name(j) for j in sorted(ids)], 5)
         logger.warning(
@@ -98,14 +101,13 @@ def _warn_about_ids(fitted: "FittedClassifier", table: Table) -> None:
         )
 
 
-def _holds_row_numbers(table: Table, j: int) -> bool:
-    """Return whether a column holds each of some consecutive whole numbers once."""
-    column = table.column(j)
-    if not isinstance(column, NumericColumn) or len(column) == 0:
+def _holds_row_numbers(bins: Coding, n_rows: int) -> bool:
+    """Return whether bins are those of consecutive whole numbers, each in one row.
+
+    Then all bins are equally wide, and as wide as they have rows.
+    """
+    if not isinstance(bins, Bins) or bins.has_missing or len(bins.thresholds) < _MIN_THRESHOLDS:
         return False
-    values = column.values
-    low, high = values.min(), values.max()
-    if high - low != len(values) - 1:  # also where values are missing
-        return False
-    offsets = (values - low).astype(np.int64)
-    return bool((offsets == values - low).all() and (np.bincount(offsets) == 1).all())
+    widths = np.diff(bins.thresholds)
+    are_even = np.abs(widths - n_rows / (len(bins.thresholds) + 1)) <= 1
+    return bool(are_even.all() and (bins.thresholds % 1 == 0.5).all())

@@ -312,9 +312,9 @@ class ClassifierJob(Job[FittedClassifier]):
         frequencies = np.average(entries, axis=0, weights=weights)
         return log_loss(codes, np.tile(frequencies, (len(codes), 1)), weights)
 
-    def review(self, fitted: FittedClassifier) -> None:
+    def review(self, fitted: FittedClassifier, binned: BinnedTable) -> None:
         if self.rows.partition.is_root:
-            warn_about_model(fitted, self.rows.table)
+            warn_about_model(fitted, binned.bins)
 
     def joint_value(
         self, monitors: Sequence[Monitor], sets: Sequence[ValidationSet]

@@ -114,7 +114,7 @@ class Job(ABC, Generic[F]):
     def learner_for(self, binned: BinnedTable) -> Learner:
         """Return the learner for the kinds of columns, or raise if it cannot use one."""
 
-    def review(self, fitted: F) -> None:
+    def review(self, fitted: F, binned: BinnedTable) -> None:
         """Warn about the model, where a user would want to know."""
 
     @abstractmethod

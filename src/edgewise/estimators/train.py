@@ -80,7 +80,7 @@ def fit(
         fitted = train_given_rounds(setups[0])
     else:
         fitted = choose_then_refit(setups)
-    setups[0].job.review(fitted)
+    setups[0].job.review(fitted, setups[0].binned)
     return fitted
 
 

@@ -409,7 +409,7 @@ def explain_row(
     categories = scorer.categories
 
     def read_values(table: Table) -> Reals:
-        return RawRows(table, categories, scorer.derived).block(columns, slice(None))
+        return RawRows(table, categories, scorer.derived_columns).block(columns, slice(None))
 
     values = read_values(row)
     others = np.array([len(categories[j]) if j in categories else np.nan for j in columns])[:, None]

@@ -46,14 +46,14 @@ class Scorer:
     rates: CategoryRates | None = None  # of classes by category, numbered likewise
 
     @property
-    def derived(self) -> DerivedColumns | None:
+    def derived_columns(self) -> DerivedColumns | None:
         """The columns that are computed from those of a table, and numbered after them."""
         return self.filters or self.rates
 
     def feature_name(self, j: int) -> str:
         """Return the name of a column of the table, or of a derived one."""
-        if j >= self.n_features and self.derived is not None:
-            return self.derived.name(j - self.n_features)
+        if j >= self.n_features and self.derived_columns is not None:
+            return self.derived_columns.name(j - self.n_features)
         return f"x{j}" if self.feature_names is None else self.feature_names[j]
 
     # Scores
@@ -67,13 +67,13 @@ class Scorer:
         if self.terms.has_tables:
             return self.tables.scores(table, n_jobs)
         if self.forest is not None:
-            return self.forest.scores(RawRows(table, self.categories, self.derived), n_jobs)
+            return self.forest.scores(RawRows(table, self.categories, self.derived_columns), n_jobs)
         scores = deque(self.staged_scores(table), maxlen=1).pop()
         return np.ascontiguousarray(scores.T)
 
     def staged_scores(self, table: Table) -> Iterator[Reals]:
         """Yield the scores of every row, shape (K, n), after each term."""
-        rows = RawRows(table, self.categories, self.derived)
+        rows = RawRows(table, self.categories, self.derived_columns)
         rows.read(np.unique(self.terms.columns).tolist())
         return self.terms.staged_scores(rows)
 
@@ -150,8 +150,8 @@ class Scorer:
         direct = columns < self.n_features
         np.add.at(importances, columns[direct], shares[direct])
         for j, share in zip(columns[~direct].tolist(), shares[~direct].tolist(), strict=True):
-            assert self.derived is not None
-            sources = self.derived.sources(j - self.n_features)
+            assert self.derived_columns is not None
+            sources = self.derived_columns.sources(j - self.n_features)
             importances[sources] += share / len(sources)
         total = importances.sum()
         return importances / total if total > 0 else importances
@@ -169,7 +169,7 @@ class Scorer:
         fits = self.rates is None or self.rates.fits(self.categories)
         require(fits, "the rates do not match the categories")
         require(not (self.filters and self.rates), "a model has either filters or rates")
-        n_derived = 0 if self.derived is None else len(self.derived)
+        n_derived = 0 if self.derived_columns is None else len(self.derived_columns)
         self.terms.check(n_features, n_derived, self.categories)
         require(np.isfinite(self.terms.total_vote), "the coefficients are too large")
 
