@@ -57,7 +57,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/starts.py
 	$(BIN)/python benchmarks/errors.py
 	$(BIN)/python benchmarks/suite.py
-	$(BIN)/python benchmarks/categories.py
+	$(BIN)/python benchmarks/importances.py
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/fusion.py
 	$(BIN)/python benchmarks/recommend.py

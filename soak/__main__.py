@@ -12,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from soak.cluster import Cluster
 from soak.driver import Part, draw, format_json, format_report, run_part
+from soak.explorer import Explorer
 from soak.files import Commands, InputFiles, ModelFiles
 from soak.frames import Frames
 from soak.kills import Disks, Kills
@@ -19,7 +20,10 @@ from soak.running import Growth, Threads
 
 PARTS: dict[str, type[Part]] = {
     part.name: part
-    for part in (ModelFiles, InputFiles, Commands, Kills, Cluster, Disks, Frames, Threads, Growth)
+    for part in (
+        *(ModelFiles, InputFiles, Commands, Kills, Cluster, Disks, Frames, Explorer),
+        *(Threads, Growth),
+    )
 }
 
 

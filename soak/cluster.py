@@ -40,7 +40,7 @@ class Cluster(Part):
         self.seconds_taken = {"classes": 1.0, "ranks": 1.0}
         self.expected = {
             "classes": AdaBoostMH("tree", n_rounds=ROUNDS).fit(X, Y),
-            "ranks": RankBoost(n_rounds=ROUNDS).fit(X, Y, qid=QUERIES),
+            "ranks": RankBoost("stump", n_rounds=ROUNDS).fit(X, Y, qid=QUERIES),
         }
 
     def _started(self) -> Any:
@@ -90,7 +90,7 @@ class Cluster(Part):
         )
         callbacks = [Checkpoint(self.folder / f"{what}.edgewise", every=5)]
         if what == "ranks":
-            ranker = DaskRankBoost(n_rounds=ROUNDS, callbacks=callbacks)
+            ranker = DaskRankBoost("stump", n_rounds=ROUNDS, callbacks=callbacks)
             return ranker.fit(rows, y, qid=qid, client=self.client)
         return DaskAdaBoostMH("tree", n_rounds=ROUNDS, callbacks=callbacks).fit(
             rows, y, client=self.client

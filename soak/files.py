@@ -433,13 +433,14 @@ class Commands(Part):
         self.outputs.mkdir(exist_ok=True)
 
     def check(self) -> None:
-        """Run every command on files as they are: all must succeed, and write their outputs."""
+        """Run every command on files as they are: all must succeed, and print and write results."""
         for command in _COMMANDS:
             for path in self.outputs.iterdir():
                 path.unlink()
-            code, errors = self._run(command, {})
-            written = bool(list(self.outputs.iterdir()))
-            if code != 0 or written != (" -o " in command or " --model " in command):
+            code, output, errors = self._run(command, {})
+            written = any(path.stat().st_size for path in self.outputs.iterdir())
+            has_results = written == (" -o " in command or " --model " in command) and output
+            if code != 0 or not has_results:
                 raise AssertionError(f"{command}: exit code {code} on unmutated files: {errors}")
 
     def case(self, rng: random.Random) -> Counter[str]:
@@ -451,7 +452,7 @@ class Commands(Part):
         else:
             mutate = flip_bytes if rng.random() < 0.4 else change_lines
             self.last = mutate(self.inputs.files[bad], rng)
-        code, errors = self._run(command, {bad: self.last})
+        code, _, errors = self._run(command, {bad: self.last})
         if code not in (0, 2) or "Traceback" in errors:
             raise AssertionError(f"{command}: exit code {code}: {errors}")
         return Counter({"done" if code == 0 else "refused": 1})
@@ -459,8 +460,8 @@ class Commands(Part):
     def _is_input(self, word: str) -> bool:
         return word in self.inputs.files or _MODEL.fullmatch(word) is not None
 
-    def _run(self, command: str, mutated: dict[str, bytes]) -> tuple[int, str]:
-        """Return the exit code of a command and what it wrote to standard error."""
+    def _run(self, command: str, mutated: dict[str, bytes]) -> tuple[int, str, str]:
+        """Return the exit code of a command and what it wrote to standard output and error."""
         from edgewise.cli import main
 
         arguments = command.split()
@@ -476,4 +477,4 @@ class Commands(Part):
         output, errors = io.StringIO(), io.StringIO()
         with quiet(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
             code = main(arguments)
-        return code, errors.getvalue()
+        return code, output.getvalue(), errors.getvalue()

@@ -35,8 +35,8 @@ RUNS: dict[str, Callable[[], Any]] = {
     "search": lambda: AdaBoostMH("stump", n_rounds=4 * ROUNDS, search=UCB(2)),
     "sample": lambda: AdaBoostMH("product", n_rounds=ROUNDS, subsample=0.5, random_state=3),
     "validated": lambda: AdaBoostMH("tree", n_rounds=ROUNDS, validation_fraction=0.2),
-    "ranker": lambda: RankBoost(n_rounds=ROUNDS),
-    "top of lists": lambda: RankBoost(objective="ndcg", n_rounds=ROUNDS),
+    "ranker": lambda: RankBoost("stump", n_rounds=ROUNDS),
+    "top of lists": lambda: RankBoost("tree", objective="ndcg", n_rounds=ROUNDS),
 }
 SAVED = {
     "items": (lambda: ItemKNN(), NUMBERED, NUMBERED.take(np.arange(len(NUMBERED)) % 5 > 0)),

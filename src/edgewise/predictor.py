@@ -159,7 +159,8 @@ class SavedClassifier(SavedModel[ClassScorer]):
     >>> import os, tempfile
     >>> from edgewise import AdaBoostMH, predictor
     >>> path = os.path.join(tempfile.mkdtemp(), "small.edgewise")
-    >>> AdaBoostMH("stump", n_rounds=3).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"]).save(path)
+    >>> model = AdaBoostMH("stump", preset="paper", n_rounds=3)
+    >>> model.fit([[0.0], [1.0], [2.0]], ["a", "b", "b"]).save(path)
     >>> model = predictor.load(path)
     >>> model.classes_.tolist(), model.predict([[0.2], [None]]).tolist()
     (['a', 'b'], ['a', 'a'])

@@ -122,7 +122,7 @@ def test_pairs_are_summed_by_the_backend_of_the_cpu(device):
 
 @pytest.mark.skipif(NO_GPU is None, reason="there is a GPU")
 def test_without_a_gpu_the_error_says_what_is_missing():
-    model = AdaBoostMH("stump", n_rounds=1, device="cuda")
+    model = AdaBoostMH("stump", preset="paper", n_rounds=1, device="cuda")
     with pytest.raises(RuntimeError, match=r"device='cuda' .*(CuPy|GPU)"):
         model.fit(X, Y)
     model.set_params(device="auto").fit(X, Y)
@@ -130,4 +130,4 @@ def test_without_a_gpu_the_error_says_what_is_missing():
 
 def test_devices_have_names():
     with pytest.raises(ValueError, match="device"):
-        AdaBoostMH("stump", device="tpu").fit(X, Y)
+        AdaBoostMH("stump", preset="paper", device="tpu").fit(X, Y)

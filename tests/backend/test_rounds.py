@@ -39,7 +39,7 @@ def both(X, y, weights=None, eval_set=None, **settings):
     models = []
     for backend in (Leaping, OneByOne):
         with use_backend(backend):
-            model = AdaBoostMH(random_state=0, **settings)
+            model = AdaBoostMH(random_state=0, **{"n_bags": 1, **settings})
             models.append(model.fit(X, y, sample_weight=weights, eval_set=eval_set))
     assert Leaping.count > 0
     assert_same(*models)

@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise import AdaBoostMH, Product, Selector, Stump
+from edgewise.backend.base import ScanQuery, Targets
+from edgewise.backend.growth import split_node, with_histograms
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
+from edgewise.backend.shared import SharedBackend
+from edgewise.data.partition import Partition
 
 from ..helpers import Given, search
 
@@ -61,6 +65,26 @@ def test_permuted_rows_give_the_same_candidates_edges_and_tally(make_problem, n_
             assert other.total == edges.total
 
 
+@pytest.mark.parametrize("n_scores", [1, 2, 9, 33])
+@pytest.mark.parametrize("mass_column", [False, True])
+def test_sums_are_in_c_order(make_problem, both, n_scores, mass_column):
+    # NumPy adds floats that are made of them in the order of memory.
+    problem = make_problem(4, n_scores=n_scores, kind="multilabel")
+    factors, columns = np.ones((2, n_scores)), problem.binned.splittable
+    targets = Targets(problem.labels, problem.target, problem.row_weights, factors)
+    rows = Given(problem.binned.cut(0, 2, -1))
+    with both(problem.binned) as (reference, compiled):
+        for backend in (reference, compiled, SharedBackend(reference, Partition(60))):
+            state = backend.state(targets, mass_column)
+            whole = backend.problem(state, ("weight", "count"))
+            for part in (whole, *split_node(backend, with_histograms(whole), rows)):
+                histogram = backend.histogram(columns, part)
+                edges = backend.scan(histogram, ScanQuery(score_edges=True)).score_edges
+                masses = backend.histogram(columns, part.constraints)
+                for sums in (histogram.values, histogram.by_score, edges, masses.values):
+                    assert sums.flags.c_contiguous
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_energies_of_many_classes_are_summed_in_one_order(monkeypatch, seed):
     # From 8 classes on, NumPy sums along rows in another order than along columns.
@@ -71,7 +95,7 @@ def test_energies_of_many_classes_are_summed_in_one_order(monkeypatch, seed):
     for name in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", name)
         learner = Product([Stump(), Selector()], 4, 2)
-        models.append(AdaBoostMH(learner, n_rounds=20, votes="real").fit(X, y))
+        models.append(AdaBoostMH(learner, preset="paper", n_rounds=20, votes="real").fit(X, y))
     gone = X.copy()
     gone.loc[::2, "k"] = None
     for rows in (X, gone):

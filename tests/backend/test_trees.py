@@ -31,7 +31,7 @@ class AtOnce(NumbaBackend):
 
 def trained(backend, X, y, weights, n_jobs=1, **settings):
     given = {"votes": "real", "loss": "logistic", "learning_rate": 0.5, "random_state": 0}
-    model = AdaBoostMH(n_jobs=n_jobs, **{**given, **settings})
+    model = AdaBoostMH(n_jobs=n_jobs, **{"n_bags": 1, **given, **settings})
     with use_backend(backend):
         return model.fit(X, y, sample_weight=weights)
 
@@ -191,7 +191,9 @@ def test_validation_rows_end_in_the_same_leaves(missing):
     learner = Tree(Stump(missing=missing), 8, "free", "gain")
     models = []
     for backend in (lambda table, n_jobs: AtOnce(table), node_by_node):
-        model = AdaBoostMH(learner, votes="real", loss="logistic", n_rounds=4, random_state=0)
+        model = AdaBoostMH(
+            learner, preset="paper", votes="real", loss="logistic", n_rounds=4, random_state=0
+        )
         with use_backend(backend):
             models.append(model.fit(X, y, eval_set=watched))
     assert_same(*models)

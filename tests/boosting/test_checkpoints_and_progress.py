@@ -56,8 +56,10 @@ def test_a_run_taken_up_past_the_real_refresh(blobs, same_terms, tmp_path):
     X, y = blobs(30, 2)
     path = tmp_path / "run.edgewise"
     n_rounds = REFRESH_EVERY + 40
-    full = AdaBoostMH("stump", n_rounds=n_rounds).fit(X, y)
-    AdaBoostMH("stump", n_rounds=REFRESH_EVERY - 3, callbacks=[Checkpoint(path)]).fit(X, y)
+    full = AdaBoostMH("stump", preset="paper", n_rounds=n_rounds).fit(X, y)
+    AdaBoostMH(
+        "stump", preset="paper", n_rounds=REFRESH_EVERY - 3, callbacks=[Checkpoint(path)]
+    ).fit(X, y)
     same_terms(full, load(path).set_params(warm_start=True, n_rounds=n_rounds).fit(X, y))
 
 

@@ -45,7 +45,12 @@ def test_bounds_hold_in_every_round(seed, n_classes, votes, init_weights, form, 
     X, y, weights = random_problem(seed, n_classes)
     learner, factorized = form
     model = AdaBoostMH(
-        learner, n_rounds=15, votes=votes, init_weights=init_weights, factorized=factorized
+        learner,
+        preset="paper",
+        n_rounds=15,
+        votes=votes,
+        init_weights=init_weights,
+        factorized=factorized,
     ).fit(X, y, sample_weight=weights if weighted else None)
     history, slack = model.history_, 1 + 1e-9
     np.testing.assert_allclose(np.cumprod(history["energy"]), history["bound"], rtol=1e-9)
@@ -69,7 +74,7 @@ def test_bounds_hold_in_every_round(seed, n_classes, votes, init_weights, form, 
 def test_training_error_is_that_of_the_stages(seed, n_classes, votes, form):
     X, y, weights = random_problem(seed, n_classes)
     learner, factorized = form
-    model = AdaBoostMH(learner, n_rounds=12, votes=votes, factorized=factorized)
+    model = AdaBoostMH(learner, preset="paper", n_rounds=12, votes=votes, factorized=factorized)
     model.fit(X, y, sample_weight=weights)
     errors = [np.average(stage != y, weights=weights) for stage in model.staged_predict(X)]
     np.testing.assert_allclose(model.history_["train_error"], errors, atol=1e-12)
@@ -79,7 +84,7 @@ def test_training_error_is_that_of_the_stages(seed, n_classes, votes, form):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_hamming_loss_is_the_initial_weight_of_the_wrong_entries(n_classes, init_weights):
     X, y, weights = random_problem(3, n_classes)
-    model = AdaBoostMH("tree", n_rounds=10, init_weights=init_weights)
+    model = AdaBoostMH("tree", preset="paper", n_rounds=10, init_weights=init_weights)
     model.fit(X, y, sample_weight=weights)
     if n_classes == 2:
         signs, first = (y == 1)[:, None], np.ones((len(y), 1))
@@ -100,7 +105,7 @@ def test_hamming_loss_is_the_initial_weight_of_the_wrong_entries(n_classes, init
 @pytest.mark.parametrize("learner", ["stump", "product", "tree"])
 def test_energy_is_the_fall_of_the_exponential_loss(votes, learner):
     X, y, _ = random_problem(5, 3)
-    model = AdaBoostMH(learner, n_rounds=20, votes=votes).fit(X, y)
+    model = AdaBoostMH(learner, preset="paper", n_rounds=20, votes=votes).fit(X, y)
     signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
     first = np.where(signs > 0, 0.5, 0.25) / len(y)
     losses = [
@@ -112,7 +117,7 @@ def test_energy_is_the_fall_of_the_exponential_loss(votes, learner):
 @pytest.mark.parametrize("learner", ["stump", "product"])
 def test_discrete_steps_follow_from_the_edge(learner):
     X, y, _ = random_problem(7, 3)
-    history = AdaBoostMH(learner, n_rounds=20).fit(X, y).history_
+    history = AdaBoostMH(learner, preset="paper", n_rounds=20).fit(X, y).history_
     edge = history["edge"]
     np.testing.assert_allclose(history["alpha"], 0.5 * np.log((1 + edge) / (1 - edge)), rtol=1e-9)
     np.testing.assert_allclose(history["energy"], np.sqrt(1 - edge**2), rtol=1e-9)
@@ -120,14 +125,14 @@ def test_discrete_steps_follow_from_the_edge(learner):
 
 def test_lengths_and_names():
     X, y, _ = random_problem(1, 3)
-    model = AdaBoostMH("stump", n_rounds=9).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=9).fit(X, y)
     assert listed(model.history_) == NAMES
     assert model.history_.n_rounds == model.n_rounds_ == model.best_iteration_ == 9
     assert all(model.history_[name].shape == (9,) for name in NAMES)
     assert np.isnan(model.history_["validation"]).all()
-    validated = AdaBoostMH("stump", n_rounds=9).fit(X, y, eval_set=(X, y))
+    validated = AdaBoostMH("stump", preset="paper", n_rounds=9).fit(X, y, eval_set=(X, y))
     assert listed(validated.history_) == [*NAMES, "validation"]
-    logistic = AdaBoostMH("stump", n_rounds=9, loss="logistic").fit(X, y)
+    logistic = AdaBoostMH("stump", preset="paper", n_rounds=9, loss="logistic").fit(X, y)
     assert listed(logistic.history_) == [*NAMES, "weight"]
     assert logistic.history_["weight"][0] == 0.5
     with pytest.raises(KeyError, match="speed"):
@@ -195,7 +200,7 @@ def test_validation_hamming_loss(n_classes):
     X, y, _ = random_problem(11, n_classes)
     new, truth, _ = random_problem(12, n_classes)
     signs = (truth == 1)[:, None] if n_classes == 2 else truth[:, None] == np.arange(n_classes)
-    model = AdaBoostMH("tree", n_rounds=10, eval_metric="hamming_loss")
+    model = AdaBoostMH("tree", preset="paper", n_rounds=10, eval_metric="hamming_loss")
     model.fit(X, y, eval_set=(new, truth))
     expected = staged(
         model, new, lambda scores: ((scores.reshape(len(truth), -1) > 0) != signs).mean()

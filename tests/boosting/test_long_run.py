@@ -30,7 +30,7 @@ def long_run():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDGEWISE_BACKEND", "numba")
         patch.setattr(Hamming, "advance", watched)
-        model = AdaBoostMH("stump", n_rounds=ROUNDS).fit(X, y)
+        model = AdaBoostMH("stump", preset="paper", n_rounds=ROUNDS).fit(X, y)
     return X, y, model, np.array(taken)
 
 
@@ -54,7 +54,7 @@ def test_steps_stay_steps(long_run):
 
 def test_the_table_does_not_grow_with_the_rounds(long_run):
     X, y, model, _ = long_run
-    short = AdaBoostMH("stump", n_rounds=1000).fit(X, y)
+    short = AdaBoostMH("stump", preset="paper", n_rounds=1000).fit(X, y)
     np.testing.assert_array_equal(short.terms_.alphas, model.terms_.alphas[:1000])
     sizes = [sum(len(curve.scores) for curve in m.explain()) for m in (short, model)]
     # Two columns of eight values have seven places to cut at.

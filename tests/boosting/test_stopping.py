@@ -35,7 +35,8 @@ def test_early_stopping_keeps_the_best_round(noisy, blobs, eval_metric, early_st
     assert model.stop_reason_ == "early stopping"
     assert model.best_iteration_ == values.argmin() + 1
     assert len(values) == model.best_iteration_ + early_stopping_rounds
-    assert model.n_rounds_ == len(model.terms_) == model.best_iteration_
+    assert model.n_rounds_ == model.best_iteration_
+    assert len(model.terms_) == model.n_rounds_ * model.settings_.n_bags
     full = AdaBoostMH(n_rounds=model.best_iteration_).fit(X, y)
     np.testing.assert_array_equal(full.decision_function(new), model.decision_function(new))
     assert len(list(model.staged_predict(new))) == model.best_iteration_
@@ -243,7 +244,7 @@ class Watcher(Callback):
 
 def test_all_callbacks_end_if_one_of_them_fails_in_a_round(blobs):
     watchers = [Watcher(), Watcher(fails_in=3), Watcher()]
-    model = AdaBoostMH("stump", n_rounds=9, callbacks=watchers)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=9, callbacks=watchers)
     with pytest.raises(RuntimeError, match="on purpose"):
         model.fit(*blobs())
     assert [watcher.ends for watcher in watchers] == [["failed"]] * 3
@@ -257,7 +258,7 @@ def test_callbacks_end_if_a_round_fails(blobs, monkeypatch):
     monkeypatch.setattr(History, "append", failing)
     watcher = Watcher()
     with pytest.raises(RuntimeError, match="on purpose"):
-        AdaBoostMH("stump", n_rounds=9, callbacks=[watcher]).fit(*blobs())
+        AdaBoostMH("stump", preset="paper", n_rounds=9, callbacks=[watcher]).fit(*blobs())
     assert watcher.ends == ["failed"]
 
 
@@ -345,10 +346,27 @@ def test_the_best_round_of_a_series(patience, larger_is_better):
         assert stops == (patience is not None and n - watch.best >= patience)
 
 
-def test_slack_keeps_later_rounds_that_are_about_as_good():
+@pytest.mark.parametrize("larger_is_better", [False, True])
+def test_slack_keeps_later_rounds_that_are_about_as_good(larger_is_better):
     values = [1.0, 0.5, 0.504, 0.52, 0.508, 0.6, 0.7]
     for slack, expected in [(0.0, 2), (0.01, 3), (0.02, 5), (0.05, 5)]:
-        watch = BestRound(StoppingRule(3, keep_within=slack))
-        stops = [watch.update(value) for value in values]
+        watch = BestRound(StoppingRule(3, keep_within=slack), larger_is_better)
+        # What a metric lacks to 1 is a loss.
+        stops = [watch.update(1.0 - value if larger_is_better else value) for value in values]
         assert watch.best == expected
         assert stops.index(True) == 4
+
+
+def test_noise_keeps_later_rounds_where_the_rule_keeps_any():
+    values = [1.0, 0.5, 0.504, 0.52, 0.508]
+    for keep_within, expected in [(0.0, 2), (0.001, 5)]:
+        watch = BestRound(StoppingRule(9, keep_within=keep_within))
+        for value in values:
+            watch.update(value, noise=0.01)
+        assert watch.best == expected
+
+
+def test_early_stopping_without_validation_rows_is_refused_before_training(noisy):
+    X, y = noisy
+    with pytest.raises(ValueError, match="EarlyStopping needs validation rows"):
+        AdaBoostMH("stump", n_rounds=5, callbacks=[EarlyStopping(3)]).fit(X, y)

@@ -36,7 +36,9 @@ def expected(y, scores, weights=None):
 @pytest.mark.parametrize("votes", ["discrete", "real"])
 def test_the_history_has_them_of_training_rows(learner, votes):
     X, y = problem(0)
-    model = AdaBoostMH(learner, votes=votes, n_rounds=12).fit(X, np.array(["no", "yes"])[y])
+    model = AdaBoostMH(learner, preset="paper", votes=votes, n_rounds=12).fit(
+        X, np.array(["no", "yes"])[y]
+    )
     for t, scores in enumerate(model.staged_decision_function(X)):
         for name, value in expected(y, scores).items():
             assert model.history_[name][t] == pytest.approx(value, abs=1e-12)
@@ -66,7 +68,9 @@ def test_a_metric_of_ones_own_leaves_them_as_they_are():
 def test_training_rows_count_by_their_weights(class_weight):
     X, y = problem(3)
     weights = np.random.default_rng(3).random(len(y)) + 0.05
-    model = AdaBoostMH(n_rounds=8, class_weight=class_weight).fit(X, y, sample_weight=weights)
+    model = AdaBoostMH(n_rounds=8, n_bags=1, class_weight=class_weight).fit(
+        X, y, sample_weight=weights
+    )
     for t, scores in enumerate(model.staged_decision_function(X)):
         for name, value in expected(y, scores, weights).items():
             assert model.history_[name][t] == pytest.approx(value, abs=1e-9)
@@ -75,8 +79,12 @@ def test_training_rows_count_by_their_weights(class_weight):
 def test_a_row_of_weight_2_is_the_same_as_two_rows():
     X, y = problem(4)
     twice = np.arange(len(y)) % 3 == 0
-    weighted = AdaBoostMH("tree", n_rounds=8).fit(X, y, sample_weight=np.where(twice, 2.0, 1.0))
-    repeated = AdaBoostMH("tree", n_rounds=8).fit(np.vstack([X, X[twice]]), np.r_[y, y[twice]])
+    weighted = AdaBoostMH("tree", preset="paper", n_rounds=8).fit(
+        X, y, sample_weight=np.where(twice, 2.0, 1.0)
+    )
+    repeated = AdaBoostMH("tree", preset="paper", n_rounds=8).fit(
+        np.vstack([X, X[twice]]), np.r_[y, y[twice]]
+    )
     for name in MEASURES:
         assert np.isfinite(weighted.history_[name]).all()
         np.testing.assert_allclose(weighted.history_[name], repeated.history_[name], rtol=1e-9)
@@ -89,7 +97,7 @@ def test_class_weights_change_neither_measure_of_the_same_scores(monkeypatch):
         raise AssertionError("rows of a class weigh alike: nothing has to be carried along")
 
     monkeypatch.setattr("edgewise.metrics.roc._area_of_masses", refused)
-    model = AdaBoostMH(n_rounds=6, class_weight="balanced").fit(X, y)
+    model = AdaBoostMH(n_rounds=6, n_bags=1, class_weight="balanced").fit(X, y)
     last = expected(y, model.decision_function(X))
     for name in MEASURES:
         assert model.history_[name][-1] == pytest.approx(last[name], abs=1e-12)
@@ -99,7 +107,7 @@ def test_balanced_accuracy_of_training_rows_takes_no_scores(monkeypatch):
     X, y = problem(5)
     monkeypatch.setattr(monitor, "_MAX_SORTED_ROWS", 0)
     monkeypatch.setattr("edgewise.objective.hamming.Hamming.training_scores", refuse_after_start())
-    model = AdaBoostMH("stump", n_rounds=6).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=6).fit(X, y)
     expected_value = balanced_accuracy_score(y, model.predict(X))
     assert model.history_["balanced_accuracy"][-1] == pytest.approx(expected_value, abs=1e-12)
 
@@ -182,10 +190,10 @@ def test_validation_is_that_of_scikit_learn(eval_metric, n_classes, learner):
     X, y = problem(11, n_classes=n_classes)
     new, truth = problem(12, n_classes=n_classes)
     names = np.array(["p", "q", "r"])
-    model = AdaBoostMH(learner, n_rounds=10, eval_metric=eval_metric)
+    model = AdaBoostMH(learner, preset="paper", n_rounds=10, eval_metric=eval_metric)
     model.fit(X, names[y], eval_set=(new, names[truth]))
     for n_rounds in (1, 4, 10):
-        fewer = AdaBoostMH(learner, n_rounds=n_rounds).fit(X, y)
+        fewer = AdaBoostMH(learner, preset="paper", n_rounds=n_rounds).fit(X, y)
         if eval_metric == "balanced_accuracy":
             value = balanced_accuracy_score(truth, fewer.predict(new))
         elif n_classes == 2:
@@ -222,7 +230,9 @@ def test_scores_that_saturate_as_probabilities_are_told_apart():
 def test_early_stopping_keeps_the_round_with_the_largest(eval_metric):
     X, y = problem(14, n_rows=200, noise=2.0)
     new, truth = problem(15, n_rows=200, noise=2.0)
-    model = AdaBoostMH("stump", n_rounds=300, early_stopping_rounds=5, eval_metric=eval_metric)
+    model = AdaBoostMH(
+        "stump", preset="paper", n_rounds=300, early_stopping_rounds=5, eval_metric=eval_metric
+    )
     model.fit(X, y, eval_set=(new, truth))
     values = model.history_["validation"]
     assert model.stop_reason_ == "early stopping"
@@ -235,7 +245,7 @@ def test_early_stopping_keeps_the_round_with_the_largest(eval_metric):
 @pytest.mark.parametrize("eval_metric", MEASURES)
 def test_the_best_round_without_patience(eval_metric, tmp_path):
     X, y = problem(16)
-    model = AdaBoostMH("stump", n_rounds=15, eval_metric=eval_metric)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=15, eval_metric=eval_metric)
     model.fit(X, y, eval_set=problem(17))
     assert model.best_iteration_ == model.history_["validation"].argmax() + 1
     model.save(tmp_path / "model")

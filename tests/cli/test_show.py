@@ -46,7 +46,7 @@ def classes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 15))
     y = np.array(["low", "mid", "high"])[(X[:, 2] > 0).astype(int) + (X[:, 4] > 0)]
-    return AdaBoostMH("stump", n_rounds=40).fit(X, y, eval_set=(X, y))
+    return AdaBoostMH("stump", preset="paper", n_rounds=40).fit(X, y, eval_set=(X, y))
 
 
 class TestBoosting:
@@ -79,7 +79,7 @@ class TestBoosting:
         assert shown["estimator"] == "RankBoost, rules compared by edge"
         assert shown["pairs"] == "weighted by difference, queries by root"
         assert f"ranking loss {model.history_.last('ranking_loss'):.1%}" in shown["training"]
-        assert shown["validation"] == f"{model.history_.last('validation'):.4g} (map)"
+        assert shown["validation"] == f"{model.history_.last('validation'):.4g} (ndcg@10)"
 
     def test_a_fusion(self, facts):
         lists = RankedLists([[1, 3], [2, None], [3, 1]], qid=[1, 1, 1], names=["bm25", "url"])

@@ -120,6 +120,14 @@ class TestMessyTable:
         given = np.array([float(row["probability of >50K"]) for row in rows])
         assert np.array_equal(given, model.predict_proba(X)[:, 1])
 
+    def test_ids_that_are_formulas_are_escaped_on_request(self, here, success):
+        write("odd.csv", [{**row, "id": f"=HYPERLINK({i})"} for i, row in enumerate(people(60, 1))])
+        given = ["predict", "people.edgewise", "odd.csv"]
+        assert success(given).splitlines()[1].startswith("=HYPERLINK(0),")
+        assert success([*given, "--escape-formulas"]).splitlines()[1].startswith("'=HYPERLINK(0),")
+        success([*given, "-o", "out.csv", "--escape-formulas"])
+        assert Path("out.csv").read_text().splitlines()[1].startswith("'=HYPERLINK(0),")
+
     def test_without_output_it_prints_the_table(self, here, success):
         out = success(["predict", "people.edgewise", "new.csv"])
         assert out.startswith("id,predicted,probability,")
@@ -418,7 +426,7 @@ class TestTasks:
         X = rng.normal(size=(60, 3)).round(3)
         lines = [f"{int(a > 0)} 1:{a} 2:{b} 3:{c}\n" for a, b, c in X.tolist()]
         folder.joinpath("rows.svm").write_text("".join(lines))
-        out = success(["train", "rows.svm", "--learner", "stump", "--rounds", 5])
+        out = success(["train", "rows.svm", "--learner", "stump", "--rounds", 50])
         out = success(["evaluate", "rows.edgewise", "rows.svm", "--json"])
         assert json.loads(out)["error"] == 0
         argv = ["train", "rows.svm", "--task", "grades", "--test", "rows.svm.gz", "--rounds", 3]

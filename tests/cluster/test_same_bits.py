@@ -222,12 +222,16 @@ def test_rankers(tmp_path, name):
 
 
 def test_the_default_ranker(tmp_path, monkeypatch):
-    few = tuple(item._replace(max_rounds=5) for item in candidates._CANDIDATES)
-    monkeypatch.setattr(candidates, "_CANDIDATES", few)
+    by_size = candidates._candidates_by_size
+    monkeypatch.setattr(
+        candidates,
+        "_candidates_by_size",
+        lambda n_rows: [candidate._replace(max_rounds=5) for candidate in by_size(n_rows)],
+    )
     queries = np.arange(N) // 8
     cuts, arrays = np.arange(8, N, 8), {"y": GRADES, "qid": queries}
     alone = check(tmp_path, lambda: RankBoost(random_state=0), X, (2,), cuts, **arrays)
-    assert alone.fitted_.candidate
+    assert len(alone.settings_.compared) == 4
 
 
 def test_rankers_with_an_eval_set(tmp_path):

@@ -25,7 +25,7 @@ def twice(x):
 @pytest.fixture
 def twice(tmp_path, monkeypatch):
     """Return a function in a file of its own, with a cache beside it."""
-    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     path = tmp_path / "module.py"
     path.write_text(SOURCE)
     spec = importlib.util.spec_from_file_location("module", path)
@@ -57,6 +57,13 @@ def test_a_damaged_cache_is_compiled_again(twice, tmp_path, ending):
     assert [hits(twice, "one"), hits(twice, "one")] == [0, 1]
 
 
+def test_no_file_in_the_working_folder_names_the_cache(twice, tmp_path, monkeypatch):
+    monkeypatch.setattr("numba.config.CACHE_DIR", "downloads")  # as from .numba_config.yaml
+    monkeypatch.chdir(tmp_path)
+    assert [hits(twice, "one"), hits(twice, "one")] == [0, 1]
+    assert not (tmp_path / "downloads").exists()
+
+
 def test_without_a_cache_there_is_one_warning(twice, monkeypatch):
     def refuse(function):
         raise RuntimeError("no locator available")
@@ -84,16 +91,20 @@ def test_another_numba_caches_kernels_in_its_own_way(twice, monkeypatch):
     assert hits(twice, "two") == 1
 
 
-def test_no_home_folder_is_no_error(monkeypatch):
-    for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+def test_no_home_folder_is_no_error_and_no_folder_here(twice, tmp_path, monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
     monkeypatch.setattr(compiled.os, "access", lambda *_: False)
+    monkeypatch.setattr(compiled, "_warned", [])
     compiled.forms_file.cache_clear()
     try:
         assert compiled.forms_file().is_absolute()
+        with pytest.warns(RuntimeWarning, match="no folder.*NUMBA_CACHE_DIR"):
+            assert hits(twice, "one") == 0
     finally:
         compiled.forms_file.cache_clear()
+    assert not [*tmp_path.rglob("*.nbi"), *tmp_path.rglob("*.nbc")]
 
 
 def test_a_full_disk_leaves_the_kernel_in_memory(twice, monkeypatch):

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -70,6 +71,16 @@ def test_without_pooch_the_data_folder_still_serves(toy, tmp_path, monkeypatch, 
     put(tmp_path, "toy/test.data", publisher.pages["/test.data.gz"])
     assert datasets.available("toy")
     assert datasets.load("toy").X_test.tolist() == [[6.5, 7.5], [8.5, 9.5]]
+
+
+def test_without_a_home_folder_a_download_needs_data_home(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr("pooch.os_cache", lambda project: Path("~/.cache") / project)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])
+    assert not datasets.available("toy")
+    with pytest.raises(datasets.DatasetNotFoundError, match=r"no home folder .* data_home"):
+        datasets.load("toy")
+    assert len(datasets.load("toy", data_home=tmp_path).X_train) == 3
 
 
 def test_without_pooch_a_download_says_how_to_go_on(toy, tmp_path, monkeypatch):
@@ -210,13 +221,30 @@ def test_members_of_one_archive_are_downloaded_once(toy, publisher, monkeypatch)
     assert publisher.requests == ["/toy.zip"]
 
 
+def test_a_member_may_be_an_archive(toy, publisher):
+    (train,) = toy.files["train"]
+    inner, outer = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("train.data", gzip.decompress(publisher.pages["/train.data.gz"]))
+    with tarfile.open(fileobj=outer, mode="w:gz") as archive:
+        member = tarfile.TarInfo("toy-1.0/train.zip")
+        member.size = len(inner.getvalue())
+        archive.addfile(member, io.BytesIO(inner.getvalue()))
+    publisher.pages["/toy.tar.gz"] = outer.getvalue()
+    address = f"{publisher.address}/toy.tar.gz#toy-1.0/train.zip#train.data"
+    assert content_of(dataclasses.replace(train, addresses=(address,))).startswith(b"0.5,1.5,0")
+    publisher.pages["/toy.tar.gz"] = outer.getvalue()[:-40]
+    with pytest.raises(datasets.DatasetMismatchError, match="archive"):
+        content_of(dataclasses.replace(train, path="again", addresses=(address,)))
+
+
 @pytest.mark.parametrize("page", ["/test.data.gz", "/empty.zip"])
 def test_an_archive_without_the_member_is_a_mismatch(toy, publisher, page):
     packed = io.BytesIO()
     zipfile.ZipFile(packed, "w").close()
     publisher.pages["/empty.zip"] = packed.getvalue()
     address = f"{publisher.address}{page}#train.data"
-    with pytest.raises(datasets.DatasetMismatchError, match="zip archive"):
+    with pytest.raises(datasets.DatasetMismatchError, match="zip or tar archive"):
         content_of(dataclasses.replace(toy.files["train"][0], addresses=(address,)))
 
 

@@ -6,7 +6,7 @@ import pytest
 from edgewise.datasets import loading
 from edgewise.datasets.catalog import DataFile, find_entry
 from edgewise.datasets.files import DataFolders, sha256_of
-from edgewise.datasets.formats import n_categorical, read_mixed
+from edgewise.datasets.formats import n_categorical, read_flights, read_mixed
 
 ROWS = DataFile("a", "", hash="rows")
 
@@ -90,6 +90,22 @@ def test_words_that_look_like_numbers_stay_categories():
 def test_rows_that_cannot_be_read_say_why(content: bytes, message: str):
     with pytest.raises(ValueError, match=message):
         read_mixed([content], columns=["n", "c"], numeric=["n"])
+
+
+def test_flights_that_arrive_have_a_class_and_only_what_the_schedule_says():
+    content = b"""month,flight,arr_delay,tailnum,dep_delay
+1,15,16,N1,0
+2,9,NA,N2,0
+3,9,15,N3,30
+4,100,-5,,0
+"""
+    table = read_flights(content, columns=["month", "flight", "tailnum"], numeric=["month"])
+    assert list(table.X) == ["month", "flight", "tailnum"]
+    assert table.X["month"].tolist() == [1.0, 3.0, 4.0]
+    assert list(table.X["flight"].cat.categories) == ["100", "15", "9"]
+    assert list(table.X["tailnum"].cat.categories) == ["N1", "N3"]
+    assert table.X["tailnum"].isna().tolist() == [False, False, True]
+    assert table.y.tolist() == ["late", "on time", "on time"]
 
 
 def test_connect4_takes_the_original_with_three_classes_too(tmp_path):

@@ -82,7 +82,7 @@ def test_numeric_columns_that_a_learner_cannot_use(learner):
 
 def test_a_declared_categorical_column_is_categorical():
     with pytest.raises(ValueError, match=r"categorical column 'x1'"):
-        AdaBoostMH(Stump(), n_rounds=2, categorical_features=[1]).fit(X, Y)
+        AdaBoostMH(Stump(), preset="paper", n_rounds=2, categorical_features=[1]).fit(X, Y)
 
 
 def test_an_array_of_mixed_objects():
@@ -405,7 +405,7 @@ def test_errors_say_what_came_and_what_would_be_right():
 
 def test_early_stopping_per_class_needs_validation_rows():
     X, y = np.arange(20.0)[:, None], np.arange(20) % 3
-    model = AdaBoostMH(factorized=False, early_stopping_rounds=3)
+    model = AdaBoostMH(factorized=False, preset="paper", early_stopping_rounds=3)
     with pytest.raises(ValueError, match="early_stopping_rounds"):
         model.fit(X, y)
     assert model.fit(X, y, eval_set=(X, y)).n_rounds_ > 0

@@ -41,9 +41,8 @@ def rows(n=120, seed=0, missing=True):
 def test_columns_of_both_kinds_are_learned(monkeypatch, learner, backend):
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
     X, y = rows()
-    model = AdaBoostMH(learner, n_rounds=30, categorical_features=["code"], random_state=0).fit(
-        X, y
-    )
+    model = AdaBoostMH(learner, learning_rate=1.0, n_rounds=60, categorical_features=["code"])
+    model.fit(X, y)
     assert model.score(X, y) > 0.8
     assert model.feature_importances_[[0, 2]].min() > 0.15
     *_, last = model.staged_decision_function(X)
@@ -83,8 +82,10 @@ FRAMES = {
 @pytest.mark.parametrize("kind", FRAMES)
 def test_frames_of_every_kind_give_the_same_model(same_terms, kind):
     X, y = rows()
-    model = AdaBoostMH("tree", n_rounds=10, categorical_features=["code"]).fit(X, y)
-    other = AdaBoostMH("tree", n_rounds=10, categorical_features=["code"]).fit(FRAMES[kind](X), y)
+    model = AdaBoostMH("tree", preset="paper", n_rounds=10, categorical_features=["code"]).fit(X, y)
+    other = AdaBoostMH("tree", preset="paper", n_rounds=10, categorical_features=["code"]).fit(
+        FRAMES[kind](X), y
+    )
     same_terms(model, other)
     np.testing.assert_array_equal(
         other.decision_function(FRAMES[kind](X)), model.decision_function(X)
@@ -96,7 +97,9 @@ def test_frames_of_every_kind_give_the_same_model(same_terms, kind):
 
 def test_columns_are_declared_by_name_number_or_mask(same_terms):
     X, y = rows()
-    by_name = AdaBoostMH("stump", n_rounds=12, categorical_features=["code"]).fit(X, y)
+    by_name = AdaBoostMH("stump", preset="paper", n_rounds=12, categorical_features=["code"]).fit(
+        X, y
+    )
     for categorical in (
         [2],
         np.array([2]),
@@ -106,15 +109,19 @@ def test_columns_are_declared_by_name_number_or_mask(same_terms):
         [False, False, True],
         np.array([0, 0, 1]) > 0,
     ):
-        model = AdaBoostMH("stump", n_rounds=12, categorical_features=categorical).fit(X, y)
+        model = AdaBoostMH(
+            "stump", preset="paper", n_rounds=12, categorical_features=categorical
+        ).fit(X, y)
         same_terms(by_name, model)
 
 
 def test_a_declared_column_is_that_of_the_same_values_as_words(same_terms):
     X, y = rows()
     strings = X.assign(code=X["code"].map("{:02d}".format))
-    model = AdaBoostMH("stump", n_rounds=12, categorical_features=["code"]).fit(X, y)
-    other = AdaBoostMH("stump", n_rounds=12).fit(strings, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=12, categorical_features=["code"]).fit(
+        X, y
+    )
+    other = AdaBoostMH("stump", preset="paper", n_rounds=12).fit(strings, y)
     same_terms(model, other)
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(strings))
 
@@ -123,8 +130,8 @@ def test_columns_of_an_array_can_be_declared():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 9, (100, 2)).astype(float)
     y = np.isin(X[:, 1], [0, 3, 4, 8]).astype(int)
-    plain = AdaBoostMH("stump", n_rounds=1).fit(X, y)
-    named = AdaBoostMH("stump", n_rounds=1, categorical_features=[1]).fit(X, y)
+    plain = AdaBoostMH("stump", preset="paper", n_rounds=1).fit(X, y)
+    named = AdaBoostMH("stump", preset="paper", n_rounds=1, categorical_features=[1]).fit(X, y)
     # One subset says it all; one threshold cannot.
     assert plain.score(X, y) < 1.0
     assert named.score(X, y) == 1.0
@@ -133,7 +140,7 @@ def test_columns_of_an_array_can_be_declared():
 
 def test_declared_columns_hold_for_prediction_and_validation():
     X, y = rows(200)
-    model = AdaBoostMH("stump", n_rounds=10, categorical_features=["code"])
+    model = AdaBoostMH("stump", preset="paper", n_rounds=10, categorical_features=["code"])
     model.fit(X[:120], y[:120], eval_set=(X[120:], y[120:]))
     expected = [(stage != y[120:]).mean() for stage in model.staged_predict(X[120:])]
     np.testing.assert_allclose(model.history_["validation"], expected)
@@ -159,7 +166,7 @@ def test_an_unseen_value_counts_as_missing(learner):
 
 def test_a_column_without_missing_values_abstains_on_unseen_ones():
     X, y = rows(missing=False)
-    model = AdaBoostMH(Indicator(), n_rounds=20).fit(X[["color"]], y)
+    model = AdaBoostMH(Indicator(), preset="paper", n_rounds=20).fit(X[["color"]], y)
     scores = model.decision_function(pd.DataFrame({"color": ["purple", "teal"]}))
     constants = [t for t in range(20) if not model.terms_.rule(t).columns]
     expected = model.terms_.coefficients[constants].sum(axis=0)
@@ -184,7 +191,7 @@ def test_a_column_without_missing_values_abstains_on_unseen_ones():
 def test_rows_may_all_lack_a_categorical_column(gone):
     # Whatever type a library gives to a column of which no value is known.
     X, y = rows()
-    model = AdaBoostMH(Indicator(), n_rounds=10).fit(X[["color"]], y)
+    model = AdaBoostMH(Indicator(), preset="paper", n_rounds=10).fit(X[["color"]], y)
     one_of_each = model.decision_function(pd.DataFrame({"color": ["red", None]}))
     np.testing.assert_array_equal(model.decision_function(gone), one_of_each[[1, 1]])
 
@@ -192,7 +199,9 @@ def test_rows_may_all_lack_a_categorical_column(gone):
 def test_unseen_values_in_validation_rows():
     X, y = rows(200)
     new = X[120:].assign(color=["purple", *X["color"][121:]])
-    model = AdaBoostMH("stump", n_rounds=10).fit(X[:120], y[:120], eval_set=(new, y[120:]))
+    model = AdaBoostMH("stump", preset="paper", n_rounds=10).fit(
+        X[:120], y[:120], eval_set=(new, y[120:])
+    )
     expected = [(stage != y[120:]).mean() for stage in model.staged_predict(new)]
     np.testing.assert_allclose(model.history_["validation"], expected)
 
@@ -201,8 +210,8 @@ def test_a_value_of_weight_0_is_as_if_absent(same_terms):
     X, y = rows()
     weights = np.where(X["color"] == "pink", 0.0, 1.0)
     kept = weights > 0
-    model = AdaBoostMH("stump", n_rounds=10).fit(X, y, sample_weight=weights)
-    other = AdaBoostMH("stump", n_rounds=10).fit(X[kept], y[kept])
+    model = AdaBoostMH("stump", preset="paper", n_rounds=10).fit(X, y, sample_weight=weights)
+    other = AdaBoostMH("stump", preset="paper", n_rounds=10).fit(X[kept], y[kept])
     same_terms(model, other)
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
 
@@ -210,19 +219,21 @@ def test_a_value_of_weight_0_is_as_if_absent(same_terms):
 def test_rows_set_aside_for_validation_may_hold_a_value_alone():
     X, y = rows(60)
     X.loc[:5, "color"] = [f"rare {i}" for i in range(6)]
-    model = AdaBoostMH("stump", n_rounds=5, validation_fraction=0.5, random_state=0).fit(X, y)
+    model = AdaBoostMH(
+        "stump", preset="paper", n_rounds=5, validation_fraction=0.5, random_state=0
+    ).fit(X, y)
     assert model.predict(X).shape == (60,)
 
 
 def test_kinds_that_change_after_training_are_errors_that_name_the_column():
     X, y = rows()
-    model = AdaBoostMH("stump", n_rounds=20).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=20).fit(X, y)
     with pytest.raises(ValueError, match="'color'"):
         model.predict(X.assign(color=1.0))
     with pytest.raises(ValueError, match="'code'"):
         model.predict(X.assign(code="many"))
     with pytest.raises(ValueError, match="'color'"):
-        AdaBoostMH("stump", n_rounds=2).fit(X, y, eval_set=(X.assign(color=1.0), y))
+        AdaBoostMH("stump", preset="paper", n_rounds=2).fit(X, y, eval_set=(X.assign(color=1.0), y))
 
 
 # Files and going on
@@ -279,7 +290,9 @@ def test_values_of_any_kind_are_saved(tmp_path):
     odd = ["käse", "a\nb", "", '"', "\x00", "🌲"]
     X = pd.DataFrame({"word": odd * 10, "number": np.tile([1e300, -0.5, 0.0], 20)})
     y = np.isin(X["word"], odd[::2]).astype(int)
-    model = AdaBoostMH("stump", n_rounds=5, categorical_features=["number"]).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=5, categorical_features=["number"]).fit(
+        X, y
+    )
     model.save(tmp_path / "m")
     loaded = edgewise.load(tmp_path / "m")
     np.testing.assert_array_equal(model.decision_function(X), loaded.decision_function(X))
@@ -291,7 +304,9 @@ def test_values_of_any_kind_are_saved(tmp_path):
 
 def test_categorical_columns_are_groups_of_the_explanation():
     X, y = rows()
-    model = AdaBoostMH("stump", n_rounds=30, categorical_features=["code"]).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=30, categorical_features=["code"]).fit(
+        X, y
+    )
     explanation = model.explain()
     shares = {group.names: group.importance for group in explanation.groups}
     assert set(shares) == {("color",), ("code",)}
@@ -305,7 +320,9 @@ def test_categorical_columns_are_groups_of_the_explanation():
 
 def test_curves_and_groups_of_products():
     X, y = rows()
-    model = AdaBoostMH("product", n_rounds=20, categorical_features=["code"]).fit(X, y)
+    model = AdaBoostMH("product", preset="paper", n_rounds=20, categorical_features=["code"]).fit(
+        X, y
+    )
     for group in model.explain().groups:
         assert set(group.names) <= {"color", "size", "code"}
         assert list(group.names) == sorted(group.names, key=list(X.columns).index)
@@ -320,7 +337,9 @@ def test_chunks_drop_the_categories_that_memory_drops(held_out, same_terms):
     X.loc[5, "town"], weights[5] = "rare", 0.0
     settings = {"validation_fraction": 0.3} if held_out else {}
     models = [
-        AdaBoostMH("stump", n_rounds=20, **settings).fit(rows, y, sample_weight=weights)
+        AdaBoostMH("stump", preset="paper", n_rounds=20, **settings).fit(
+            rows, y, sample_weight=weights
+        )
         for rows in (X, Chunks.rows_of([X[:30], X[30:]]))
     ]
     assert models[0].fitted_.categories == models[1].fitted_.categories

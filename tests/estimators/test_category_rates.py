@@ -1,6 +1,7 @@
 """Rates of classes by category: what they are, what they may not give away, and where models go."""
 
 import runpy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,16 @@ from sklearn.metrics import roc_auc_score
 from tests.cluster.helpers import fit_together
 
 import edgewise
-from edgewise import AdaBoostMH, Indicator, Tree, predictor
+from edgewise import AdaBoostMH, Indicator, Selector, Stump, Tree, predictor
 from edgewise.data import as_table
 from edgewise.data.partition import Partition
-from edgewise.estimators.rates import MAX_SUBSET_VALUES, _draw_folds, fit_rates, prior_strength
+from edgewise.estimators.rates import (
+    _FOLDS,
+    MAX_SUBSET_VALUES,
+    _hash_rows,
+    fit_rates,
+    prior_strength,
+)
 from edgewise.estimators.targets import read_rows
 
 
@@ -28,7 +35,8 @@ def shops(n=2000, n_shops=100, effect=1.5, seed=0, classes=("no", "yes")):
 
 def find_rates(X, y, seed=0, weight=None):
     rows = read_rows(as_table(X), y, weight, "auto", False)
-    return fit_rates(rows, seed)
+    rates = fit_rates(rows, seed)
+    return None if rates is None else (rates[0], rates[1].extend())
 
 
 def model(**parameters):
@@ -45,7 +53,7 @@ def test_rates_are_those_of_the_other_folds_shrunken_toward_all(classes, weighte
     assert rates.names == tuple(f"rate of {name} by shop" for name in named)
     w = np.ones(len(y)) if weight is None else weight * len(y) / weight.sum()
     shop = np.unique(X["shop"], return_inverse=True)[1]
-    fold = _draw_folds(Partition(len(y)), len(y), 0)
+    fold = (_hash_rows(Partition(len(y)), len(y), 0) % np.uint64(_FOLDS)).astype(int)
     assert np.bincount(fold).min() > len(y) / 5
     for r, name in enumerate(named):
         hit = y == name
@@ -148,7 +156,7 @@ def test_files_exports_and_numpy_alone_predict_the_same(tmp_path):
         expected[7],
     )
     np.testing.assert_array_equal(
-        fit.fitted_.without_rates().scores(as_table(X)), fit.fitted_.scores(as_table(X))
+        fit.fitted_.with_subsets().scores(as_table(X)), fit.fitted_.scores(as_table(X))
     )
 
 
@@ -178,12 +186,54 @@ def test_a_warm_start_needs_the_same_rows():
         warm.set_params(n_rounds=20).fit(X, y[::-1])
 
 
-def test_other_learners_have_rates_where_asked():
+@pytest.mark.parametrize(
+    ("settings", "has_rates"),
+    [
+        ({"learner": "stump"}, True),
+        ({"learner": "product"}, True),
+        ({"learner": Tree("stump", 4)}, True),
+        ({"learner": [Stump(), Selector()]}, True),
+        ({"learner": "stump", "category_rates": False}, False),
+        ({"preset": "paper"}, False),
+        ({"preset": "paper", "category_rates": True}, True),
+    ],
+    ids=str,
+)
+def test_learners_of_numbers_have_rates(settings, has_rates):
     X, y = shops()
-    assert model(learner="tree").fit(X, y).fitted_.rates is None
-    assert model(learner="tree", category_rates=True).fit(X, y).fitted_.rates is not None
-    assert model(learner=Tree("stump", 4), category_rates=True).fit(X, y).fitted_.rates is not None
+    assert (model(**settings).fit(X, y).fitted_.rates is not None) == has_rates
+
+
+def test_learners_of_categories_alone_have_no_rates():
+    X, y = shops()
+    assert model(learner=Indicator()).fit(X[["shop"]], y).fitted_.rates is None
     with pytest.raises(ValueError, match=r"category_rates.*Indicator"):
         model(learner=Indicator(), category_rates=True).fit(X, y)
     with pytest.raises(TypeError, match="category_rates"):
         model(category_rates="yes").fit(X, y)
+
+
+def test_rows_of_a_fold_tell_nothing_about_its_choice():
+    X, y = shops()
+    inside = np.arange(len(y)) % 3 == 0
+    kept, held_out = np.flatnonzero(~inside), np.flatnonzero(inside)
+    permuted = y.copy()
+    permuted[held_out] = np.random.default_rng(2).permutation(y[held_out])
+    tables = []
+    for targets in (y, permuted):
+        rates, training = fit_rates(read_rows(as_table(X), targets, None, "auto", False), 0)
+        (r,) = range(len(rates))
+        strength = training.sources[r].strength
+        training = replace(training, sources=[training.sources[r]._replace(strength=5.0)])
+        assert strength > 0
+        outside = training.take(kept)
+        tables.append((outside.extend(), outside.extend_new(training.take(held_out))))
+    for ours, others in zip(*tables, strict=True):
+        np.testing.assert_array_equal(ours.column(2).values, others.column(2).values)
+    hits, n_rows = y[kept] == "yes", len(kept)
+    shop = X["shop"].to_numpy()
+    prior = 5.0 * hits.sum() / n_rows
+    for i in (0, 5, 17):
+        same = shop[kept] == shop[held_out[i]]
+        expected = (hits[same].sum() + prior) / (same.sum() + 5.0)
+        assert tables[0][1].column(2).values[i] == pytest.approx(expected)

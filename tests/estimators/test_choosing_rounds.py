@@ -35,13 +35,17 @@ def noisy(blobs):
     return X, flipped(y)
 
 
-@pytest.mark.parametrize(("learner", "patience"), [("auto", 60), ("stump", 30)])
-def test_small_steps_look_further_ahead(learner, patience):
+@pytest.mark.parametrize("preset", ["auto", "paper"])
+def test_training_waits_for_an_improvement(preset):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 3)), rng.integers(0, 2, 120)
-    model = auto(learner=learner, validation_fraction=0.3).fit(X, y)
+    model = auto(preset=preset, validation_fraction=0.3).fit(X, y)
     assert model.stop_reason_ == "early stopping"
-    assert patience <= model.history_.n_rounds < patience + 30
+    assert 60 <= model.history_.n_rounds < 90
+
+
+SINGLE = {"max_leaf_nodes": 8, "loss": "logistic", "n_bags": 1}
+"""One model, and nothing to compare."""
 
 
 def auto(**settings):
@@ -71,15 +75,10 @@ def test_the_chosen_rounds_are_the_last_of_about_the_lowest_loss(noisy):
     assert record.log_loss == pytest.approx(record.values[low[-1]], rel=1e-3)
 
 
-def test_other_learners_take_the_best_round(noisy):
-    model = auto(learner="product").fit(*noisy)
-    assert model.n_rounds_ == model.fitted_.held_out.values.argmin() + 1
-
-
-def test_the_default_chooses_and_named_learners_do_not():
+def test_the_default_chooses_and_the_papers_do_not():
     X, y = np.arange(40.0)[:, None], np.arange(40) % 3
     assert AdaBoostMH().fit(X, y).settings_.rounds_from == "3 folds"
-    assert AdaBoostMH("stump").fit(X, y).history_.n_rounds == 500
+    assert AdaBoostMH(preset="paper").fit(X, y).history_.n_rounds == 500
 
 
 @pytest.mark.parametrize("settings", [{}, {"subsample": 0.6}, {"search": "lazy"}])
@@ -145,7 +144,8 @@ def test_a_metric_of_ones_own_chooses(noisy):
         return abs((len(calls) - 1) // 3 - 3)
 
     calls = []
-    model = auto(eval_metric=worse_from_the_fourth_round, early_stopping_rounds=3).fit(*noisy)
+    own = {"eval_metric": worse_from_the_fourth_round, "early_stopping_rounds": 3}
+    model = auto(**own, **SINGLE).fit(*noisy)
     assert model.n_rounds_ == 4
     assert len(model.fitted_.held_out.values) == 7
 
@@ -165,10 +165,10 @@ def test_validation_rows_choose_where_there_are_any(noisy, blobs, same_terms):
 
 def test_many_rows_choose_without_a_refit(noisy, monkeypatch, same_terms):
     monkeypatch.setattr(train, "NO_REFIT_ROWS", 100)
-    model = auto().fit(*noisy)
+    model = auto(**SINGLE).fit(*noisy)
     assert model.settings_.rounds_from == "10% of the rows"
     assert model.stop_reason_ == "early stopping"
-    same = auto(validation_fraction=0.1, n_rounds=model.n_rounds_).fit(*noisy)
+    same = auto(validation_fraction=0.1, n_rounds=model.n_rounds_, **SINGLE).fit(*noisy)
     same_terms(model, same)
 
 
@@ -180,7 +180,8 @@ def test_a_metric_of_ones_own_chooses_without_a_refit(noisy, monkeypatch):
         return abs(len(calls) - 4)
 
     calls = []
-    model = auto(eval_metric=worse_from_the_fifth_round, early_stopping_rounds=3).fit(*noisy)
+    own = {"eval_metric": worse_from_the_fifth_round, "early_stopping_rounds": 3}
+    model = auto(**own, **SINGLE).fit(*noisy)
     assert model.settings_.rounds_from == "10% of the rows"
     assert model.n_rounds_ == 4
 
@@ -474,7 +475,7 @@ def test_rounds_are_compared_at_their_best_temperature(kind, weighted):
 def test_rounds_that_are_only_too_sure_lose_little(noisy, monkeypatch):
     """A temperature takes back what many rounds on noisy labels make too sure."""
     record = auto(learning_rate=0.5).fit(*noisy).fitted_.held_out
-    monkeypatch.setattr(classification.ClassifierJob, "joint_value", Job.joint_value)
+    monkeypatch.setattr(classification.ClassifierJob, "joint_measure", Job.joint_measure)
     uncalibrated = auto(learning_rate=0.5).fit(*noisy).fitted_.held_out
     n = min(len(record.values), len(uncalibrated.values))
     assert record.values[n - 1] < 0.9 * uncalibrated.values[n - 1]
@@ -486,8 +487,9 @@ def test_rounds_that_are_only_too_sure_lose_little(noisy, monkeypatch):
         ({}, 60),
         ({"learning_rate": 0.2}, 60),
         ({"learning_rate": 0.01}, 600),
-        ({"learner": "stump"}, 30),
-        ({"learner": "stump", "votes": "real", "learning_rate": 0.1}, 300),
+        ({"learner": "stump"}, 60),
+        ({"preset": "paper"}, 60),
+        ({"preset": "paper", "learning_rate": 0.01}, 600),
     ],
     ids=str,
 )

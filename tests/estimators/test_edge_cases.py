@@ -15,7 +15,9 @@ VOTES = ["discrete", "real", "abstain"]
 def test_constant_columns_only(votes, factorized, counts):
     y = np.repeat(np.arange(len(counts)), counts)
     X = np.full((len(y), 2), 4.0)
-    model = AdaBoostMH("stump", n_rounds=20, votes=votes, factorized=factorized).fit(X, y)
+    model = AdaBoostMH(
+        "stump", preset="paper", n_rounds=20, votes=votes, factorized=factorized
+    ).fit(X, y)
     assert (model.predict(X) == 0).all()
     assert len(model.terms_.columns) == 0
     assert model.feature_importances_.tolist() == [0.0, 0.0]
@@ -41,7 +43,7 @@ def test_no_edge_at_all(learner, factorized, tmp_path):
 
 def test_no_constant_and_nothing_to_cut():
     X, y = np.zeros((20, 1)), np.repeat([0, 1], [15, 5])
-    model = AdaBoostMH(Stump(constant=False), n_rounds=20).fit(X, y)
+    model = AdaBoostMH(Stump(constant=False), preset="paper", n_rounds=20).fit(X, y)
     assert (model.n_rounds_, model.stop_reason_) == (0, "no edge")
 
 
@@ -74,10 +76,12 @@ def test_a_column_that_is_always_missing(kind, same_terms):
     rng = np.random.default_rng(0)
     X = np.column_stack([np.full(60, np.nan), rng.normal(size=60), np.full(60, np.nan)])
     y = (X[:, 1] > 0).astype(int)
-    model = AdaBoostMH("stump", n_rounds=10).fit(sparse.csr_matrix(X) if kind == "csr" else X, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=10).fit(
+        sparse.csr_matrix(X) if kind == "csr" else X, y
+    )
     assert model.score(X, y) == 1.0
     assert set(model.terms_.columns) <= {1}
-    alone = AdaBoostMH("stump", n_rounds=10).fit(X[:, 1:2], y)
+    alone = AdaBoostMH("stump", preset="paper", n_rounds=10).fit(X[:, 1:2], y)
     np.testing.assert_array_equal(model.terms_.alphas, alone.terms_.alphas)
 
 
@@ -85,7 +89,7 @@ def test_columns_that_are_always_missing_only():
     X, y = np.full((40, 2), np.nan), np.repeat([0, 1], [30, 10])
     model = AdaBoostMH(n_rounds=5).fit(X, y)
     assert (model.predict(X) == 0).all()
-    without = AdaBoostMH(Stump(constant=False), n_rounds=5).fit(X, y)
+    without = AdaBoostMH(Stump(constant=False), preset="paper", n_rounds=5).fit(X, y)
     # A cut that no training row can feel is the constant, which was not allowed.
     assert without.n_rounds_ == 0
 
@@ -101,7 +105,7 @@ def test_a_single_row_of_each_class(votes, n_classes):
 
 
 def test_two_rows_of_one_column():
-    model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0]], ["low", "high"])
+    model = AdaBoostMH("stump", preset="paper", n_rounds=1).fit([[1.0], [2.0]], ["low", "high"])
     assert model.predict([[0.0], [1.49], [1.5], [9.0]]).tolist() == ["low", "low", "high", "high"]
 
 
@@ -112,7 +116,7 @@ def test_two_hundred_classes_of_two_rows(monkeypatch, backend):
     centers = rng.normal(size=(200, 12))
     y = np.repeat(np.arange(200), 2)
     X = centers[y] + 0.01 * rng.normal(size=(400, 12))
-    model = AdaBoostMH("stump", n_rounds=60, votes="real").fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=60, votes="real").fit(X, y)
     assert model.decision_function(X).shape == (400, 200)
     proba = model.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -125,7 +129,9 @@ def test_two_hundred_classes_of_two_rows(monkeypatch, backend):
 def test_separable_rows_give_finite_coefficients(votes, n_classes, factorized):
     X = np.arange(40.0)[:, None]
     y = np.arange(40) * n_classes // 40
-    model = AdaBoostMH("stump", n_rounds=300, votes=votes, factorized=factorized).fit(X, y)
+    model = AdaBoostMH(
+        "stump", preset="paper", n_rounds=300, votes=votes, factorized=factorized
+    ).fit(X, y)
     assert model.score(X, y) == 1.0
     assert np.isfinite(model.terms_.coefficients).all()
     assert (model.terms_.alphas > 0).all()
@@ -138,7 +144,7 @@ def test_separable_rows_give_finite_coefficients(votes, n_classes, factorized):
 def test_a_perfect_first_cut_is_kept_by_all_vote_rules():
     X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1])
     for votes in VOTES:
-        model = AdaBoostMH("stump", n_rounds=1, votes=votes).fit(X, y)
+        model = AdaBoostMH("stump", preset="paper", n_rounds=1, votes=votes).fit(X, y)
         assert model.history_["edge"].tolist() == [1.0]
         assert model.predict(X).tolist() == [0, 0, 1, 1]
 
@@ -171,6 +177,6 @@ def test_columns_of_any_number_type(dtype, same_terms):
 def test_more_bins_than_a_byte_holds(max_bins):
     X = np.arange(600.0)[:, None]
     y = (X[:, 0] >= 417).astype(int)
-    model = AdaBoostMH("stump", n_rounds=1, max_bins=max_bins).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=1, max_bins=max_bins).fit(X, y)
     wrong = (model.predict(X) != y).sum()
     assert wrong == 0 if max_bins >= 600 else wrong <= 3

@@ -25,7 +25,7 @@ def parts():
 @pytest.fixture(scope="module")
 def model(parts):
     (X, y), *sets = parts
-    return AdaBoostMH("stump", eval_metric=METRICS, **SETTINGS).fit(
+    return AdaBoostMH("stump", preset="paper", eval_metric=METRICS, **SETTINGS).fit(
         X, y, eval_set=sets, eval_names=["near", "far"]
     )
 
@@ -61,7 +61,7 @@ def test_the_first_metric_of_the_last_set_decides(model):
 
 def test_early_stopping_follows_the_deciding_history(parts):
     (X, y), _, (X2, y2) = parts
-    stopping = AdaBoostMH("stump", n_rounds=60, eval_metric=["error", "log_loss"])
+    stopping = AdaBoostMH("stump", preset="paper", n_rounds=60, eval_metric=["error", "log_loss"])
     stopping.set_params(early_stopping_rounds=3)
     # Of the training rows the error goes on falling; the labels of the last set mean nothing.
     noise = np.random.default_rng(0).permutation(y2)
@@ -76,7 +76,7 @@ def test_early_stopping_follows_the_deciding_history(parts):
 
 
 def test_watching_more_rows_changes_no_bit_of_the_model(model, parts):
-    plain = AdaBoostMH("stump", **SETTINGS).fit(*parts[0])
+    plain = AdaBoostMH("stump", preset="paper", **SETTINGS).fit(*parts[0])
     np.testing.assert_array_equal(model.terms_.alphas, plain.terms_.alphas)
     np.testing.assert_array_equal(model.terms_.votes, plain.terms_.votes)
 
@@ -91,15 +91,17 @@ def test_the_default_learner_watches_several_sets(parts):
 
 def test_one_set_without_a_name_is_called_validation(parts):
     (X, y), held_out, _ = parts
-    first = AdaBoostMH("stump", **SETTINGS).fit(X, y, eval_set=[held_out])
+    first = AdaBoostMH("stump", preset="paper", **SETTINGS).fit(X, y, eval_set=[held_out])
     assert {name: [*values] for name, values in first.evals_result_.items()} == {
         "validation": ["error"]
     }
     assert "validation:error" not in first.history_
-    split = AdaBoostMH("stump", validation_fraction=0.3, eval_metric=["error", "log_loss"])
+    split = AdaBoostMH(
+        "stump", preset="paper", validation_fraction=0.3, eval_metric=["error", "log_loss"]
+    )
     split.set_params(n_rounds=4).fit(X, y)
     assert [*split.evals_result_["validation"]] == ["error", "log_loss"]
-    assert AdaBoostMH("stump", n_rounds=2).fit(X, y).evals_result_ == {}
+    assert AdaBoostMH("stump", preset="paper", n_rounds=2).fit(X, y).evals_result_ == {}
 
 
 def test_functions_are_metrics_by_their_names(parts):
@@ -107,7 +109,7 @@ def test_functions_are_metrics_by_their_names(parts):
         return float(np.abs(scores - y).max())
 
     (X, y), held_out, _ = parts
-    model = AdaBoostMH("stump", n_rounds=3, eval_metric=["error", worst])
+    model = AdaBoostMH("stump", preset="paper", n_rounds=3, eval_metric=["error", worst])
     model.fit(X, y, eval_set=held_out, eval_names=["test"])
     scores = list(model.staged_decision_function(held_out[0]))
     expected = [np.abs(x - held_out[1]).max() for x in scores]
@@ -123,14 +125,16 @@ def test_a_file_keeps_the_histories_and_a_warm_start_goes_on(model, parts, tmp_p
             np.testing.assert_array_equal(loaded.evals_result_[name][metric], history)
     names = ["near", "far"]
     loaded.set_params(warm_start=True, n_rounds=12).fit(X, y, eval_set=sets, eval_names=names)
-    full = AdaBoostMH("stump", n_rounds=12, loss="logistic", eval_metric=METRICS)
+    full = AdaBoostMH("stump", preset="paper", n_rounds=12, loss="logistic", eval_metric=METRICS)
     full.fit(X, y, eval_set=sets, eval_names=names)
     np.testing.assert_array_equal(loaded.history_.to_array(), full.history_.to_array())
 
 
 def test_a_warm_start_may_watch_other_rows(model, parts):
     (X, y), _, far = parts
-    more = AdaBoostMH("stump", warm_start=True, **SETTINGS).set_params(eval_metric="error")
+    more = AdaBoostMH("stump", preset="paper", warm_start=True, **SETTINGS).set_params(
+        eval_metric="error"
+    )
     more.fit(X, y, eval_set=far, eval_names=["far"])
     more.set_params(n_rounds=10).fit(X, y, eval_set=(X, y), eval_names=["train"])
     assert np.isnan(more.evals_result_["train"]["error"]).tolist() == [True] * 8 + [False] * 2
@@ -144,7 +148,7 @@ def test_a_callback_sees_every_history(parts):
             return "overfits" if gap > 0.03 and run.history.n_rounds > 2 else None
 
     (X, y), _, test = parts
-    model = AdaBoostMH("tree", n_rounds=40, callbacks=[Overfits()])
+    model = AdaBoostMH("tree", preset="paper", n_rounds=40, callbacks=[Overfits()])
     model.fit(X, y, eval_set=[(X, y), test], eval_names=["train", "test"])
     results = model.evals_result_
     gaps = results["test"]["error"] - results["train"]["error"]
@@ -199,15 +203,15 @@ def test_names_that_do_not_fit_are_refused(parts, given, message):
     if given.get("eval_set") == 2:
         given = {**given, "eval_set": sets}
     with pytest.raises(ValueError, match=message):
-        AdaBoostMH("stump").fit(X, y, **given)
+        AdaBoostMH("stump", preset="paper").fit(X, y, **given)
 
 
 def test_errors_say_which_set_is_wrong(parts):
     (X, y), (X1, y1), _ = parts
     with pytest.raises(ValueError, match=r"eval_set\[1\] has 5 columns, training had 6"):
-        AdaBoostMH("stump").fit(X, y, eval_set=[(X1, y1), (X1[:, :5], y1)])
+        AdaBoostMH("stump", preset="paper").fit(X, y, eval_set=[(X1, y1), (X1[:, :5], y1)])
     with pytest.raises(ValueError, match=r"eval_set\[0\] must be a tuple \(X, y\)"):
-        AdaBoostMH("stump").fit(X, y, eval_set=[X1, y1])
+        AdaBoostMH("stump", preset="paper").fit(X, y, eval_set=[X1, y1])
 
 
 @pytest.mark.parametrize(
@@ -220,7 +224,7 @@ def test_errors_say_which_set_is_wrong(parts):
 )
 def test_metrics_that_do_not_go_together_are_refused(parts, eval_metric, message):
     with pytest.raises(ValueError, match=message):
-        AdaBoostMH("stump", eval_metric=eval_metric).fit(*parts[0])
+        AdaBoostMH("stump", preset="paper", eval_metric=eval_metric).fit(*parts[0])
     if "accuracy" in eval_metric:
         with pytest.raises(ValueError, match="eval_metric='error'"):
             RankBoost(eval_metric=eval_metric).fit(*parts[0])
@@ -232,7 +236,7 @@ def test_a_metric_that_returns_no_number_is_named(parts, answer):
         return answer
 
     with pytest.raises(TypeError, match="eval_metric lift must return a number"):
-        AdaBoostMH("stump", eval_metric=lift).fit(*parts[0], eval_set=parts[1])
+        AdaBoostMH("stump", preset="paper", eval_metric=lift).fit(*parts[0], eval_set=parts[1])
 
 
 def test_a_function_is_no_callback(parts):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import AdaBoostMH, Stump
+from edgewise import AdaBoostMH, RankBoost, Stump, Tree
 
 SETTINGS = [
     {},
@@ -120,9 +120,68 @@ def test_importances_of_the_default_agree_with_shapley_values(n_classes):
     assert np.abs(importances - shares).sum() < 0.25
 
 
+LOSSES = {  # of the scores of all rows and the codes of their classes, each the mean over rows
+    "exponential": lambda F, y: np.mean(np.exp(-np.where(y == 1, F, -F))),
+    "logistic": lambda F, y: np.mean(np.log1p(np.exp(-np.where(y == 1, F, -F)))),
+    "softmax": lambda F, y: np.mean(np.log(np.exp(F).sum(axis=1)) - F[np.arange(len(y)), y]),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_term_counts_by_the_decrease_of_the_training_loss(blobs, loss):
+    X, y = blobs(n_classes=3 if loss == "softmax" else 2)
+    learner = Tree(Stump(), max_leaf_nodes=4, criterion="gain")
+    settings = {"votes": "real", "loss": loss, "learning_rate": 0.1, "n_rounds": 40}
+    model = AdaBoostMH(learner, preset="paper", random_state=0, **settings).fit(X, y)
+    losses = np.array([LOSSES[loss](F, y) for F in model.staged_decision_function(X)])
+    # Each of the K score columns has a K-th of a row's weight.
+    decreases = model.fitted_.decreases * model.fitted_.terms.n_scores
+    if loss == "exponential":
+        np.testing.assert_allclose(decreases[1:], -np.diff(losses), rtol=1e-9)
+        assert decreases.sum() == pytest.approx(1.0 - losses[-1])
+    else:
+        # The bound takes the weights of the round's beginning for those of its end.
+        assert (decreases[1:] <= -np.diff(losses)).all()
+        assert (decreases[1:] >= -0.95 * np.diff(losses)).all()
+
+
+def test_a_term_of_a_ranker_counts_by_the_decrease_of_its_loss():
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(200, 4)), np.repeat(np.arange(10), 20)
+    grades = np.digitize(X[:, 0] + X[:, 1] + rng.normal(size=200), [0.0, 1.0])
+    ranker = RankBoost("stump", objective="pairs", n_rounds=20).fit(X, grades, qid)
+    bounds = np.append(1.0, ranker.history_["bound"])
+    np.testing.assert_allclose(ranker.fitted_.decreases, -np.diff(bounds), rtol=1e-9)
+    top = RankBoost("tree", objective="ndcg", n_rounds=20).fit(X, grades, qid).fitted_
+    relative = -np.log(top.history["energy"])
+    assert (top.decreases > 0).all()
+    # Late rounds find fewer pairs that would change the metric than early ones.
+    assert top.decreases[10:].sum() / top.decreases.sum() < relative[10:].sum() / relative.sum()
+
+
+@pytest.mark.parametrize("learner", ["auto", "stump", "product", "tree"])
+def test_importances_after_a_warm_start_are_those_of_one_fit(blobs, learner):
+    X, y = blobs()
+    whole = AdaBoostMH(learner, n_rounds=12, random_state=0).fit(X, y)
+    resumed = AdaBoostMH(learner, n_rounds=5, random_state=0, warm_start=True).fit(X, y)
+    resumed.set_params(n_rounds=12).fit(X, y)
+    np.testing.assert_array_equal(whole.feature_importances_, resumed.feature_importances_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_noisy_copy_of_the_target_is_nearly_all_that_counts(n_classes):
+    """Rounds that fit the noise of a nearly perfect model lower the loss by very little."""
+    rng = np.random.default_rng(0)
+    y, X = rng.integers(0, n_classes, 1000), rng.normal(size=(1000, 10))
+    copy = np.where(rng.random(1000) < 0.01, rng.integers(0, n_classes, 1000), y)
+    X[:, 4] = copy + rng.normal(0, 0.05, 1000)
+    model = AdaBoostMH(random_state=0).fit(X, y)
+    assert model.feature_importances_[4] > 0.93
+
+
 def test_trees_are_explained_by_the_importances_of_columns(blobs):
     X, y = blobs()
-    model = AdaBoostMH(n_rounds=30).fit(X, y)
+    model = AdaBoostMH(n_rounds=30, n_bags=1).fit(X, y)
     amounts_by_name = {
         contribution.name: contribution.amount for contribution in model.explain().contributions
     }

@@ -16,7 +16,9 @@ KINDS = [AdaBoostMH, RankBoost]
 
 
 def fitted(kind, rows, y=Y, **settings):
-    """Return a trained model; a ranker has queries."""
+    """Return a trained model of the papers; a ranker has queries."""
+    if kind is AdaBoostMH:
+        settings["preset"] = "paper"
     model = kind(n_rounds=8, random_state=0, **settings)
     return model.fit(rows, y, qid=QID) if kind is RankBoost else model.fit(rows, y)
 
@@ -58,7 +60,7 @@ def test_bins_can_be_given(kind, learner):
 
 def test_given_bins_are_the_ones_used():
     binned = fit_encode(as_table(X), None, 2)
-    model = AdaBoostMH("stump", n_rounds=20).fit(binned, Y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=20).fit(binned, Y)
     allowed = [set(binned.thresholds(j).tolist()) for j in range(5)]
     cuts = [model.terms_.rule(t) for t in range(model.n_rounds_)]
     assert any(cut.column >= 0 for cut in cuts)
@@ -68,11 +70,13 @@ def test_given_bins_are_the_ones_used():
 def test_rows_that_are_left_out_have_bins_of_their_own():
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
     binned = fit_encode(as_table(X), None, 256)
-    from_bins = AdaBoostMH("stump", n_rounds=8).fit(binned, Y, sample_weight=weights)
+    from_bins = AdaBoostMH("stump", preset="paper", n_rounds=8).fit(
+        binned, Y, sample_weight=weights
+    )
     kept = weights > 0
-    from_rows = AdaBoostMH("stump", n_rounds=8).fit(X[kept], Y[kept])
+    from_rows = AdaBoostMH("stump", preset="paper", n_rounds=8).fit(X[kept], Y[kept])
     np.testing.assert_array_equal(from_bins.decision_function(X), from_rows.decision_function(X))
-    split = AdaBoostMH("stump", n_rounds=8, validation_fraction=0.3, random_state=1)
+    split = AdaBoostMH("stump", preset="paper", n_rounds=8, validation_fraction=0.3, random_state=1)
     same = split.fit(binned, Y).decision_function(X)
     np.testing.assert_array_equal(same, split.fit(X, Y).decision_function(X))
 

@@ -50,7 +50,9 @@ def test_a_lazy_search_that_draws_no_edge_looks_at_all_columns(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, (200, 8))
     y = (X[:, 3] ^ (rng.random(200) < 0.1)).astype(int)
-    model = AdaBoostMH(Stump(constant=False), n_rounds=60, search=Lazy(1), random_state=seed)
+    model = AdaBoostMH(
+        Stump(constant=False), preset="paper", n_rounds=60, search=Lazy(1), random_state=seed
+    )
     assert model.fit(X, y).n_rounds_ == 60
 
 

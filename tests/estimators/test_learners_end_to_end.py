@@ -100,7 +100,7 @@ def targets(X, kind="three classes"):
 
 def make(case, **chosen):
     learner, data = CASES[case]
-    chosen = {"n_rounds": ROUNDS, "random_state": 0, **chosen}
+    chosen = {"n_rounds": ROUNDS, "random_state": 0, "n_bags": 1, **chosen}
     return AdaBoostMH(clone(learner, safe=False), **chosen), data
 
 
@@ -214,7 +214,9 @@ def selectors_and_trees():
 
     def make_one(**chosen):
         return (
-            AdaBoostMH([Selector(), Tree(Stump(), max_leaf_nodes=4)], n_rounds=12, **chosen),
+            AdaBoostMH(
+                [Selector(), Tree(Stump(), max_leaf_nodes=4)], preset="paper", n_rounds=12, **chosen
+            ),
             X,
             y,
         )
@@ -408,17 +410,8 @@ def test_what_is_given_is_not_chosen():
 
 
 @cases
-def test_with_a_learner_of_ones_own_the_rest_is_as_in_the_papers(case):
-    model, data = make(case, n_rounds=1)
-    model.fit(data(), targets(data()))
-    papers, automatic = ("discrete", "exponential", 1.0), ("real", "logistic", 0.1)
-    actual = (model.votes_, model.loss_, model.learning_rate_)
-    assert actual == (automatic if case == "automatic" else papers)
-
-
-@cases
 def test_what_was_chosen_survives_files_and_pickles(case, tmp_path):
-    model, data = make(case, n_rounds=1, **({} if case == "automatic" else {"votes": "real"}))
+    model, data = make(case, n_rounds=1)
     X = data()
     model.fit(X, targets(X, "two classes")).save(tmp_path / "model.edgewise")
     for other in (load(tmp_path / "model.edgewise"), pickle.loads(pickle.dumps(model))):
@@ -432,18 +425,18 @@ def test_what_was_chosen_survives_files_and_pickles(case, tmp_path):
 def test_what_is_learned_to_the_end_is_fitted(learner):
     """All logistic weights go to 0 where a rule is always right."""
     X, y = np.arange(20.0)[:, None], np.arange(20) >= 10
-    model = AdaBoostMH(learner, loss="logistic", n_rounds=2000).fit(X, y)
+    model = AdaBoostMH(learner, preset="paper", loss="logistic", n_rounds=2000).fit(X, y)
     assert model.stop_reason_ == "fitted"
     assert 1 < model.n_rounds_ < 2000
     assert model.history_["weight"][-1] > 1e-10
     assert 1 / (1 + np.exp(np.abs(model.decision_function(X)).min())) < 1e-10
     again = model.set_params(warm_start=True).fit(X, y)
     assert (again.stop_reason_, again.n_rounds_) == ("fitted", len(again.terms_))
-    fewer = AdaBoostMH(learner, loss="logistic", n_rounds=2).fit(X, y)
+    fewer = AdaBoostMH(learner, preset="paper", loss="logistic", n_rounds=2).fit(X, y)
     assert fewer.stop_reason_ != "fitted"
 
 
 def test_the_exponential_loss_is_never_fitted():
     X, y = np.arange(20.0)[:, None], np.arange(20) >= 10
-    model = AdaBoostMH(Stump(), n_rounds=50).fit(X, y)
+    model = AdaBoostMH(Stump(), preset="paper", n_rounds=50).fit(X, y)
     assert (model.n_rounds_, model.stop_reason_ == "fitted") == (50, False)

@@ -28,7 +28,7 @@ def test_two_classes_of_any_labels(blobs, classes):
             AdaBoostMH(n_rounds=5).fit(X, np.array(classes)[y])
         return
     labels = np.array(classes)[y]
-    model = AdaBoostMH("stump", n_rounds=30).fit(X, labels)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=30).fit(X, labels)
     assert model.classes_.tolist() == classes
     scores = model.decision_function(X)
     assert scores.shape == (len(y),)
@@ -40,7 +40,7 @@ def test_two_classes_of_any_labels(blobs, classes):
     assert proba.shape == (len(y), 2)
     np.testing.assert_allclose(proba[:, 1], expit(2 * scores))
     # The logistic loss has the log-odds themselves as scores.
-    model = AdaBoostMH("stump", n_rounds=30, loss="logistic").fit(X, labels)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=30, loss="logistic").fit(X, labels)
     proba, scores = model.predict_proba(X), model.decision_function(X)
     np.testing.assert_allclose(proba[:, 1], expit(scores))
 
@@ -50,7 +50,9 @@ def test_two_classes_of_any_labels(blobs, classes):
 def test_several_classes(blobs, votes, factorized):
     X, y = blobs(200, n_classes=4)
     labels = np.array(["d", "a", "c", "b"])[y]
-    model = AdaBoostMH("stump", n_rounds=60, votes=votes, factorized=factorized).fit(X, labels)
+    model = AdaBoostMH(
+        "stump", preset="paper", n_rounds=60, votes=votes, factorized=factorized
+    ).fit(X, labels)
     assert model.classes_.tolist() == ["a", "b", "c", "d"]
     scores = model.decision_function(X)
     assert scores.shape == (200, 4)
@@ -93,7 +95,7 @@ def test_multi_label_targets_of_any_container(label_matrix, same_terms):
 def test_multi_label_predictions(label_matrix, votes, n_labels):
     X, Y = label_matrix
     Y = Y[:, :n_labels]
-    model = AdaBoostMH("stump", n_rounds=80, votes=votes).fit(X, Y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=80, votes=votes).fit(X, Y)
     scores, predicted = model.decision_function(X), model.predict(X)
     assert scores.shape == predicted.shape == Y.shape
     np.testing.assert_array_equal(predicted, (scores > 0).astype(int))
@@ -106,7 +108,7 @@ def test_multi_label_predictions(label_matrix, votes, n_labels):
 
 def test_multi_label_history(label_matrix):
     X, Y = label_matrix
-    model = AdaBoostMH(n_rounds=10).fit(X, Y)
+    model = AdaBoostMH(n_rounds=10, n_bags=1).fit(X, Y)
     stages = list(model.staged_predict(X))
     errors = [(stage != Y).any(axis=1).mean() for stage in stages]
     losses = [(stage != Y).mean() for stage in stages]
@@ -122,8 +124,11 @@ def test_balanced_initial_weights_need_classes(label_matrix):
 
 def test_auto_initial_weights(blobs, label_matrix, same_terms):
     X, y = blobs()
-    fit = AdaBoostMH("tree", n_rounds=10).fit
-    same_terms(fit(X, y), AdaBoostMH("tree", n_rounds=10, init_weights="balanced").fit(X, y))
+    fit = AdaBoostMH("tree", preset="paper", n_rounds=10).fit
+    same_terms(
+        fit(X, y),
+        AdaBoostMH("tree", preset="paper", n_rounds=10, init_weights="balanced").fit(X, y),
+    )
     X, Y = label_matrix
     same_terms(
         AdaBoostMH(n_rounds=10).fit(X, Y),
@@ -196,12 +201,14 @@ def test_balanced_class_weights_give_every_class_the_same(blobs):
 def test_class_weight_of_multi_label_targets(label_matrix):
     X, Y = label_matrix
     noise = np.random.default_rng(0).random((len(X), 1))
-    balanced = AdaBoostMH("stump", n_rounds=200, class_weight="balanced", votes="real")
+    balanced = AdaBoostMH(
+        "stump", preset="paper", n_rounds=200, class_weight="balanced", votes="real"
+    )
     balanced.fit(noise > 2, Y)
     # Both values of every label weigh the same, so that a constant model knows nothing.
     np.testing.assert_allclose(balanced.predict_proba(noise > 2), 0.5, atol=1e-6)
     chosen = [{1: 9.0}, {0: 1.0, 1: 1.0}, {}]
-    model = AdaBoostMH("stump", n_rounds=50, class_weight=chosen, votes="real")
+    model = AdaBoostMH("stump", preset="paper", n_rounds=50, class_weight=chosen, votes="real")
     model.fit(noise > 2, Y)
     p = Y.mean(axis=0)
     expected = np.array([9 * p[0] / (9 * p[0] + 1 - p[0]), p[1], p[2]])
@@ -221,7 +228,9 @@ def test_class_weight_of_multi_label_targets(label_matrix):
 def test_a_constant_problem_gives_the_frequencies(votes, loss, init_weights, counts):
     y = np.repeat(np.arange(len(counts)), counts)
     X = np.zeros((len(y), 1))
-    model = AdaBoostMH("stump", n_rounds=3000, votes=votes, loss=loss, init_weights=init_weights)
+    model = AdaBoostMH(
+        "stump", preset="paper", n_rounds=3000, votes=votes, loss=loss, init_weights=init_weights
+    )
     model.fit(X, y)
     frequencies = np.array(counts) / len(y)
     np.testing.assert_allclose(model.predict_proba(X[:1])[0], frequencies, atol=0.005)
@@ -231,14 +240,16 @@ def test_a_constant_problem_with_row_weights():
     y = np.repeat([0, 1, 2], [10, 10, 10])
     weights = np.repeat([6.0, 3.0, 1.0], 10)
     X = np.zeros((30, 1))
-    model = AdaBoostMH("stump", n_rounds=500, votes="real").fit(X, y, sample_weight=weights)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=500, votes="real").fit(
+        X, y, sample_weight=weights
+    )
     np.testing.assert_allclose(model.predict_proba(X[:1])[0], [0.6, 0.3, 0.1], atol=1e-4)
 
 
 def test_a_constant_problem_with_a_weight_matrix():
     y = np.repeat([0, 1, 2], [12, 6, 2])
     matrix = np.where(y[:, None] == np.arange(3), 5.0, [[1.0, 2.0, 3.0]])
-    model = AdaBoostMH("stump", n_rounds=500, votes="real", init_weights=matrix)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=500, votes="real", init_weights=matrix)
     model.fit(np.zeros((20, 1)), y)
     np.testing.assert_allclose(model.predict_proba([[0.0]])[0], [0.6, 0.3, 0.1], atol=1e-4)
 

@@ -155,7 +155,8 @@ def test_pairs_cannot_be_split_for_validation():
 WRONG = {
     "learner": [3, None, Stump, Lazy(), "twig", "", ["twig"], [], Product("twig"), Tree(3)],
     "search": [3, None, Lazy, "random"],
-    "n_rounds": [2.0, "3", None, True, 0, -1],
+    "preset": ["papers", None, 3],
+    "n_rounds": [2.0, "3", True, 0, -1],
     "criterion": ["gain", None, 3, ["edge"]],
     "step": ["long", 3, ["exact"]],
     "learning_rate": ["fast", True, 0.0, -0.1, 1.5, np.nan, None],

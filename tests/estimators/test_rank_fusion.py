@@ -215,15 +215,21 @@ class TestAuto:
         best = max(("stump", "feature"), key=lambda name: fits[name].history_["validation"][-1])
         np.testing.assert_array_equal(fits["auto"].predict(many[0]), fits[best].predict(many[0]))
 
-    def test_without_validation_queries_sets_a_fifth_aside_and_trains_on_all(self, many):
-        aside = self.fits(many, validation_fraction=0.2, early_stopping_rounds=50)
+    @pytest.mark.parametrize("n_rounds", [None, 15])
+    def test_without_validation_queries_sets_a_fifth_aside_and_trains_on_all(self, many, n_rounds):
+        aside = {
+            name: RankFusion(
+                name, n_rounds=n_rounds or 500, validation_fraction=0.2, early_stopping_rounds=50
+            ).fit(*many)
+            for name in ("stump", "feature")
+        }
         values = {
             name: aside[name].history_["validation"][aside[name].best_iteration_ - 1]
             for name in ("stump", "feature")
         }
         best = max(values, key=values.get)
-        model = RankFusion(n_rounds=15).fit(*many)
-        expected = RankFusion(best, n_rounds=aside[best].best_iteration_).fit(*many)
+        model = RankFusion(n_rounds=n_rounds).fit(*many)
+        expected = RankFusion(best, n_rounds=n_rounds or aside[best].best_iteration_).fit(*many)
         np.testing.assert_array_equal(model.predict(many[0]), expected.predict(many[0]))
 
     @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class TestSizes:
             X, Y, QID, eval_set=[(X, Y), (X[:20], Y[:20])], eval_qid=[QID, QID[:20]]
         )
         for name, recorded in tuples.evals_result_.items():
-            assert np.array_equal(recorded["map"], apart.evals_result_[name]["map"])
+            assert np.array_equal(recorded["ndcg@10"], apart.evals_result_[name]["ndcg@10"])
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

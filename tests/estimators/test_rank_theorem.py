@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgewise import Lazy, RankBoost, Stump
 from edgewise.theory import training_loss_bound
 
-POWERS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
+POWERS = {"pairs": 0.0, "root": 0.5, "auto": 0.5, "equal": 1.0}
 
 
 def documents(seed, n=40, n_queries=3, missing=True):
@@ -28,7 +28,7 @@ def documents(seed, n=40, n_queries=3, missing=True):
     return X, y, qid
 
 
-def pairs_of(y, qid, pair_weight="difference", query_weight="root", weights=None):
+def pairs_of(y, qid, pair_weight="auto", query_weight="auto", weights=None):
     """Return arrays (worse, better, D) of all pairs; D sums to 1."""
     document_weights = np.ones(len(y)) if weights is None else weights
     worse, better, sizes = [], [], []
@@ -39,7 +39,7 @@ def pairs_of(y, qid, pair_weight="difference", query_weight="root", weights=None
         pair_weights = (
             document_weights[i]
             * document_weights[j]
-            * (y[j] - y[i] if pair_weight == "difference" else 1.0)
+            * (1.0 if pair_weight == "equal" else y[j] - y[i])
         )
         worse.append(i)
         better.append(j)

@@ -145,7 +145,7 @@ def test_a_first_warm_start_is_a_start(same_terms):
 def test_a_warm_start_needs_the_same_problem(change, data, message):
     named = "X" in data and isinstance(data["X"], pd.DataFrame)
     start = FRAME if named else X
-    model = AdaBoostMH("stump", n_rounds=5, warm_start=True).fit(start, Y)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=5, warm_start=True).fit(start, Y)
     before = model.predict(start)
     with pytest.raises(ValueError, match=message):
         model.set_params(**change).fit(**({"X": start, "y": Y} | data))

@@ -106,7 +106,8 @@ def test_the_order_of_coalitions_does_not_matter():
 def test_pairs_are_what_columns_do_only_together():
     rng = np.random.default_rng(1)
     X = rng.choice([-1.0, 1.0], size=(200, 3))
-    model = AdaBoostMH(Product("stump", 2), n_rounds=1).fit(X, X[:, 0] * X[:, 1] > 0)
+    model = AdaBoostMH(Product("stump", 2), preset="paper", n_rounds=1)
+    model.fit(X, X[:, 0] * X[:, 1] > 0)
     corners = np.array([[a, b, 0.0] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
     explanation = model.explain([[1.0, -1.0, 1.0]], corners)
     by_name = dict(zip(explanation.names, explanation.amounts[:, 0].tolist(), strict=True))

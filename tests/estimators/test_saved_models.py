@@ -111,7 +111,7 @@ def test_settings_come_back(blobs, round_trip):
         "n_jobs": 1, "random_state": np.int32(4), "verbose": 0, "warm_start": True,
         "factorized": True,
     }  # fmt: skip
-    model = AdaBoostMH(Stump(constant=False), search=Lazy(3), **settings).fit(X, y)
+    model = AdaBoostMH(Stump(constant=False), preset="paper", search=Lazy(3), **settings).fit(X, y)
     loaded = round_trip(model)
     assert isinstance(loaded.learner, Stump)
     assert isinstance(loaded.search, Lazy)
@@ -162,7 +162,7 @@ def test_settings_that_no_file_can_hold_are_left_at_their_defaults(blobs, round_
 
 def test_going_on_without_a_setting_that_no_file_can_hold_is_an_error(blobs, round_trip):
     X, y = blobs()
-    loaded = round_trip(AdaBoostMH(MyStump(), n_rounds=4).fit(X, y))
+    loaded = round_trip(AdaBoostMH(MyStump(), preset="paper", n_rounds=4).fit(X, y))
     loaded.set_params(warm_start=True, n_rounds=6)
     with pytest.raises(ValueError, match="learner"):
         loaded.fit(X, y)
@@ -219,13 +219,15 @@ def test_what_cannot_be_saved_is_not_trained():
         with pytest.raises(TypeError, match="y must hold numbers or strings"):
             AdaBoostMH(n_rounds=2).fit(X, np.arange(6).astype(y))
     with pytest.raises(ValueError, match="at most 20,000,000"):
-        AdaBoostMH("stump", n_rounds=2).fit(sparse.csr_array((6, 20_000_001)), np.arange(6) % 2)
+        AdaBoostMH("stump", preset="paper", n_rounds=2).fit(
+            sparse.csr_array((6, 20_000_001)), np.arange(6) % 2
+        )
 
 
 def test_class_names_of_any_length(round_trip):
     X = np.arange(6.0)[:, None]
     for y in (np.array(["x" * 30_000, "y"] * 3), np.array(["a", "b"] * 3, dtype="T")):
-        model = AdaBoostMH("stump", n_rounds=2).fit(X, y)
+        model = AdaBoostMH("stump", preset="paper", n_rounds=2).fit(X, y)
         assert round_trip(model).predict(X).tolist() == model.predict(X).tolist()
 
 

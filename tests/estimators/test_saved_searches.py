@@ -175,7 +175,9 @@ def test_arrays_and_dicts_come_back(picky):
 @pytest.mark.parametrize("name", sorted(SEARCHES))
 def test_every_search_comes_back_with_its_settings(name, tmp_path):
     search = SEARCHES[name]()
-    AdaBoostMH("stump", search=search, n_rounds=3, random_state=0).fit(X, Y).save(tmp_path / "m")
+    AdaBoostMH("stump", preset="paper", search=search, n_rounds=3, random_state=0).fit(X, Y).save(
+        tmp_path / "m"
+    )
     loaded = load(tmp_path / "m")
     assert type(loaded.search) is type(search)
     assert loaded.search.get_params() == search.get_params()

@@ -174,7 +174,7 @@ def test_the_same_seed_gives_the_same_model(monkeypatch, learner, search):
 
 @every_search
 def test_another_seed_gives_other_columns(search):
-    models = [fit("stump", search(2), 20, random_state=seed) for seed in (0, 1)]
+    models = [fit("stump", search(2), 20, random_state=seed, subsample=1.0) for seed in (0, 1)]
     same_columns = np.array_equal(models[0].terms_.columns, models[1].terms_.columns)
     # Nothing in upper confidence bounds is random.
     assert same_columns == (search is UCB)
@@ -186,11 +186,15 @@ def test_with_trimmed_weights(monkeypatch, policy):
     models = []
     for backend in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", backend)
-        model = AdaBoostMH("product", search=policy(3), trim=0.6, n_rounds=40, random_state=0)
+        model = AdaBoostMH(
+            "product", preset="paper", search=policy(3), trim=0.6, n_rounds=40, random_state=0
+        )
         models.append(model.fit(X, y))
     same(*models)
     assert models[0].history_["saved"].max() > 1 - 4 / 10
-    half = AdaBoostMH("product", search=policy(3), trim=0.6, n_rounds=25, random_state=0)
+    half = AdaBoostMH(
+        "product", preset="paper", search=policy(3), trim=0.6, n_rounds=25, random_state=0
+    )
     half.set_params(warm_start=True).fit(X, y)
     same(models[0], half.set_params(n_rounds=40).fit(X, y))
 
@@ -225,7 +229,7 @@ def test_where_few_columns_matter_learning_beats_random_columns():
     y = X[:, rng.choice(400, 10, replace=False)].sum(axis=1) > 0
 
     def error(search):
-        model = AdaBoostMH("stump", search=search, n_rounds=80, random_state=0)
+        model = AdaBoostMH("stump", preset="paper", search=search, n_rounds=80, random_state=0)
         return np.mean(model.fit(X[:1000], y[:1000]).predict(X[1000:]) != y[1000:])
 
     random = error(Lazy(20))
@@ -294,7 +298,9 @@ def test_k_may_change(policy):
 
 def test_other_columns_cannot_follow():
     X, y = rows()
-    model = AdaBoostMH("stump", search=UCB(2), n_rounds=5, warm_start=True).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", search=UCB(2), n_rounds=5, warm_start=True).fit(
+        X, y
+    )
     X[:, 9] = 0.0
     with pytest.raises(ValueError, match="warm_start"):
         model.set_params(n_rounds=9).fit(X, y)
@@ -334,5 +340,5 @@ def test_columns_without_information(policy):
         assert model.n_rounds_ == 8
         same(AdaBoostMH(**settings).fit(X, y), AdaBoostMH(search=policy(10), **settings).fit(X, y))
     X[:] = np.nan
-    model = AdaBoostMH("stump", search=policy(2), n_rounds=3).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", search=policy(2), n_rounds=3).fit(X, y)
     assert model.score(X, y) == np.bincount(y).max() / len(y)

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgewise import AdaBoostMH, Indicator, Product, Stump, Tree, load
+from edgewise import AdaBoostMH, Haar, Indicator, Product, Selector, Stump, Tree, load
+from edgewise.estimators import classification
+from edgewise.estimators.classification import PAPER_SETTINGS, TreeCandidate, auto_settings
 from edgewise.learners import NAMED_LEARNERS, Goal
 
 PAGE = Path(__file__).parents[2] / "docs/guide/defaults.md"
@@ -19,7 +21,10 @@ KINDS = {
 
 
 def auto(goal, n_rows=10_000):
-    return NAMED_LEARNERS["auto"](Stump(), goal._replace(n_rows=n_rows))
+    """Return the learner of "auto" with its settings."""
+    goal = goal._replace(n_rows=n_rows, n_columns=20)
+    tree = NAMED_LEARNERS["auto"](Stump(), goal)
+    return {**vars(tree), **auto_settings(goal)}
 
 
 def spanned(values):
@@ -44,43 +49,47 @@ def documented_table():
         kind: [auto(goal, n_rows) for goal in goals for n_rows in (500, 10_000, 100_000)]
         for kind, goals in KINDS.items()
     }
-    other = NAMED_LEARNERS["stump"](Stump(), Goal())
-    rows = [["setting", *(f'`"auto"`, {kind}' for kind in presets), "any other learner"]]
+    paper = {**vars(Tree()), **PAPER_SETTINGS}
+    rows = [["setting", *(f'`"auto"`, {kind}' for kind in presets), '`"paper"`']]
     rows.append(["---"] * len(rows[0]))
-    for name in ("max_leaf_nodes", "criterion", "leaf_votes"):
-        trees = [spanned(getattr(p.learner, name) for p in ps) for ps in presets.values()]
-        suffix = "" if name == "max_leaf_nodes" else " of the trees"
-        rows.append([f"`{name}`{suffix}", *trees, "the learner's own"])
-    for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
-        values = [spanned(getattr(p, name) for p in ps) for ps in presets.values()]
-        rows.append([f"`{name}`", *values, shown(getattr(other, name))])
-    searches = [spanned(p.search for p in ps) for ps in presets.values()]
-    rows.append(["`search`", *searches, shown(other.search)])
-    assert all(preset.n_rounds is None for ps in presets.values() for preset in ps)
-    rows.append(["`n_rounds`", *['`"auto"`'] * len(presets), shown(other.n_rounds)])
+    names = ("max_leaf_nodes", "criterion", "leaf_votes", *PAPER_SETTINGS)
+    for name in names:
+        values = [spanned(preset[name] for preset in ps) for ps in presets.values()]
+        suffix = " of trees" if name in ("criterion", "leaf_votes") else ""
+        rows.append([f"`{name}`{suffix}", *values, shown(paper[name])])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def test_the_table_of_the_documents_is_the_codes():
     table = documented_table().replace("| --- |", "|---|").replace(" --- |", "---|")
     assert table in PAGE.read_text(), f"docs/guide/defaults.md should have\n{table}"
-    assert PAGE.read_text().count("any other learner |") == 1
+    assert PAGE.read_text().count('`"paper"` |\n') == 1
 
 
 def test_small_tables_may_have_smaller_leaves():
-    minimum = [auto(Goal(), n_rows).min_samples_leaf for n_rows in (2, 50, 100, 1_000)]
+    minimum = [auto(Goal(), n_rows)["min_samples_leaf"] for n_rows in (2, 50, 100, 1_000)]
     assert minimum == sorted(minimum)
     assert minimum[0] == 1
-    assert minimum[-1] == auto(Goal()).min_samples_leaf
+    assert minimum[-1] == auto(Goal())["min_samples_leaf"]
 
 
 # What a fit uses
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_compared(monkeypatch):
+    """Leave out candidates of trees, which change settings where held-out rows want it."""
+    monkeypatch.setattr(classification, "tree_candidates", lambda *_: [TreeCandidate()])
 
 
 def rows(n_classes=3):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(90, 3))
     return X, np.searchsorted([-0.5, 0.5] if n_classes == 3 else [0.0], X[:, 0] + X[:, 1])
+
+
+# The settings that do not depend on the learner, apart from the search and the rounds.
+DECIDED = tuple(name for name in PAPER_SETTINGS if name not in ("search", "n_rounds"))
 
 
 def used(X, y, **settings):
@@ -97,15 +106,13 @@ def used(X, y, **settings):
     ids=list(KINDS),
 )
 def test_the_default_uses_what_goes_with_auto(goal, y):
-    settings, preset = used(rows()[0], y), auto(goal, 90)
-    assert settings.learner == repr(preset.learner)
-    assert settings.max_leaf_nodes == preset.learner.max_leaf_nodes
-    names = ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf")
+    settings, preset = used(rows()[0], y), auto(goal._replace(n_columns=3), 90)
+    assert settings.learner == repr(NAMED_LEARNERS["auto"](Stump(), goal._replace(n_rows=90)))
+    names = ("max_leaf_nodes", *DECIDED)
     for name in names:
-        assert getattr(settings, name) == getattr(preset, name), name
-    assert (settings.max_bins, settings.search) == (32, "Auto()")
-    decided = ("learner", *names, "max_bins", "search", "n_rounds")
-    assert settings.reasons == dict.fromkeys(decided, "auto")
+        assert getattr(settings, name) == preset[name], name
+    assert settings.search == "Auto()"
+    assert settings.reasons == dict.fromkeys(("learner", *PAPER_SETTINGS), "auto")
     assert settings.rounds_from == "3 folds"
 
 
@@ -128,24 +135,87 @@ def test_the_default_learns_which_of_many_columns_to_search():
     # The first round may be the constant, for which no column is searched.
     assert (usual.history_["saved"][1:] >= 0.75).all()
     assert (all_columns.history_["saved"][1:] < 0.5).all()
-    papers = AdaBoostMH("stump", n_rounds=3).fit(X, y)
+    papers = AdaBoostMH(preset="paper", n_rounds=3).fit(X, y)
     assert papers.history_["columns"].tolist() == [200.0] * 3
 
 
-@pytest.mark.parametrize(
-    "learner",
-    ["stump", "product", "tree", Stump(), Product(n_terms=2), Tree("stump", 4), [Stump(), "stump"]],
-    ids=repr,
-)
-def test_every_other_learner_is_the_papers(learner):
-    settings = used(*rows(), learner=learner)
-    assert (settings.votes, settings.loss) == ("discrete", "exponential")
-    assert (settings.learning_rate, settings.subsample) == (1.0, 1.0)
-    assert (settings.damping, settings.min_samples_leaf) == (None, 1)
-    assert settings.rounds_from == "n_rounds"
+LEARNERS = [
+    *("stump", "product", "tree", Stump(), Product(n_terms=2), Tree("stump", 4)),
+    *([Stump(), "stump"], Selector(), Haar((1, 3))),
+]
+
+
+def same_but(settings, others, *names):
+    """Return whether all but some of the settings are the same, for the same reasons."""
+    return all(
+        getattr(settings, name) == getattr(others, name)
+        and settings.reasons[name] == others.reasons[name]
+        for name in PAPER_SETTINGS
+        if name not in names
+    )
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_another_learner_changes_nothing_else(learner, n_classes):
+    X, y = rows(n_classes)
+    options = {"categorical_features": [0, 1, 2]} if isinstance(learner, Selector) else {}
+    X = X.round() if options else X
+    default, settings = used(X, y), used(X, y, learner=learner, **options)
+    # Only trees are averaged.
+    assert same_but(settings, default, "n_rounds", "n_bags")
+    assert settings.reasons == {**default.reasons, "learner": "given"}
+    assert settings.rounds_from == default.rounds_from == "3 folds"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tree_is_auto(kind):
+    X, y = rows(3)[0], {"two classes": rows(2)[1], "several classes": rows(3)[1]}.get(kind)
+    if y is None:
+        y = np.stack([rows(2)[1], rows(3)[1] == 1], axis=1).astype(int)
+    tree, default = AdaBoostMH("tree").fit(X, y), AdaBoostMH().fit(X, y)
+    assert np.array_equal(tree.predict_proba(X), default.predict_proba(X))
+    assert tree.settings_.learner == default.settings_.learner
+
+
+@pytest.mark.parametrize("learner", ["auto", *LEARNERS[:-2]], ids=repr)
+def test_the_papers_settings_are_the_papers(learner):
+    settings = used(*rows(), learner=learner, preset="paper")
+    for name in DECIDED:
+        assert getattr(settings, name) == PAPER_SETTINGS[name], name
+    assert (settings.search, settings.rounds_from) == ("Exhaustive()", "n_rounds")
     assert settings.temperature == 1.0
-    assert settings.reasons.pop("learner") == "given"
-    assert set(settings.reasons.values()) == {"default"}
+    assert settings.reasons.pop("learner") == ("paper" if learner == "auto" else "given")
+    assert set(settings.reasons.values()) == {"paper"}
+
+
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    [
+        ("auto", Stump()),
+        ("stump", Stump()),
+        ("product", Product("stump", 3)),
+        ("tree", Tree("stump", 8, "inherit", "edge")),
+    ],
+)
+def test_the_papers_settings_can_be_given_one_by_one(name, learner):
+    X, y = rows()
+    explicit = AdaBoostMH(
+        learner,
+        votes="discrete",
+        loss="exponential",
+        learning_rate=1.0,
+        subsample=1.0,
+        min_samples_leaf=1,
+        max_bins=256,
+        search="exhaustive",
+        n_rounds=20,
+        category_rates=False,
+    )
+    papers = AdaBoostMH(name, preset="paper", n_rounds=20)
+    expected = explicit.fit(X, y).decision_function(X)
+    assert np.array_equal(papers.fit(X, y).decision_function(X), expected)
+    assert AdaBoostMH(name, preset="paper").fit(X, y).history_.n_rounds <= 500
 
 
 GIVEN = {
@@ -160,33 +230,35 @@ GIVEN = {
 
 
 @pytest.mark.parametrize(("name", "value"), GIVEN.items())
-@pytest.mark.parametrize(
-    "learner", ["auto", Tree("stump", 8, "free", "edge")], ids=["auto", "tree"]
-)
-def test_a_given_setting_changes_no_other(name, value, learner):
-    others = {"learner": learner, "n_rounds": 4}
+@pytest.mark.parametrize("preset", ["auto", "paper"])
+@pytest.mark.parametrize("learner", ["auto", "product", Tree("stump", 8)], ids=repr)
+def test_a_given_setting_changes_no_other(name, value, preset, learner):
+    others = {"learner": learner, "preset": preset, "n_rounds": 4}
     if name == "damping":
         others["votes"] = "real"
     plain, changed = used(*rows(), **others), used(*rows(), **{**others, name: value})
     assert getattr(changed, name) == value
     assert changed.reasons[name] == "given"
-    for other in {"learner", *GIVEN} - {name}:
-        # Votes of one size are not damped.
-        if (name, other) != ("votes", "damping"):
-            assert getattr(changed, other) == getattr(plain, other), other
-            assert changed.reasons[other] == plain.reasons[other], other
+    # Votes of one size are not damped.
+    assert same_but(changed, plain, name, *(["damping"] if name == "votes" else []))
+    assert (changed.learner, changed.reasons["learner"]) == (
+        plain.learner,
+        plain.reasons["learner"],
+    )
 
 
-@pytest.mark.parametrize("learner", ["auto", "tree"])
-def test_the_leaves_of_named_trees_can_be_given_alone(learner):
+@pytest.mark.parametrize(("learner", "preset"), [("auto", "auto"), ("tree", "paper")])
+def test_the_leaves_of_named_trees_can_be_given_alone(learner, preset):
     X, y = rows()
-    plain = used(X, y, learner=learner, n_rounds=4)
-    changed = used(X, y, learner=learner, n_rounds=4, max_leaf_nodes=5)
+    common = {"learner": learner, "preset": preset}
+    plain = used(X, y, **common, n_rounds=4)
+    changed = used(X, y, **common, n_rounds=4, max_leaf_nodes=5)
     assert (plain.max_leaf_nodes, changed.max_leaf_nodes) == (8, 5)
     assert changed.reasons == {**plain.reasons, "max_leaf_nodes": "given"}
-    model = AdaBoostMH(learner, n_rounds=150, max_leaf_nodes=5).fit(X, y)
+    model = AdaBoostMH(**common, n_rounds=150, max_leaf_nodes=5).fit(X, y)
     # After a hundred smaller ones.
-    assert max(len(model.terms_.nodes(t)) for t in range(100, model.n_rounds_)) == 4
+    later = range(100 * model.settings_.n_bags, len(model.terms_))
+    assert max(len(model.terms_.nodes(t)) for t in later) == 4
 
 
 @pytest.mark.parametrize(
@@ -197,6 +269,7 @@ def test_the_leaves_of_named_trees_can_be_given_alone(learner):
         ({"max_leaf_nodes": 4, "learner": "stump"}, ValueError),
         ({"max_leaf_nodes": 4, "learner": Tree("stump", 4)}, ValueError),
         ({"max_leaf_nodes": 4, "factorized": False}, ValueError),
+        ({"max_leaf_nodes": 4, "preset": "paper"}, ValueError),
     ],
     ids=str,
 )
@@ -226,7 +299,7 @@ def test_settings_that_follow_from_others_say_so():
     assert (trimmed.subsample, trimmed.reasons["subsample"]) == (1.0, "auto, with trim")
     stumps = used(X, y, factorized=False, n_rounds=2)
     assert (stumps.learner, stumps.reasons["learner"]) == ("Stump()", "auto")
-    assert (stumps.votes, stumps.reasons["votes"]) == ("discrete", "default")
+    assert (stumps.votes, stumps.reasons["votes"]) == ("real", "auto")
 
 
 @pytest.mark.parametrize("learner", [Stump(), Indicator()])
@@ -243,16 +316,18 @@ def test_a_learner_of_the_wrong_kind_of_column_is_refused(learner):
 
 def test_settings_can_be_read():
     X, y = rows()
-    model = AdaBoostMH(Stump(), n_rounds=7, votes="real", loss="logistic", learning_rate=0.5)
+    given = {"votes": "real", "loss": "logistic", "learning_rate": 0.5}
+    model = AdaBoostMH(Stump(), preset="paper", n_rounds=7, **given)
     assert str(model.fit(X, y).settings_).splitlines() == [
         "learner           Stump()       given",
         "votes             real          given",
         "loss              logistic      given",
         "learning_rate     0.5           given",
-        "subsample         1             default",
-        "min_samples_leaf  1             default",
-        "max_bins          256           default",
-        "search            Exhaustive()  default",
+        "subsample         1             paper",
+        "min_samples_leaf  1             paper",
+        "max_bins          256           paper",
+        "search            Exhaustive()  paper",
+        "n_bags            1             paper",
         "n_rows            90",
         "n_rounds          7             given",
         "temperature       1             no rows were held out",
@@ -263,7 +338,7 @@ def test_settings_can_be_read():
     ("settings", "words"),
     [
         ({}, "chosen on 3 folds"),
-        ({"learner": "stump"}, "default"),
+        ({"preset": "paper"}, "paper"),
         ({"n_rounds": 9}, "given"),
         ({"validation_fraction": 0.2}, "chosen on validation_fraction"),
         ({"validation_fraction": 0.2, "n_rounds": 9}, "given"),

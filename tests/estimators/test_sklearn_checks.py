@@ -8,18 +8,18 @@ from edgewise.estimators import classification
 
 ESTIMATORS = [
     AdaBoostMH(),
-    AdaBoostMH("tree", n_rounds=10),
-    AdaBoostMH("tree", n_rounds=10, votes="abstain"),
-    AdaBoostMH("stump", n_rounds=10, factorized=False),
-    AdaBoostMH(Stump(), search=Lazy(2), n_rounds=10, init_weights="uniform"),
-    AdaBoostMH("product", n_rounds=8, loss="logistic"),
-    AdaBoostMH("tree", n_rounds=8, learning_rate=0.5, votes="real"),
+    AdaBoostMH("tree", preset="paper", n_rounds=10),
+    AdaBoostMH("tree", preset="paper", n_rounds=10, votes="abstain"),
+    AdaBoostMH("stump", preset="paper", n_rounds=10, factorized=False),
+    AdaBoostMH(Stump(), preset="paper", search=Lazy(2), n_rounds=10, init_weights="uniform"),
+    AdaBoostMH("product", preset="paper", n_rounds=8, loss="logistic"),
+    AdaBoostMH("tree", preset="paper", n_rounds=8, learning_rate=0.5, votes="real"),
 ]
 
 
 def expected_failures(estimator):
     """Return the checks that the default cannot pass: folds and samples count rows, not weights."""
-    if estimator.learner != "auto":
+    if estimator.preset == "paper":
         return {}
     names = ("dense", "sparse")
     return {f"check_sample_weight_equivalence_on_{name}_data": "counts rows" for name in names}

@@ -69,7 +69,7 @@ def test_margins_of_labels(blobs):
 
 def test_one_sure_stump_has_margin_one():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    model = AdaBoostMH("stump", n_rounds=1).fit(X, [0, 0, 1, 1])
+    model = AdaBoostMH("stump", preset="paper", n_rounds=1).fit(X, [0, 0, 1, 1])
     np.testing.assert_allclose(model.margins(X, [0, 0, 1, 1]), 1.0)
     np.testing.assert_allclose(model.margins(X, [1, 1, 0, 0]), -1.0)
 

@@ -211,7 +211,7 @@ def test_a_thousand_labels(backend, shares):
 @pytest.mark.parametrize("k", [2, 10, 60])
 def test_no_less_than_the_share_of_the_weight(shares, k, trim):
     X, y = classes(k, n=300)
-    AdaBoostMH("stump", trim=trim, n_rounds=60).fit(X, y)
+    AdaBoostMH("stump", preset="paper", trim=trim, n_rounds=60).fit(X, y)
     assert len(shares) == 60
     assert min(shares) >= trim
 
@@ -230,7 +230,7 @@ def test_the_order_of_the_rows_does_not_matter(eager, shares, learner):
 
 def test_on_equal_weights_nothing_is_left_out():
     X, y = classes(2)
-    settings = {"learner": "stump", "n_rounds": 3}
+    settings = {"preset": "paper", "n_rounds": 3}
     model = AdaBoostMH(trim=0.999, **settings).fit(X, y)
     assert_same_run(model, AdaBoostMH(**settings).fit(X, y))
     assert (model.history_["saved"] == 0.0).all()
@@ -239,7 +239,7 @@ def test_on_equal_weights_nothing_is_left_out():
 def test_steps_are_exact():
     # The recorded edge and energy are those of the rule on all rows.
     X, y = classes(2, n=300)
-    model = AdaBoostMH("stump", trim=0.5, n_rounds=40).fit(X, y)
+    model = AdaBoostMH("stump", preset="paper", trim=0.5, n_rounds=40).fit(X, y)
     assert model.history_["saved"].max() > 0.2
     signs = np.where(y == 1, 1.0, -1.0)
     scores = np.zeros(300)
@@ -253,8 +253,8 @@ def test_steps_are_exact():
 
 def test_trimming_saves_and_learns():
     X, y = classes(3, n=400)
-    full = AdaBoostMH("product", n_rounds=150).fit(X, y)
-    model = AdaBoostMH("product", n_rounds=150, trim=0.8).fit(X, y)
+    full = AdaBoostMH("product", preset="paper", n_rounds=150).fit(X, y)
+    model = AdaBoostMH("product", preset="paper", n_rounds=150, trim=0.8).fit(X, y)
     assert model.history_["saved"][-50:].min() > 0.3
     assert (full.history_["saved"] == 0.0).all()
     assert model.history_["train_error"][-1] <= full.history_["train_error"][-1] + 0.05
@@ -315,20 +315,20 @@ def test_a_row_of_great_weight(backend, eager, shares):
 @pytest.mark.parametrize("trim", [0, 1, 1.0, -0.5, 2, float("nan"), "much", True, [0.5]], ids=str)
 def test_a_share_that_is_none(trim):
     with pytest.raises((ValueError, TypeError), match="trim must be"):
-        AdaBoostMH("stump", trim=trim).fit(*classes(2))
+        AdaBoostMH("stump", preset="paper", trim=trim).fit(*classes(2))
 
 
 @pytest.mark.parametrize("sampling", ["heavy", None, 1], ids=str)
 def test_a_way_to_draw_that_is_none(sampling):
     with pytest.raises((ValueError, TypeError), match="sampling must be"):
-        AdaBoostMH("stump", sampling=sampling).fit(*classes(2))
+        AdaBoostMH("stump", preset="paper", sampling=sampling).fit(*classes(2))
 
 
 def test_trim_or_subsample():
     with pytest.raises(ValueError, match=r"trim.*subsample"):
-        AdaBoostMH("stump", trim=0.9, subsample=0.5).fit(*classes(2))
+        AdaBoostMH("stump", preset="paper", trim=0.9, subsample=0.5).fit(*classes(2))
 
 
 def test_one_class_is_an_error_as_ever():
     with pytest.raises(ValueError, match="class"):
-        AdaBoostMH("stump", trim=0.9).fit(numbers(), np.zeros(160, dtype=int))
+        AdaBoostMH("stump", preset="paper", trim=0.9).fit(numbers(), np.zeros(160, dtype=int))

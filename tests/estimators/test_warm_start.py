@@ -18,7 +18,7 @@ Y = RNG.integers(3, size=60)
     [
         ({"votes": "real"}, {"votes": "discrete"}),
         ({"loss": "exponential"}, {"loss": "logistic"}),
-        ({"learner": "auto"}, {"learner": Tree()}),
+        ({"preset": "auto"}, {"preset": "paper"}),
     ],
 )
 def test_another_loss_or_kind_of_votes_cannot_follow(before, after):
@@ -28,7 +28,7 @@ def test_another_loss_or_kind_of_votes_cannot_follow(before, after):
 
 
 def test_a_model_of_filters_goes_on_with_filters_only():
-    model = AdaBoostMH(Haar((2, 2)), n_rounds=5, warm_start=True).fit(X, Y)
+    model = AdaBoostMH(Haar((2, 2)), preset="paper", n_rounds=5, warm_start=True).fit(X, Y)
     with pytest.raises(ValueError, match="warm_start: learner must have the image filters"):
         model.set_params(learner=Product(), n_rounds=8).fit(X, Y)
 
@@ -75,11 +75,11 @@ def test_the_corners_of_a_square(learner):
 
 def test_a_model_without_rounds_is_said_to_be_one(caplog):
     with caplog.at_level(logging.WARNING, logger="edgewise"):
-        model = AdaBoostMH("stump").fit([[1.0], [1.0], [2.0], [2.0]], [0, 1, 0, 1])
+        model = AdaBoostMH("stump", preset="paper").fit([[1.0], [1.0], [2.0], [2.0]], [0, 1, 0, 1])
     assert model.n_rounds_ == 0
     assert "no rule has an edge" in caplog.text
 
 
 def test_images_have_a_largest_side():
     with pytest.raises(ValueError, match="shape must have sides of at most 1024"):
-        AdaBoostMH(Haar((2000, 1))).fit(np.zeros((4, 2000)), [0, 1, 0, 1])
+        AdaBoostMH(Haar((2000, 1)), preset="paper").fit(np.zeros((4, 2000)), [0, 1, 0, 1])

@@ -12,7 +12,7 @@ NUMBERS = ["age", "hours"]
 
 def boost(learner="stump", n_rounds=6, **settings):
     """Return a small classifier."""
-    return AdaBoostMH(learner, n_rounds=n_rounds, **settings)
+    return AdaBoostMH(learner, preset="paper", n_rounds=n_rounds, **settings)
 
 
 @pytest.fixture(scope="session")

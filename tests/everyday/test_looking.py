@@ -108,7 +108,8 @@ def test_an_estimator_shows_itself(model):
     page = estimator_html_repr(model)
     assert "AdaBoostMH" in page
     assert "n_rounds" in page
-    assert repr(boost(n_rounds=8)) == repr(model) == "AdaBoostMH(learner='stump', n_rounds=8)"
+    shown = "AdaBoostMH(learner='stump', n_rounds=8, preset='paper')"
+    assert repr(boost(n_rounds=8)) == repr(model) == shown
 
 
 def test_scores_are_the_sum_of_contributions(people, model):

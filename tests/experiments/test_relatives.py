@@ -21,7 +21,7 @@ def rights(model, X, y):
 
 
 def test_every_rule_has_one_vote(cancer):
-    model = train_with_objective(AdaBoostMH("stump", n_rounds=15), ArcX4, *cancer)
+    model = train_with_objective(AdaBoostMH("stump", preset="paper", n_rounds=15), ArcX4, *cancer)
     assert (model.history_["alpha"] == 1.0).all()
     margins = rights(model, *cancer) * 2 - model.n_rounds_
     np.testing.assert_array_equal(np.abs(model.decision_function(cancer[0])), np.abs(margins))
@@ -37,7 +37,7 @@ def test_arc_x4_weighs_by_the_fourth_power_of_mistakes(cancer):
             seen.append(self.state.weights[0].copy())
             return progress
 
-    model = train_with_objective(AdaBoostMH("stump", n_rounds=10), Watched, X, y)
+    model = train_with_objective(AdaBoostMH("stump", preset="paper", n_rounds=10), Watched, X, y)
     mistakes = model.n_rounds_ - rights(model, X, y)
     weights = 1.0 + mistakes.astype(float) ** 4
     np.testing.assert_allclose(seen[-1], weights / weights.sum(), rtol=1e-9)
@@ -54,7 +54,9 @@ def test_boost_by_majority_keeps_its_bound_wherever_the_edges_are_large_enough(
         kept.append(BoostByMajority(n_rounds, gamma, *given))
         return kept[-1]
 
-    model = train_with_objective(AdaBoostMH("stump", n_rounds=n_rounds), kind, *cancer)
+    model = train_with_objective(
+        AdaBoostMH("stump", preset="paper", n_rounds=n_rounds), kind, *cancer
+    )
     edges = model.history_["edge"]
     assert (edges >= 2 * gamma).all()
     assert model.history_["train_error"][-1] <= kept[0].bound()

@@ -40,7 +40,7 @@ def options(folder, **given):
 def small(n_rounds=30):
     def trained(bench):
         X, y, X_test, y_test = parts("digits")
-        model = AdaBoostMH("stump", n_rounds=n_rounds, random_state=bench.seed)
+        model = AdaBoostMH("stump", preset="paper", n_rounds=n_rounds, random_state=bench.seed)
         model = bench.train(model, X, y, eval_set=(X_test, y_test))
         return {"value": 100 * float(model.history_["validation"][-1]), "spread": 0.5}
 
@@ -226,4 +226,9 @@ def test_the_published_files_of_the_kdd_cup_are_read(tmp_path):
     task = bandits._real("churn", tmp_path, 0)
     assert task.X.shape == (36, 3)
     assert task.X["Var2"].dtype == "category"
-    assert AdaBoostMH("stump", n_rounds=5).fit(task.X, task.y).score(task.X_test, task.y_test) == 1
+    assert (
+        AdaBoostMH("stump", preset="paper", n_rounds=5)
+        .fit(task.X, task.y)
+        .score(task.X_test, task.y_test)
+        == 1
+    )

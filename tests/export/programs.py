@@ -115,7 +115,9 @@ def by_sql(model, X, folder):
     with sqlite3.connect(":memory:") as connection:
         frame.to_sql('the "rows"', connection, index=False)
         result = connection.execute((folder / "model.sql").read_text())
-        rows = [row[: -len(names)] for row in result]
+        # Rates by two columns come between the predictions and the table.
+        n_rates = sum(name.startswith("rate of ") for name, *_ in result.description)
+        rows = [row[: -len(names) - n_rates] for row in result]
     width = model.terms_.n_scores
     scores = np.array([row[-width:] for row in rows])
     if not isinstance(model, AdaBoostMH):

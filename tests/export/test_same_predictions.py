@@ -1,6 +1,7 @@
 """Every exported file gives the scores, classes and probabilities of the model itself."""
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,6 +90,26 @@ def test_numbers_that_are_categories(folder):
     model = classifier(learner, X, y, categorical_features=["code"])
     X.loc[:5, "code"] = 3.0  # training did not have it
     assert_all_same(model, X, folder)
+
+
+@pytest.mark.parametrize("learner", ["auto", "stump", "product"])
+@pytest.mark.parametrize("has_missing", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_rates_by_two_columns(n_classes, has_missing, learner, folder):
+    rng = np.random.default_rng(6)
+    left, right = rng.integers(0, 25, 2000), rng.integers(0, 12, 2000)
+    score = 2 * rng.normal(size=(25, 12))[left, right] + rng.logistic(size=2000)
+    y = np.searchsorted(np.quantile(score, np.arange(1, n_classes) / n_classes), score)
+    X = pandas.DataFrame(
+        {name: [f"it's {i}" for i in codes] for name, codes in (("a b", left), ('"', right))}
+    )
+    new = X.copy()
+    if has_missing:
+        X = X.mask(rng.random(X.shape) < 0.05, None)
+    model = AdaBoostMH(learner, n_rounds=8, random_state=0).fit(X, y)
+    assert any(len(model.fitted_.rates.sources(r)) == 2 for r in range(len(model.fitted_.rates)))
+    new = new.mask(rng.random(X.shape) < 0.1, "new").mask(rng.random(X.shape) < 0.1, None)
+    assert_all_same(model, new[:300].assign(**{'"': rng.permutation(new['"'])[:300]}), folder)
 
 
 @pytest.mark.parametrize("infinite", ["missing", "value"])

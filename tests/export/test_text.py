@@ -22,7 +22,9 @@ def fruit():
         "color": ["green", "blue", "blue", "blue", "red", "blue", "red", "green", "red"],
     })  # fmt: skip
     fate = ["left", "left", "left", "left", "left", "sold", "sold", "sold", "left"]
-    return AdaBoostMH(Product([Stump(), Indicator()], 2), n_rounds=2).fit(X, fate), X
+    return AdaBoostMH(Product([Stump(), Indicator()], 2), preset="paper", n_rounds=2).fit(
+        X, fate
+    ), X
 
 
 RULE = "+3.45 * (size >= 4.5) * (color is not green) -> votes for sold, against left"
@@ -66,7 +68,9 @@ def test_rows_of_a_module(fruit, tmp_path):
 @pytest.mark.parametrize("learner", ["stump", "product"])
 def test_an_infinite_category(learner, tmp_path):
     X, y = np.array([[np.inf], [1.0], [2.0], [-np.inf]] * 3), [0, 1, 1, 1] * 3
-    model = AdaBoostMH(learner, n_rounds=2, categorical_features=[0], handle_infinite="value")
+    model = AdaBoostMH(
+        learner, preset="paper", n_rounds=2, categorical_features=[0], handle_infinite="value"
+    )
     model.fit(X, y).export(tmp_path / "model.py")
     predict = runpy.run_path(str(tmp_path / "model.py"))["predict"]
     assert [predict(row) for row in X[:4].tolist()] == [0, 1, 1, 1]
@@ -131,7 +135,7 @@ def test_hostile_names_stay_in_their_quotes_and_comments(tmp_path):
 
 def test_names_that_sql_cannot_hold(tmp_path):
     X = pandas.DataFrame({"nul\0": [1.0, 2.0, 3.0]})
-    model = AdaBoostMH("stump", n_rounds=2).fit(X, [0, 1, 1])
+    model = AdaBoostMH("stump", preset="paper", n_rounds=2).fit(X, [0, 1, 1])
     with pytest.raises(ValueError, match="SQL cannot hold the name 'nul"):
         model.export(tmp_path / "m.sql")
     model.export(tmp_path / "m.py")
@@ -160,7 +164,7 @@ def test_a_model_that_is_too_large(ending, fruit, tmp_path):
 def test_scores_far_from_zero_have_probabilities(tmp_path):
     X = np.arange(40.0)[:, None]
     for y in (X[:, 0] > 9, np.digitize(X[:, 0], [9, 20])):
-        model = AdaBoostMH("stump", n_rounds=30).fit(X, y)
+        model = AdaBoostMH("stump", preset="paper", n_rounds=30).fit(X, y)
         model.fitted_.terms.alphas[:] *= 100
         assert np.abs(model.decision_function(X)).max() > 1000
         model.export(tmp_path / "m.sql", table="rows")
@@ -176,7 +180,7 @@ def test_scores_of_many_classes_are_computed_once(tmp_path):
     X = rng.normal(size=(120, 2))
     sizes = []
     for n_classes in (5, 10):
-        model = AdaBoostMH("tree", n_rounds=10).fit(X, np.arange(120) % n_classes)
+        model = AdaBoostMH("tree", preset="paper", n_rounds=10).fit(X, np.arange(120) % n_classes)
         model.export(tmp_path / "m.sql", table="rows")
         query = (tmp_path / "m.sql").read_text()
         with sqlite3.connect(":memory:") as connection:

@@ -221,3 +221,14 @@ def test_a_word_among_numbers_is_named(tmp_path, library):
     lines[20] = "1,,b"
     path = put(tmp_path, "\n".join(["grade,price,color", *lines]).encode())
     assert read_table(path, target="grade", library=library).X.shape == (30, 2)
+
+
+@pytest.mark.parametrize("kind", [dict, "pandas", "polars"])
+def test_text_that_spreadsheets_take_for_formulas_is_escaped_on_request(tmp_path, kind):
+    path = tmp_path / "t.csv"
+    columns = {"=A1": ["@x", "b=1", None], "n": [-1.5, 2.0, 3.0]}
+    table = columns if kind is dict else pytest.importorskip(kind).DataFrame(columns)
+    write_table(path, table)
+    assert path.read_text() == "=A1,n\n@x,-1.5\nb=1,2.0\n,3.0\n"
+    write_table(path, table, escape_formulas=True)
+    assert path.read_text() == "'=A1,n\n'@x,-1.5\nb=1,2.0\n,3.0\n"

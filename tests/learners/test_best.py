@@ -46,16 +46,16 @@ def test_a_tree_that_is_no_better_than_the_first_learner_is_not_taken(votes):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 4)), rng.integers(3, size=100)
     learner = [Stump(), Tree(Stump(), max_leaf_nodes=2)]
-    model = AdaBoostMH(learner, votes=votes, n_rounds=5).fit(X, y)
-    stump = AdaBoostMH(Stump(), votes=votes, n_rounds=5).fit(X, y)
+    model = AdaBoostMH(learner, preset="paper", votes=votes, n_rounds=5).fit(X, y)
+    stump = AdaBoostMH(Stump(), preset="paper", votes=votes, n_rounds=5).fit(X, y)
     assert not any(isinstance(model.terms_.rule(t), TreeRule) for t in range(5))
     assert np.array_equal(model.history_["energy"], stump.history_["energy"])
 
 
 def test_a_list_is_the_best_of_its_learners():
     X, y = frame()
-    listed = AdaBoostMH([Stump(), Indicator()], n_rounds=6).fit(X, y)
-    named = AdaBoostMH(Best([Stump(), Indicator()]), n_rounds=6).fit(X, y)
+    listed = AdaBoostMH([Stump(), Indicator()], preset="paper", n_rounds=6).fit(X, y)
+    named = AdaBoostMH(Best([Stump(), Indicator()]), preset="paper", n_rounds=6).fit(X, y)
     assert np.array_equal(listed.decision_function(X), named.decision_function(X))
     kinds = {type(listed.terms_.rule(t)) for t in range(6)}
     assert kinds <= {Cut, Subset}
@@ -63,14 +63,16 @@ def test_a_list_is_the_best_of_its_learners():
 
 def test_stump_on_columns_of_both_kinds_is_a_stump_or_an_indicator():
     X, y = frame()
-    named = AdaBoostMH("stump", n_rounds=6).fit(X, y)
-    listed = AdaBoostMH([Stump(), Indicator()], n_rounds=6).fit(X, y)
+    named = AdaBoostMH("stump", preset="paper", n_rounds=6).fit(X, y)
+    listed = AdaBoostMH([Stump(), Indicator()], preset="paper", n_rounds=6).fit(X, y)
     assert np.array_equal(named.history_["energy"], listed.history_["energy"])
 
 
 def test_a_mixed_product_prints_its_factors():
     X, y = frame()
-    model = AdaBoostMH(Product([Stump(), Indicator()], n_terms=2), n_rounds=1, random_state=0)
+    model = AdaBoostMH(
+        Product([Stump(), Indicator()], n_terms=2), preset="paper", n_rounds=1, random_state=0
+    )
     rule = model.fit(X, y).rules()[0]
     product = model.terms_.rule(0)
     assert isinstance(product, ProductRule)
@@ -86,7 +88,9 @@ def test_a_mixed_product_prints_its_factors():
 def test_each_learner_searches_its_own_kind_of_columns(search):
     X, y = frame()
     X = X.assign(z=np.random.default_rng(1).uniform(size=len(X)))
-    model = AdaBoostMH([Stump(constant=False), Selector()], search=search, n_rounds=20)
+    model = AdaBoostMH(
+        [Stump(constant=False), Selector()], preset="paper", search=search, n_rounds=20
+    )
     model.set_params(random_state=0).fit(X, y)
     names = list(X.columns)
     for t in range(model.n_rounds_):
@@ -97,7 +101,9 @@ def test_each_learner_searches_its_own_kind_of_columns(search):
 
 def test_learners_inside_of_a_list_can_be_lists_and_names():
     X, y = frame()
-    model = AdaBoostMH([[Stump(), Indicator()], "product"], n_rounds=4, random_state=0)
+    model = AdaBoostMH(
+        [[Stump(), Indicator()], "product"], preset="paper", n_rounds=4, random_state=0
+    )
     assert model.fit(X, y).n_rounds_ == 4
 
 
@@ -115,7 +121,7 @@ def test_what_is_no_list_is_an_error_that_names_it(learners):
 
 def test_an_empty_list_is_an_error():
     with pytest.raises(ValueError, match="list of at least one learner"):
-        AdaBoostMH([]).fit([[1.0], [2.0]], [0, 1])
+        AdaBoostMH([], preset="paper").fit([[1.0], [2.0]], [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -129,21 +135,21 @@ def test_an_empty_list_is_an_error():
 )
 def test_a_wrong_part_is_an_error_that_names_what_is_wrong(learner, error, name):
     with pytest.raises(error, match=name):
-        AdaBoostMH(learner).fit([[1.0], [2.0]], [0, 1])
+        AdaBoostMH(learner, preset="paper").fit([[1.0], [2.0]], [0, 1])
 
 
 def test_categorical_columns_without_a_learner_for_them_are_an_error_that_names_one():
     X, y = frame()
     with pytest.raises(ValueError, match="'color'"):
-        AdaBoostMH(Stump()).fit(X, y)
+        AdaBoostMH(Stump(), preset="paper").fit(X, y)
     with pytest.raises(ValueError, match="'color'"):
-        AdaBoostMH([Stump(), Product(Stump())]).fit(X, y)
+        AdaBoostMH([Stump(), Product(Stump())], preset="paper").fit(X, y)
 
 
 def test_numeric_columns_without_a_learner_for_them_are_an_error_that_names_one():
     X, y = frame()
     with pytest.raises(ValueError, match="'x'"):
-        AdaBoostMH([Selector(), Indicator()]).fit(X, y)
+        AdaBoostMH([Selector(), Indicator()], preset="paper").fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -154,14 +160,14 @@ def test_numeric_columns_without_a_learner_for_them_are_an_error_that_names_one(
 def test_for_each_class_only_a_stump_will_do(learner):
     """Said before any work is done: there are no rows to read here."""
     with pytest.raises(ValueError, match="learner.*factorized=False.*" + re.escape(repr(learner))):
-        AdaBoostMH(learner, factorized=False).fit(None, None)
+        AdaBoostMH(learner, preset="paper", factorized=False).fit(None, None)
 
 
 @pytest.mark.parametrize("learner", ["auto", "stump"])
 def test_for_each_class_the_names_stand_for_a_stump(learner):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(3, size=60)
-    named = AdaBoostMH(learner, factorized=False, n_rounds=5).fit(X, y)
-    plain = AdaBoostMH(Stump(), factorized=False, n_rounds=5).fit(X, y)
+    named = AdaBoostMH(learner, preset="paper", factorized=False, n_rounds=5).fit(X, y)
+    plain = AdaBoostMH(Stump(), preset="paper", factorized=False, n_rounds=5).fit(X, y)
     assert np.array_equal(named.decision_function(X), plain.decision_function(X))
     assert (named.votes_, named.loss_, named.learning_rate_) == ("discrete", "exponential", 1.0)

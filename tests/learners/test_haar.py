@@ -161,7 +161,9 @@ def test_compiled_kernels_find_the_same_filters(images_of, learner, search):
 def test_a_saved_model_scores_as_before(tmp_path, learner):
     rng = np.random.default_rng(0)
     X, y = rng.integers(16, size=(60, 16)), rng.integers(3, size=60)
-    model = AdaBoostMH(learner, search=Lazy(20), n_rounds=5, random_state=0).fit(X, y)
+    model = AdaBoostMH(learner, preset="paper", search=Lazy(20), n_rounds=5, random_state=0).fit(
+        X, y
+    )
     model.save(tmp_path / "m.edgewise")
     again = load(tmp_path / "m.edgewise")
     rows = rng.integers(16, size=(30, 16))
@@ -179,16 +181,18 @@ def test_stripes_are_told_apart_by_one_filter():
     images[y == 1, :3] += 20
     images[y == 0, 3:] += 20
     X = images.reshape(80, -1)
-    model = AdaBoostMH(Haar((6, 5)), n_rounds=1).fit(X, y)
+    model = AdaBoostMH(Haar((6, 5)), preset="paper", n_rounds=1).fit(X, y)
     assert model.score(X, y) == 1.0
     assert "stripes down" in str(model.rules()[0])
-    assert AdaBoostMH(Stump(), n_rounds=1).fit(X, y).score(X, y) < 0.9
+    assert AdaBoostMH(Stump(), preset="paper", n_rounds=1).fit(X, y).score(X, y) < 0.9
 
 
 def test_real_pixels_and_numbers_of_any_kind_give_the_same_model():
     rng = np.random.default_rng(0)
     X, y = rng.integers(16, size=(60, 16)), rng.integers(3, size=60)
-    model = partial(AdaBoostMH, Haar((4, 4)), search=Lazy(10), n_rounds=4, random_state=0)
+    model = partial(
+        AdaBoostMH, Haar((4, 4)), preset="paper", search=Lazy(10), n_rounds=4, random_state=0
+    )
     expected = model().fit(X.astype(np.uint8), y)
     for dtype in (np.int64, np.float32, np.float64):
         real = model().fit(X.astype(dtype), y)
@@ -198,7 +202,9 @@ def test_real_pixels_and_numbers_of_any_kind_give_the_same_model():
 def test_real_pixels_are_cut_where_the_rule_says():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 16)), rng.integers(2, size=60)
-    model = AdaBoostMH(Haar((4, 4)), search=Lazy(10), n_rounds=1, random_state=0).fit(X, y)
+    model = AdaBoostMH(
+        Haar((4, 4)), preset="paper", search=Lazy(10), n_rounds=1, random_state=0
+    ).fit(X, y)
     rule = model.terms_.rule(0)
     haar_filter = HaarFilters((4, 4))[rule.column - 16]
     field = np.array(FIELDS[haar_filter.kind])
@@ -230,7 +236,9 @@ def test_the_constant_can_be_refused(images_of):
 def test_thresholds_on_filters_do_not_depend_on_the_settings_of_columns(chosen):
     rng = np.random.default_rng(0)
     X, y = rng.integers(10, size=(60, 16)), rng.integers(2, size=60)
-    model = AdaBoostMH(Haar((4, 4)), search=Lazy(20), n_rounds=8, random_state=0).fit(X, y)
+    model = AdaBoostMH(
+        Haar((4, 4)), preset="paper", search=Lazy(20), n_rounds=8, random_state=0
+    ).fit(X, y)
     other = clone(model).set_params(**chosen).fit(X, y)
     assert [model.terms_.rule(t) for t in range(8)] == [other.terms_.rule(t) for t in range(8)]
     assert np.array_equal(model.decision_function(X), other.decision_function(X))
@@ -261,23 +269,23 @@ def test_a_wrong_setting_is_an_error_that_names_it(chosen, name):
 
 def test_a_shape_that_does_not_fit_is_an_error_that_names_it():
     with pytest.raises(ValueError, match=r"shape=\(2, 4\) is 8 pixels, but X has 6 columns"):
-        AdaBoostMH(Haar((2, 4))).fit(np.zeros((4, 6)), [0, 1, 0, 1])
+        AdaBoostMH(Haar((2, 4)), preset="paper").fit(np.zeros((4, 6)), [0, 1, 0, 1])
 
 
 def test_missing_pixels_are_an_error_that_names_them():
     X = np.arange(24.0).reshape(4, 6)
     X[1, 2] = math.nan
     with pytest.raises(ValueError, match="missing"):
-        AdaBoostMH(Haar((2, 3))).fit(X, [0, 1, 0, 1])
+        AdaBoostMH(Haar((2, 3)), preset="paper").fit(X, [0, 1, 0, 1])
 
 
 def test_filters_of_two_shapes_are_an_error():
     with pytest.raises(ValueError, match="same shape"):
-        AdaBoostMH([Haar((2, 3)), Haar((3, 2))]).fit(np.zeros((4, 6)), [0, 1, 0, 1])
+        AdaBoostMH([Haar((2, 3)), Haar((3, 2))], preset="paper").fit(np.zeros((4, 6)), [0, 1, 0, 1])
 
 
 def test_filters_of_two_classes_are_explained():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 4)), np.arange(40) % 2
-    model = AdaBoostMH(Haar((2, 2), constant=False), n_rounds=2).fit(X, y)
+    model = AdaBoostMH(Haar((2, 2), constant=False), preset="paper", n_rounds=2).fit(X, y)
     assert sum(group.importance for group in model.explain().groups) == pytest.approx(1.0)

@@ -111,9 +111,11 @@ def test_rewards_go_to_the_scales_whose_filters_were_looked_at(problem):
 def test_a_pull_of_all_filters_is_an_exhaustive_search(learner, policy):
     rng = np.random.default_rng(0)
     X, y = rng.integers(16, size=(50, 20)), rng.integers(3, size=50)
-    every = AdaBoostMH(learner, search=Exhaustive(), n_rounds=4, random_state=0).fit(X, y)
+    every = AdaBoostMH(
+        learner, preset="paper", search=Exhaustive(), n_rounds=4, random_state=0
+    ).fit(X, y)
     learned = AdaBoostMH(
-        learner, search=policy(len(HaarFilters(SHAPE))), n_rounds=4, random_state=0
+        learner, preset="paper", search=policy(len(HaarFilters(SHAPE))), n_rounds=4, random_state=0
     ).fit(X, y)
     assert [str(rule) for rule in learned.rules()] == [str(rule) for rule in every.rules()]
     assert np.array_equal(learned.decision_function(X), every.decision_function(X))
@@ -134,7 +136,9 @@ def test_the_same_seed_gives_the_same_model(learner, policy):
     rng = np.random.default_rng(0)
     X, y = rng.integers(16, size=(50, 20)), rng.integers(3, size=50)
     models = [
-        AdaBoostMH(learner, search=policy(5), n_rounds=6, random_state=seed).fit(X, y)
+        AdaBoostMH(learner, preset="paper", search=policy(5), n_rounds=6, random_state=seed).fit(
+            X, y
+        )
         for seed in (1, 1, 2)
     ]
     scores = [model.decision_function(X) for model in models]
@@ -148,7 +152,7 @@ def test_auto_draws_from_posteriors_over_many_scales():
     rng = np.random.default_rng(0)
     X, y = rng.integers(16, size=(40, 300)), rng.integers(2, size=40)
     scores = [
-        AdaBoostMH(Haar(shape), search=search, n_rounds=4, random_state=0)
+        AdaBoostMH(Haar(shape), preset="paper", search=search, n_rounds=4, random_state=0)
         .fit(X, y)
         .decision_function(X)
         for search in ("auto", ThompsonSampling(50, exploration=1.5, per_round=True))
@@ -163,7 +167,7 @@ def test_a_scale_that_tells_classes_apart_is_looked_at_more_often():
     images = rng.integers(12, size=(120, 6, 6))
     images[y == 0, :, :3] += 3
     images[y == 1, :, 3:] += 3
-    model = AdaBoostMH(Haar((6, 6)), search=UCB(4), n_rounds=60, random_state=0)
+    model = AdaBoostMH(Haar((6, 6)), preset="paper", search=UCB(4), n_rounds=60, random_state=0)
     counts = Counter()
     draw = HaarFilters.draw
 

@@ -138,8 +138,8 @@ def test_all_votes_of_more_than_twelve_classes_are_an_error(random_small):
     assert max_classes.find(Indicator("exact")).edge >= max_classes.find(Indicator("informed")).edge
     X = pandas.DataFrame({"c": list("abcdefghijklm") * 2})
     with pytest.raises(ValueError, match=r"start='exact'.*at most 12 classes.* 13: use 'informed'"):
-        AdaBoostMH(Indicator("exact"), n_rounds=1).fit(X, X["c"])
-    assert AdaBoostMH(Indicator(), n_rounds=1).fit(X, X["c"]).n_rounds_ == 1
+        AdaBoostMH(Indicator("exact"), preset="paper", n_rounds=1).fit(X, X["c"])
+    assert AdaBoostMH(Indicator(), preset="paper", n_rounds=1).fit(X, X["c"]).n_rounds_ == 1
 
 
 def test_a_subset_of_all_values_is_the_constant(small):
@@ -252,7 +252,7 @@ def test_a_worked_example():
     X = pandas.DataFrame({"letter": ["a", "b", "c"]})
     Y = np.array([[1, 0], [0, 1], [1, 1]])
     weights = [[3.0, 1.0], [2.0, 2.0], [1.0, 2.0]]
-    model = AdaBoostMH(Indicator(), n_rounds=1, init_weights=weights).fit(X, Y)
+    model = AdaBoostMH(Indicator(), preset="paper", n_rounds=1, init_weights=weights).fit(X, Y)
     assert model.history_["edge"][0] == pytest.approx(9 / 11)
     assert model.history_["alpha"][0] == pytest.approx(math.log(10) / 2)
     assert model.history_["energy"][0] == pytest.approx(2 * math.sqrt(10) / 11)
@@ -264,13 +264,13 @@ def test_a_subset_of_several_values_is_found_in_one_round():
     """A selector needs a round for each value; the indicator shares its votes among them."""
     X = pandas.DataFrame({"c": list("abcdefgh") * 3})
     y = X["c"].isin(list("aceh")).to_numpy()
-    assert AdaBoostMH(Indicator(), n_rounds=1).fit(X, y).score(X, y) == 1.0
-    assert AdaBoostMH(Selector(), n_rounds=1).fit(X, y).score(X, y) < 1.0
+    assert AdaBoostMH(Indicator(), preset="paper", n_rounds=1).fit(X, y).score(X, y) == 1.0
+    assert AdaBoostMH(Selector(), preset="paper", n_rounds=1).fit(X, y).score(X, y) < 1.0
 
 
 def test_the_rule_reads_as_a_list_of_values():
     X = pandas.DataFrame({"color": ["red", "blue", "green", "pink"]})
-    text = str(AdaBoostMH(Indicator(), n_rounds=1).fit(X, [1, 0, 0, 1]).rules()[0])
+    text = str(AdaBoostMH(Indicator(), preset="paper", n_rounds=1).fit(X, [1, 0, 0, 1]).rules()[0])
     assert text.endswith("(color in {pink, red}) -> votes for 1, against 0")
 
 
@@ -292,7 +292,7 @@ def test_the_values_outside_are_listed_where_they_are_fewer(values, outside, exp
 def test_missing_values_are_one_more_value():
     X = pandas.DataFrame({"color": ["red", "blue", "green", None, None]})
     y = [1, 0, 0, 1, 1]
-    model = AdaBoostMH(Indicator(), n_rounds=1).fit(X, y)
+    model = AdaBoostMH(Indicator(), preset="paper", n_rounds=1).fit(X, y)
     assert model.predict(X).tolist() == y
     later = pandas.DataFrame({"color": ["unseen", None]})
     assert model.predict(later).tolist() == [1, 1]
@@ -300,7 +300,7 @@ def test_missing_values_are_one_more_value():
 
 def test_unseen_values_get_no_score_where_training_had_none_missing():
     X = pandas.DataFrame({"color": ["red", "blue", "green", "pink"]})
-    model = AdaBoostMH(Indicator(), n_rounds=3).fit(X, [1, 0, 0, 1])
+    model = AdaBoostMH(Indicator(), preset="paper", n_rounds=3).fit(X, [1, 0, 0, 1])
     later = pandas.DataFrame({"color": ["unseen", None]})
     assert model.decision_function(later).tolist() == [0.0, 0.0]
 
@@ -315,7 +315,9 @@ def test_products_of_indicators_factorize_a_matrix():
     seen = rng.random(12 * 9) < 0.6
     X = pandas.DataFrame({"user": rows.astype(str), "film": columns.astype(str)})
     y = (u[rows] * z[columns] > 0).astype(int)
-    model = AdaBoostMH(Product(Indicator(), n_terms=2, restarts=5), n_rounds=10, random_state=0)
+    model = AdaBoostMH(
+        Product(Indicator(), n_terms=2, restarts=5), preset="paper", n_rounds=10, random_state=0
+    )
     model.fit(X[seen], y[seen])
     assert model.score(X[~seen], y[~seen]) == 1.0
 
@@ -327,7 +329,9 @@ def test_a_column_of_very_many_values_trains():
     rng = np.random.default_rng(0)
     values = rng.permutation(np.repeat(np.arange(100_000), 2)).astype(float)
     y = (values.astype(int) % 3 == 0).astype(int)
-    model = AdaBoostMH(Indicator(), n_rounds=2, categorical_features=[0]).fit(values[:, None], y)
+    model = AdaBoostMH(Indicator(), preset="paper", n_rounds=2, categorical_features=[0]).fit(
+        values[:, None], y
+    )
     assert model.history_["train_error"][0] == 0.0
     assert "more" in str(model.rules()[0])
     assert model.score(values[:100, None], y[:100]) == 1.0
@@ -338,12 +342,16 @@ def test_real_outputs_lower_the_loss_by_what_they_say(n_classes):
     rng = np.random.default_rng(1)
     X = pandas.DataFrame({"c": rng.choice(list("abcdef"), 90)})
     y = rng.integers(n_classes, size=90)
-    real = AdaBoostMH(Indicator(values="real"), votes="real", n_rounds=5, init_weights="uniform")
+    real = AdaBoostMH(
+        Indicator(values="real"), preset="paper", votes="real", n_rounds=5, init_weights="uniform"
+    )
     real.fit(X, y)
     scores = real.decision_function(X).reshape(90, -1)
     signs = np.where(np.arange(n_classes) == y[:, None], 1, -1)[:, -scores.shape[1] :]
     np.testing.assert_allclose(real.history_["bound"][-1], np.exp(-scores * signs).mean())
-    plain = AdaBoostMH(Indicator(), votes="real", n_rounds=1, init_weights="uniform").fit(X, y)
+    plain = AdaBoostMH(
+        Indicator(), preset="paper", votes="real", n_rounds=1, init_weights="uniform"
+    ).fit(X, y)
     assert real.history_["energy"][0] <= plain.history_["energy"][0] * (1 + 1e-2)
     assert all(isinstance(real.terms_.rule(t), (Scores, Subset)) for t in range(real.n_rounds_))
 
@@ -359,11 +367,8 @@ def test_columns_of_more_values_are_left_out():
         {"few": rng.choice(list("abc"), 80), "many": rng.choice(list("abcdefgh"), 80)}
     )
     y = (X["many"] < "e").astype(int)
-    used = [
-        {column for rule in AdaBoostMH(Indicator(max_values=n), n_rounds=5).fit(X, y).terms_.rules
-         for column in rule.columns}
-        for n in (3, 8)
-    ]  # fmt: skip
+    models = [AdaBoostMH(Indicator(max_values=n), n_rounds=5).fit(X, y) for n in (3, 8)]
+    used = [{column for rule in model.terms_.rules for column in rule.columns} for model in models]
     assert used[0] == {0}
     assert 1 in used[1]
 
@@ -394,7 +399,9 @@ def test_real_values_cannot_be_part_of_products_and_trees(whole):
 @pytest.mark.parametrize("listed", [False, True])
 def test_real_values_need_real_votes(votes, listed):
     learner = Indicator(values="real")
-    model = AdaBoostMH([Selector(), learner] if listed else learner, votes=votes, n_rounds=1)
+    model = AdaBoostMH(
+        [Selector(), learner] if listed else learner, preset="paper", votes=votes, n_rounds=1
+    )
     X = pandas.DataFrame({"c": list("abc")})
     with pytest.raises(ValueError, match=r"votes.*Indicator\(values='real'\)"):
         model.fit(X, [0, 1, 1])
@@ -403,4 +410,4 @@ def test_real_values_need_real_votes(votes, listed):
 
 def test_numeric_columns_are_an_error_that_names_one():
     with pytest.raises(ValueError, match=r"learner=Indicator\(\).*numeric column 'x0'"):
-        AdaBoostMH(Indicator()).fit([[1.0], [2.0]], [0, 1])
+        AdaBoostMH(Indicator(), preset="paper").fit([[1.0], [2.0]], [0, 1])

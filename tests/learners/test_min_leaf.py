@@ -56,7 +56,12 @@ def test_every_leaf_holds_enough(monkeypatch, name, criterion, backend, limit):
     held = LIMITS[limit]
     leaves = watch_leaves(monkeypatch)
     model = AdaBoostMH(
-        Tree(base, 8, "free", criterion), n_rounds=5, votes="real", random_state=0, **held
+        Tree(base, 8, "free", criterion),
+        preset="paper",
+        n_rounds=5,
+        votes="real",
+        random_state=0,
+        **held,
     ).fit(rows, Y, sample_weight=WEIGHTS)
     assert model.n_rounds_ == 5
     assert max(len(each) for each in leaves) > 2
@@ -100,7 +105,12 @@ def test_filters_too(monkeypatch, limit):
     leaves = watch_leaves(monkeypatch)
     images = RNG.integers(9, size=(200, 16)).astype(float)
     AdaBoostMH(
-        Tree(Haar((4, 4)), 6, "free"), n_rounds=4, search=Lazy(30), random_state=0, **held
+        Tree(Haar((4, 4)), 6, "free"),
+        preset="paper",
+        n_rounds=4,
+        search=Lazy(30),
+        random_state=0,
+        **held,
     ).fit(images, RNG.integers(2, size=200))
     share, count = least_of(leaves, np.ones(200))
     assert share >= held.get("min_weight_fraction_leaf", 0.0) - 1e-6
@@ -112,7 +122,13 @@ def test_a_sample_of_the_rows_counts_its_own(monkeypatch):
     leaves = watch_leaves(monkeypatch)
     tree = Tree(Stump(), 8, "free", "gain")
     AdaBoostMH(
-        tree, n_rounds=5, votes="real", subsample=0.5, min_samples_leaf=20, random_state=0
+        tree,
+        preset="paper",
+        n_rounds=5,
+        votes="real",
+        subsample=0.5,
+        min_samples_leaf=20,
+        random_state=0,
     ).fit(NUMBERS, Y)
     # A round whose sample shows nothing that helps takes all rows.
     sizes = {sum(map(len, each)) for each in leaves} - {N}
@@ -126,9 +142,11 @@ def test_a_random_first_test_splits_off_no_fewer_rows():
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 4)
     y = (X.sum(axis=1) % 2).astype(int)
     tree = Tree(Stump(constant=False), 4, "free")
-    fitted = AdaBoostMH(tree, n_rounds=1, min_samples_leaf=4, random_state=0).fit(X, y)
+    fitted = AdaBoostMH(tree, preset="paper", n_rounds=1, min_samples_leaf=4, random_state=0).fit(
+        X, y
+    )
     assert fitted.score(X, y) == 1.0
-    assert AdaBoostMH(tree, n_rounds=1, min_samples_leaf=9).fit(X, y).n_rounds_ == 0
+    assert AdaBoostMH(tree, preset="paper", n_rounds=1, min_samples_leaf=9).fit(X, y).n_rounds_ == 0
 
 
 @pytest.mark.parametrize("value", [0, 2.5, "3"])

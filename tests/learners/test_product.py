@@ -56,8 +56,13 @@ def test_a_product_of_two_stumps_solves_xor():
     for seed in range(3):
         X = np.random.default_rng(seed).uniform(-1, 1, size=(300, 2))
         y = X[:, 0] * X[:, 1] > 0
-        assert AdaBoostMH(Product(Stump(), n_terms=2), n_rounds=5).fit(X, y).score(X, y) == 1.0
-        assert AdaBoostMH(Stump(), n_rounds=30).fit(X, y).score(X, y) < 0.9
+        assert (
+            AdaBoostMH(Product(Stump(), n_terms=2), preset="paper", n_rounds=5)
+            .fit(X, y)
+            .score(X, y)
+            == 1.0
+        )
+        assert AdaBoostMH(Stump(), preset="paper", n_rounds=30).fit(X, y).score(X, y) < 0.9
 
 
 def test_a_product_of_three_stumps_solves_the_parity_of_three():
@@ -65,7 +70,7 @@ def test_a_product_of_three_stumps_solves_the_parity_of_three():
         X = np.random.default_rng(seed).uniform(-1, 1, size=(400, 3))
         y = X.prod(axis=1) > 0
         product = Product(Stump(), n_terms=3, restarts=8)
-        model = AdaBoostMH(product, n_rounds=5, random_state=0).fit(X, y)
+        model = AdaBoostMH(product, preset="paper", n_rounds=5, random_state=0).fit(X, y)
         assert model.score(X, y) == 1.0
         assert model.history_["edge"][0] > 0.9
 
@@ -77,7 +82,9 @@ def test_parity_on_the_corners_of_a_cube_is_one_product(small, d):
     y = X.sum(axis=1) % 2
     corners = small(X, 2 * y[:, None] - 1, np.ones((2**d, 1)))
     assert corners.find(Stump()) is None
-    model = AdaBoostMH(Product(Stump(), n_terms=d), n_rounds=1, random_state=0).fit(X, y)
+    model = AdaBoostMH(Product(Stump(), n_terms=d), preset="paper", n_rounds=1, random_state=0).fit(
+        X, y
+    )
     assert model.score(X, y) == 1.0
     assert sorted(model.terms_.rule(0).columns) == list(range(d))
 
@@ -90,7 +97,9 @@ def test_sums_of_products_of_two_stumps_say_anything_on_the_square():
     for code in range(16):
         y = (code >> np.arange(4)) & 1
         Y = np.column_stack([y, 1 - y])
-        model = AdaBoostMH(Product(Stump(), n_terms=2), n_rounds=10, random_state=0).fit(X, Y)
+        model = AdaBoostMH(
+            Product(Stump(), n_terms=2), preset="paper", n_rounds=10, random_state=0
+        ).fit(X, Y)
         assert np.array_equal(model.predict(X), Y)
 
 
@@ -99,7 +108,7 @@ def test_sums_of_products_of_three_stumps_say_anything_on_the_cube():
     learner = Product(Stump(), n_terms=3, restarts=4)
     for code in range(3, 255, 12):
         y = (code >> np.arange(8)) & 1
-        model = AdaBoostMH(learner, n_rounds=15, random_state=0).fit(X, y)
+        model = AdaBoostMH(learner, preset="paper", n_rounds=15, random_state=0).fit(X, y)
         assert model.score(X, y) == 1.0
 
 
@@ -109,7 +118,9 @@ def test_sums_of_products_of_fewer_stumps_do_not_say_everything():
     """
     X = np.array(list(itertools.product([0, 1], repeat=3)))
     y = X.sum(axis=1) % 2
-    model = AdaBoostMH(Product(Stump(), n_terms=2, restarts=4), n_rounds=15, random_state=0)
+    model = AdaBoostMH(
+        Product(Stump(), n_terms=2, restarts=4), preset="paper", n_rounds=15, random_state=0
+    )
     assert model.fit(X, y).n_rounds_ == 0
     assert model.stop_reason_ == "no edge"
 
@@ -253,8 +264,8 @@ def test_a_product_of_one_term_is_the_stump(target):
         "three classes": rng.integers(3, size=90),
         "labels": rng.integers(2, size=(90, 3)),
     }[target]
-    stump = AdaBoostMH(Stump(), n_rounds=25).fit(X, y)
-    product = AdaBoostMH(Product(Stump(), n_terms=1), n_rounds=25).fit(X, y)
+    stump = AdaBoostMH(Stump(), preset="paper", n_rounds=25).fit(X, y)
+    product = AdaBoostMH(Product(Stump(), n_terms=1), preset="paper", n_rounds=25).fit(X, y)
     assert np.array_equal(stump.history_.to_array(), product.history_.to_array(), equal_nan=True)
     assert np.array_equal(stump.terms_.alphas, product.terms_.alphas)
     assert np.array_equal(stump.terms_.votes, product.terms_.votes)
@@ -300,7 +311,9 @@ def test_a_product_of_a_number_and_a_color():
     rng = np.random.default_rng(3)
     X = pandas.DataFrame({"x": rng.uniform(-1, 1, 200), "color": rng.choice(list("rgby"), 200)})
     y = (X["x"] > 0.25) ^ X["color"].isin(["r", "b"])
-    model = AdaBoostMH(Product([Stump(), Indicator()], n_terms=2), n_rounds=3, random_state=0)
+    model = AdaBoostMH(
+        Product([Stump(), Indicator()], n_terms=2), preset="paper", n_rounds=3, random_state=0
+    )
     assert model.fit(X, y).score(X, y) == 1.0
 
 
@@ -359,7 +372,9 @@ def test_where_a_term_abstains_no_score_changes_and_the_weight_stays(learner, vo
     X = rng.integers(4, size=(60, 3)).astype(float)
     X[rng.random(X.shape) < 0.4] = np.nan
     y = rng.integers(2, size=60)
-    model = AdaBoostMH(learner, votes=votes, n_rounds=4, init_weights="uniform").fit(X, y)
+    model = AdaBoostMH(
+        learner, preset="paper", votes=votes, n_rounds=4, init_weights="uniform"
+    ).fit(X, y)
     labels, weights = np.where(y > 0, 1, -1), np.full(60, 1 / 60)
     stages = [np.zeros(60), *model.staged_decision_function(X)]
     for t, (before, after) in enumerate(itertools.pairwise(stages)):
@@ -388,7 +403,7 @@ def test_edges_do_not_see_how_much_weight_a_stump_abstains_on(votes):
     sure = [0, 0, np.nan, np.nan, 1, 1, np.nan, np.nan]
     learner = Stump(constant=False, missing="abstain")
     for columns, energy in (((x, sure), math.sqrt(12) / 4), ((sure, x), 0.5 + math.sqrt(0.0005))):
-        model = AdaBoostMH(learner, votes=votes, n_rounds=1, init_weights="uniform")
+        model = AdaBoostMH(learner, preset="paper", votes=votes, n_rounds=1, init_weights="uniform")
         model.fit(np.column_stack(columns), y)
         assert model.terms_.columns[0] == 0
         assert model.history_["edge"][0] == pytest.approx(0.5)
@@ -413,7 +428,9 @@ def test_the_edge_grows_at_every_step_where_terms_abstain(random_small, edge_of,
 def test_an_abstaining_stump_may_be_the_constant():
     X = np.array([[1.0], [1.0], [2.0], [np.nan], [np.nan], [np.nan]])
     y = [1, 0, 1, 1, 1, 1]
-    model = AdaBoostMH(Stump(missing="abstain"), n_rounds=1, init_weights="uniform").fit(X, y)
+    model = AdaBoostMH(
+        Stump(missing="abstain"), preset="paper", n_rounds=1, init_weights="uniform"
+    ).fit(X, y)
     assert model.history_["edge"][0] == pytest.approx(4 / 6)
     assert "(always)" in str(model.rules()[0])
     refused = clone(model).set_params(learner=Stump(constant=False, missing="abstain")).fit(X, y)
@@ -460,10 +477,10 @@ def test_a_product_of_trees_is_an_error_that_names_the_base(base):
         r"base of a Product must make rules that output -1 or \+1, the same for every class.*got"
     )
     with pytest.raises(ValueError, match=message):
-        AdaBoostMH(Product(base), n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+        AdaBoostMH(Product(base), preset="paper", n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
 
 
 def test_a_product_for_each_class_is_an_error_that_names_the_setting():
-    model = AdaBoostMH(Product(), factorized=False)
+    model = AdaBoostMH(Product(), preset="paper", factorized=False)
     with pytest.raises(ValueError, match=r"learner must be 'stump'.*factorized=False, got Product"):
         model.fit([[1.0], [2.0], [3.0]], [0, 1, 2])

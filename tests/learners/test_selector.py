@@ -104,7 +104,7 @@ def test_missing_is_one_more_value(small):
 
 def test_unseen_values_count_as_missing_where_training_had_missing_ones():
     X = pandas.DataFrame({"color": ["red", "blue", None, "red"]})
-    model = AdaBoostMH(Selector(), n_rounds=1).fit(X, [0, 0, 1, 0])
+    model = AdaBoostMH(Selector(), preset="paper", n_rounds=1).fit(X, [0, 0, 1, 0])
     assert str(model.rules()[0]).split("*")[1].split("->")[0].strip() == "(color is missing)"
     later = pandas.DataFrame({"color": ["red", "pink", None]})
     scores = model.decision_function(later)
@@ -113,7 +113,7 @@ def test_unseen_values_count_as_missing_where_training_had_missing_ones():
 
 def test_a_column_without_missing_values_abstains_on_unseen_ones():
     X = pandas.DataFrame({"color": ["red", "blue", "green", "red"]})
-    model = AdaBoostMH(Selector(), n_rounds=1).fit(X, [1, 0, 0, 1])
+    model = AdaBoostMH(Selector(), preset="paper", n_rounds=1).fit(X, [1, 0, 0, 1])
     later = pandas.DataFrame({"color": ["red", "pink", None]})
     scores = model.decision_function(later)
     assert scores[0] > 0
@@ -122,14 +122,16 @@ def test_a_column_without_missing_values_abstains_on_unseen_ones():
 
 def test_the_order_of_the_values_at_prediction_does_not_matter():
     X = pandas.DataFrame({"color": pandas.Categorical(["red", "blue", "green", "red"])})
-    model = AdaBoostMH(Selector(), n_rounds=1).fit(X, [1, 0, 0, 1])
+    model = AdaBoostMH(Selector(), preset="paper", n_rounds=1).fit(X, [1, 0, 0, 1])
     later = pandas.Categorical(["red", "blue"], categories=["zebra", "red", "blue"])
     assert model.predict(pandas.DataFrame({"color": later})).tolist() == [1, 0]
 
 
 def test_numbers_can_be_names():
     X = np.array([[7.0], [3.0], [5.0], [7.0], [np.nan]])
-    model = AdaBoostMH(Selector(), n_rounds=1, categorical_features=[0]).fit(X, [1, 0, 0, 1, 0])
+    model = AdaBoostMH(Selector(), preset="paper", n_rounds=1, categorical_features=[0]).fit(
+        X, [1, 0, 0, 1, 0]
+    )
     assert str(model.rules()[0]).endswith("* (x0 is 7) -> votes for 1, against 0")
     assert model.predict(X).tolist() == [1, 0, 0, 1, 0]
 
@@ -142,8 +144,10 @@ def test_selectors_boost_to_what_stumps_on_one_hot_columns_give():
     X = rng.integers(4, size=(80, 3)).astype(float)
     y = (rng.random(80) < 0.2 + 0.2 * X[:, 0]).astype(int)
     one_hot = np.hstack([(value == X).astype(float) for value in range(4)])
-    ours = AdaBoostMH(Selector(), n_rounds=8, categorical_features=[0, 1, 2]).fit(X, y)
-    theirs = AdaBoostMH(Stump(constant=False), n_rounds=8).fit(one_hot, y)
+    ours = AdaBoostMH(Selector(), preset="paper", n_rounds=8, categorical_features=[0, 1, 2]).fit(
+        X, y
+    )
+    theirs = AdaBoostMH(Stump(constant=False), preset="paper", n_rounds=8).fit(one_hot, y)
     np.testing.assert_allclose(ours.history_["edge"], theirs.history_["edge"], rtol=1e-12)
 
 
@@ -165,4 +169,4 @@ def test_a_selector_can_be_cloned():
 def test_numeric_columns_are_an_error_that_names_one():
     X = pandas.DataFrame({"size": [1.0, 2.0], "color": ["a", "b"]})
     with pytest.raises(ValueError, match="'size'"):
-        AdaBoostMH(Selector()).fit(X, [0, 1])
+        AdaBoostMH(Selector(), preset="paper").fit(X, [0, 1])

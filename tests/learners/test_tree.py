@@ -314,7 +314,9 @@ def test_by_gain_the_first_split_of_a_model_is_the_best(n_labels):
         if n_labels == 1:
             weights[:, 1] = 0.0
         learner = Tree(Stump(), 2, leaf_votes="free", criterion="gain")
-        model = AdaBoostMH(learner, votes="real", n_rounds=1, init_weights=weights).fit(X, Y)
+        model = AdaBoostMH(
+            learner, preset="paper", votes="real", n_rounds=1, init_weights=weights
+        ).fit(X, Y)
         signed = weights * np.where(Y > 0, 1, -1)
 
         def gain(inside, signed=signed):
@@ -332,7 +334,7 @@ def test_gain_sees_where_a_class_is_only_more_likely():
     y = np.ones(200, dtype=int)
     y[:40] = 0
     y[100:105] = 0
-    make = partial(AdaBoostMH, votes="real", n_rounds=1, init_weights="uniform")
+    make = partial(AdaBoostMH, preset="paper", votes="real", n_rounds=1, init_weights="uniform")
     by_edge = make(Tree(Stump(), 2, "free")).fit(x[:, None], y)
     by_gain = make(Tree(Stump(), 2, "free", "gain")).fit(x[:, None], y)
     assert len(set(by_edge.decision_function(x[:, None]).tolist())) == 1
@@ -410,7 +412,9 @@ def test_free_real_leaves_say_half_the_log_odds_of_their_rows():
     X = rng.integers(4, size=(400, 2)).astype(float)
     y = (rng.random(400) < 0.2 + 0.15 * X[:, 0] + 0.05 * X[:, 1]).astype(int)
     learner = Tree(Stump(), max_leaf_nodes=4, leaf_votes="free")
-    model = AdaBoostMH(learner, votes="real", n_rounds=1, init_weights="uniform").fit(X, y)
+    model = AdaBoostMH(
+        learner, preset="paper", votes="real", n_rounds=1, init_weights="uniform"
+    ).fit(X, y)
     scores = model.decision_function(X)
     assert 2 < len(set(scores.tolist())) <= 4
     for score in set(scores.tolist()):
@@ -423,7 +427,9 @@ def test_inherited_real_leaves_say_half_the_log_odds_of_the_last_cut():
     rng = np.random.default_rng(1)
     X = rng.integers(4, size=(400, 2)).astype(float)
     Y = (rng.random((400, 2)) < 0.2 + 0.15 * X).astype(int)
-    model = AdaBoostMH(Tree(Stump(), max_leaf_nodes=2), votes="real", n_rounds=1).fit(X, Y)
+    model = AdaBoostMH(
+        Tree(Stump(), max_leaf_nodes=2), preset="paper", votes="real", n_rounds=1
+    ).fit(X, Y)
     (node,) = model.terms_.rule(0).nodes
     phi = np.where(X[:, node.test.column] >= node.test.threshold, 1, -1)
     right = np.array([(phi == np.where(label, 1, -1)).sum() for label in Y.T])
@@ -437,7 +443,9 @@ def test_with_real_votes_the_bound_is_the_loss_of_the_scores(leaf_votes, n_class
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(80, 3)), rng.integers(n_classes, size=80)
     learner = Tree(Stump(), 5, leaf_votes)
-    model = AdaBoostMH(learner, votes="real", n_rounds=6, init_weights="uniform").fit(X, y)
+    model = AdaBoostMH(
+        learner, preset="paper", votes="real", n_rounds=6, init_weights="uniform"
+    ).fit(X, y)
     signs = np.where(np.arange(n_classes) == y[:, None], 1, -1)
     scores = model.decision_function(X).reshape(80, -1)
     loss = np.exp(-scores * signs[:, -scores.shape[1] :]).mean()
@@ -458,8 +466,8 @@ def stump_and_tree(target):
         "three classes": rng.integers(3, size=90),
         "labels": rng.integers(2, size=(90, 3)),
     }[target]
-    stump = AdaBoostMH(Stump(), n_rounds=25).fit(X, y)
-    return stump, AdaBoostMH(Tree(Stump(), max_leaf_nodes=2), n_rounds=25).fit(X, y)
+    stump = AdaBoostMH(Stump(), preset="paper", n_rounds=25).fit(X, y)
+    return stump, AdaBoostMH(Tree(Stump(), max_leaf_nodes=2), preset="paper", n_rounds=25).fit(X, y)
 
 
 @pytest.mark.parametrize("target", ["two classes", "three classes", "labels"])
@@ -495,8 +503,8 @@ def test_a_tree_of_two_leaves_is_the_stump_to_the_last_bit(target):
 def test_a_tree_of_two_leaves_is_the_stump_where_a_class_has_no_edge():
     X = np.array([[0.0], [0.0], [1.0], [1.0]] * 3)
     y = np.array([0, 2, 1, 2] * 3)
-    stump = AdaBoostMH(Stump(), n_rounds=1).fit(X, y)
-    tree = AdaBoostMH(Tree(Stump(), max_leaf_nodes=2), n_rounds=1).fit(X, y)
+    stump = AdaBoostMH(Stump(), preset="paper", n_rounds=1).fit(X, y)
+    tree = AdaBoostMH(Tree(Stump(), max_leaf_nodes=2), preset="paper", n_rounds=1).fit(X, y)
     assert np.array_equal(stump.decision_function(X), tree.decision_function(X))
 
 
@@ -507,13 +515,21 @@ def test_a_tree_solves_what_no_sum_of_stumps_can():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 2))
     y = X[:, 0] * X[:, 1] > 0
-    assert AdaBoostMH(Tree(Stump(), max_leaf_nodes=4), n_rounds=25).fit(X, y).score(X, y) > 0.98
+    assert (
+        AdaBoostMH(Tree(Stump(), max_leaf_nodes=4), preset="paper", n_rounds=25)
+        .fit(X, y)
+        .score(X, y)
+        > 0.98
+    )
 
 
 def test_a_tree_reads_as_one_branch_a_line():
     X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
     model = AdaBoostMH(
-        Tree(Stump(), max_leaf_nodes=3), n_rounds=1, init_weights=[[1.0], [3.0], [1.0]]
+        Tree(Stump(), max_leaf_nodes=3),
+        preset="paper",
+        n_rounds=1,
+        init_weights=[[1.0], [3.0], [1.0]],
     )
     lines = str(model.fit(X, y).rules()[0]).splitlines()
     assert lines[0].endswith("* tree")
@@ -530,7 +546,7 @@ def test_a_mixed_frame_of_numbers_and_names():
     X = pandas.DataFrame({"x": rng.uniform(size=200), "c": rng.choice(list("abcd"), 200)})
     X.loc[rng.random(200) < 0.1, "c"] = None
     y = np.where(X["c"].isin(["a", "b"]), X["x"] > 0.3, X["x"] > 0.7)
-    model = AdaBoostMH(Tree(max_leaf_nodes=4), n_rounds=10).fit(X, y)
+    model = AdaBoostMH(Tree(max_leaf_nodes=4), preset="paper", n_rounds=10).fit(X, y)
     assert model.score(X, y) == 1.0
     rules = [model.terms_.rule(t) for t in range(model.n_rounds_)]
     assert all(isinstance(rule, TreeRule) for rule in rules)
@@ -543,7 +559,9 @@ def test_trees_of_products_are_stored_as_such():
     rng = np.random.default_rng(4)
     X = rng.uniform(-1, 1, size=(200, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 2] > 0.3)
-    model = AdaBoostMH(Tree(Product(Stump(), 2), max_leaf_nodes=3), n_rounds=4).fit(X, y)
+    model = AdaBoostMH(Tree(Product(Stump(), 2), max_leaf_nodes=3), preset="paper", n_rounds=4).fit(
+        X, y
+    )
     tests = [node.test for t in range(4) for node in model.terms_.rule(t).nodes]
     assert any(isinstance(test, ProductRule) for test in tests)
 
@@ -583,12 +601,12 @@ def test_a_wrong_setting_is_an_error_that_names_it(chosen, error, name):
 def test_a_tree_of_trees_is_an_error_that_names_the_base(base):
     message = r"base of a Tree must make rules that output -1 or \+1, the same for every class.*got"
     with pytest.raises(ValueError, match=message):
-        AdaBoostMH(Tree(base), n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+        AdaBoostMH(Tree(base), preset="paper", n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
 
 
 def test_a_tree_for_each_class_is_an_error_that_names_the_setting():
     with pytest.raises(ValueError, match=r"learner must be 'stump'.*factorized=False, got Tree"):
-        AdaBoostMH(Tree(), factorized=False).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+        AdaBoostMH(Tree(), preset="paper", factorized=False).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
@@ -598,7 +616,11 @@ def test_gains_are_those_of_the_sums_on_both_sides(backend, monkeypatch):
     X = np.array([[0, 0], [0, 0], [0, 0], [0, 0], [1, 0], [1, 0], [1, 1], [1, 1]], dtype=float)
     y = np.array([0, 0, 0, 0, 0, 0, 1, 1])
     parameters = {"votes": "real", "n_rounds": 1, "init_weights": "uniform"}
-    tree = AdaBoostMH(Tree(Stump(), 4, "free", "gain"), **parameters).fit(X, y).terms_.rules[0]
+    tree = (
+        AdaBoostMH(Tree(Stump(), 4, "free", "gain"), preset="paper", **parameters)
+        .fit(X, y)
+        .terms_.rules[0]
+    )
     # The sum of edges is -4 of 8; columns 0 and 1 split it into (-4, 0) and (-6, 2).
     (node,) = tree.nodes
     assert node.test.column == 1

@@ -12,7 +12,9 @@ from edgewise.model.explain import mean_outputs, most_frequent
 def test_mean_outputs_are_means_over_the_rows_with_one_value_replaced(j):
     rng = np.random.default_rng(j)
     X = rng.normal(size=(40, 3))
-    model = AdaBoostMH("tree", n_rounds=5).fit(X, (X[:, 0] * X[:, 2] > 0).astype(int))
+    model = AdaBoostMH("tree", preset="paper", n_rounds=5).fit(
+        X, (X[:, 0] * X[:, 2] > 0).astype(int)
+    )
     grid = np.array([-1.0, 0.0, 0.5])
     rows = as_table(X)
     effects = mean_outputs(

@@ -9,6 +9,7 @@ import struct
 import tracemalloc
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,9 @@ Y = np.array(["a", "b", "c"])[np.arange(40) % 3]
 def good(tmp_path_factory):
     """Return the path of a sound model file."""
     path = tmp_path_factory.mktemp("model") / "good"
-    AdaBoostMH(Stump(), search=Lazy(2), n_rounds=6, random_state=0).fit(X, Y).save(path)
+    AdaBoostMH(Stump(), preset="paper", search=Lazy(2), n_rounds=6, random_state=0).fit(X, Y).save(
+        path
+    )
     return path
 
 
@@ -275,6 +278,25 @@ def test_a_newer_version_asks_for_an_upgrade(parts, refused):
     refused(newer, rf"version {FORMAT_VERSION + 1}.*reads up to {FORMAT_VERSION}.*upgrade")
 
 
+def test_a_file_of_version_1_predicts_the_same():
+    model = load(Path(__file__).with_name("format_1.edgewise"))
+    assert model.fitted_.rates.names == ("rate of yes by shop",)
+    rows = pd.DataFrame(
+        {"size": [-1.5, 0.2, 1.5, np.nan, 0.0], "shop": ["s0", "s7", "s12", "s3", "new"]}
+    )
+    before = [-0.18353707762367438, *4 * [0.011165070813825659]]
+    assert model.decision_function(rows).tolist() == before
+
+
+def test_rates_of_version_1_that_are_damaged(tmp_path):
+    header, arrays = read(Path(__file__).with_name("format_1.edgewise"))
+    for rates in (3, [], [3], {"columns": None}):
+        header["state"]["fitted_"]["rates"] = rates
+        write(tmp_path / "m", {**header, "format": 1}, arrays)
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "m")
+
+
 # Numbers in the smallest type that holds them.
 
 KEPT = {
@@ -506,7 +528,7 @@ def rules(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "rules"
     frame = pd.DataFrame(X, columns=list("pqr")).assign(color=np.tile(["u", "v", None, "w"], 10))
     learner = [Tree(max_leaf_nodes=3), Product(n_terms=2)]
-    AdaBoostMH(learner, n_rounds=6, random_state=0).fit(frame, Y).save(path)
+    AdaBoostMH(learner, preset="paper", n_rounds=6, random_state=0).fit(frame, Y).save(path)
     return path
 
 
@@ -632,7 +654,7 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
     path = tmp_path / "model"
-    AdaBoostMH("stump", n_rounds=3, factorized=False).fit(X, y).save(path)
+    AdaBoostMH("stump", preset="paper", n_rounds=3, factorized=False).fit(X, y).save(path)
     header, arrays = read(path)
     write(path, with_entry(header, "n_features", 10**9), arrays)
     with pytest.raises(ModelFileError, match="features"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from edgewise.data import RawRows
 from edgewise.model import Scorer
 from edgewise.model.forest import Forest
-from edgewise.model.shapley import forest_shares
+from edgewise.model.shapley import Shares, forest_shares
 
 seeds = st.integers(0, 10**6)
 
@@ -69,6 +69,25 @@ def test_shares_are_those_of_all_coalitions(make_rule_terms, rule_rows, seed, ki
         np.testing.assert_allclose(actual, interaction(worth, n, i, j), atol=1e-12)
     total = shares.base + shares.alone.sum(axis=0) + shares.interactions.sum(axis=0)
     np.testing.assert_allclose(total, forest.walk(row)[0], atol=1e-12)
+
+
+def test_a_column_that_two_are_made_of_divides_its_shares():
+    # The game v(S) of u, made of a and b, and of a and c: players u, a, c.
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(3, 2))
+    pairs, interactions = np.array([[0, 1], [0, 2], [1, 2]]), rng.normal(size=(3, 2))
+    shares = Shares(np.array([9, 4, 7]), values, pairs, interactions, np.ones(2))
+    divided = shares.divide([(4, 5), (4,), (7,)])
+    assert divided.columns.tolist() == [4, 5, 7]
+    u, a, c = values
+    np.testing.assert_allclose(divided.values, [a + u / 2, u / 2, c])
+    by_pair = dict(zip(map(tuple, divided.pairs.tolist()), divided.interactions, strict=True))
+    ua, uc, ac = interactions
+    np.testing.assert_allclose(by_pair[0, 1], shares.alone[0] + ua / 2)
+    np.testing.assert_allclose(by_pair[0, 2], ac + uc / 2)
+    np.testing.assert_allclose(by_pair[1, 2], uc / 2)
+    total = divided.alone.sum(axis=0) + divided.interactions.sum(axis=0)
+    np.testing.assert_allclose(total, values.sum(axis=0))
 
 
 def test_rows_are_aligned_as_for_prediction(make_rule_terms, rule_rows, rule_columns):

@@ -189,7 +189,7 @@ def test_a_tree_with_real_leaves_has_the_largest_of_them(words):
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_strongest_rules_come_first(blobs, learner, n_classes):
-    model = AdaBoostMH(learner, n_rounds=25).fit(*blobs(n_classes=n_classes))
+    model = AdaBoostMH(learner, preset="paper", n_rounds=25).fit(*blobs(n_classes=n_classes))
     rules = model.rules(None)
     assert sorted(rule.round for rule in rules) == list(range(1, 26))
     order = [(-rule.alpha, rule.round) for rule in rules]
@@ -200,7 +200,7 @@ def test_the_strongest_rules_come_first(blobs, learner, n_classes):
 
 @pytest.mark.parametrize(("n", "error"), [(0, ValueError), (2.5, TypeError), ("all", TypeError)])
 def test_a_wrong_number_of_rules_is_an_error_that_names_it(blobs, n, error):
-    model = AdaBoostMH("stump", n_rounds=3).fit(*blobs())
+    model = AdaBoostMH("stump", preset="paper", n_rounds=3).fit(*blobs())
     with pytest.raises(error, match=r"\bn must be an integer"):
         model.rules(n)
 
@@ -208,12 +208,12 @@ def test_a_wrong_number_of_rules_is_an_error_that_names_it(blobs, n, error):
 def test_rules_use_the_names_of_columns_classes_and_values():
     frame = pd.DataFrame({"color": ["red", "blue", "green", "pink"] * 5})
     y = np.where(frame["color"].isin(["red", "pink"]), "warm", "cold")
-    model = AdaBoostMH(Indicator(), n_rounds=1).fit(frame, y)
+    model = AdaBoostMH(Indicator(), preset="paper", n_rounds=1).fit(frame, y)
     assert str(model.rules()[0]).endswith("(color in {pink, red}) -> votes for warm, against cold")
 
 
 def test_a_constant_is_told_as_such_by_every_learner():
     X, y = np.zeros((10, 1)), [0] * 7 + [1] * 3
     for learner in ("stump", "product", [Stump(), Stump()]):
-        (rule,) = AdaBoostMH(learner, n_rounds=1).fit(X, y).rules()
+        (rule,) = AdaBoostMH(learner, preset="paper", n_rounds=1).fit(X, y).rules()
         assert str(rule) == "+0.42 * (always) -> votes for 0, against 1"

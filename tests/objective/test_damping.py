@@ -35,7 +35,9 @@ def expected(counts, slope, damping):
 @pytest.mark.parametrize("damping", [0.01, 0.5, 3.0])
 def test_a_hand_worked_round(learner, loss, slope, damping):
     y = Y if learner is TREE else np.array([0] * 18 + [1] * 2 + [1] * 15 + [0] * 5)
-    model = AdaBoostMH(learner, n_rounds=1, votes="real", loss=loss, damping=damping).fit(X, y)
+    model = AdaBoostMH(
+        learner, preset="paper", n_rounds=1, votes="real", loss=loss, damping=damping
+    ).fit(X, y)
     low, high = model.decision_function([[0.0], [1.0]])
     if learner is TREE:
         assert low == pytest.approx(expected(np.array([15, 5]), slope, damping), rel=HALF)
@@ -46,7 +48,7 @@ def test_a_hand_worked_round(learner, loss, slope, damping):
 
 def test_weights_count_in_units_of_the_average_row():
     weights = np.where(Y == 1, 2.0, 1.0)
-    model = AdaBoostMH(TREE, n_rounds=1, votes="real", loss="logistic", damping=0.5)
+    model = AdaBoostMH(TREE, preset="paper", n_rounds=1, votes="real", loss="logistic", damping=0.5)
     score = model.fit(X, Y, sample_weight=weights).decision_function([[0.0]])
     votes = expected(np.array([30, 5]) / weights.mean(), 0.5, 0.5)
     assert score == pytest.approx(votes, rel=HALF)
@@ -98,7 +100,9 @@ def test_votes_of_every_round(make_problem, make_targets, boost, loss, learner):
 def test_more_damping_takes_smaller_steps():
     settings = {"n_rounds": 1, "votes": "real", "loss": "logistic"}
     sizes = [
-        np.abs(AdaBoostMH(TREE, damping=d, **settings).fit(X, Y).decision_function(X)).max()
+        np.abs(
+            AdaBoostMH(TREE, preset="paper", damping=d, **settings).fit(X, Y).decision_function(X)
+        ).max()
         for d in (None, 0.1, 1.0, 10.0)
     ]
     assert sizes == sorted(sizes, reverse=True)
@@ -110,7 +114,9 @@ def test_a_row_alone_gets_a_vote_of_bounded_size():
     settings = {"n_rounds": 1, "votes": "real", "loss": "logistic", "min_samples_leaf": 1}
     tree = Tree(Stump(), 3, "free", "gain")
     alone, _, many = (
-        AdaBoostMH(tree, damping=0.5, **settings).fit(X, y).decision_function([[0], [30], [90]])
+        AdaBoostMH(tree, preset="paper", damping=0.5, **settings)
+        .fit(X, y)
+        .decision_function([[0], [30], [90]])
     )
     assert alone == pytest.approx(0.5 * np.log((0.5 + 0.5) / 0.5), rel=HALF)
     assert many == pytest.approx(0.5 * np.log((25 + 0.5) / 0.5), rel=HALF)
@@ -168,4 +174,4 @@ def test_damping_is_positive_and_for_real_votes():
     with pytest.raises(ValueError, match="damping must be"):
         AdaBoostMH(damping=0.0).fit(X, Y)
     with pytest.raises(ValueError, match="damping"):
-        AdaBoostMH("stump", damping=0.5).fit(X, Y)
+        AdaBoostMH("stump", preset="paper", damping=0.5).fit(X, Y)

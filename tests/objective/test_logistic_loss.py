@@ -160,7 +160,9 @@ def test_the_bound_in_the_history_is_never_below_the_hamming_loss(
 ):
     X, y = blobs(n_classes=n_classes)
     X[::7, 1] = np.nan
-    model = AdaBoostMH(learner, n_rounds=40, loss="logistic", random_state=0, **settings).fit(X, y)
+    model = AdaBoostMH(
+        learner, preset="paper", n_rounds=40, loss="logistic", random_state=0, **settings
+    ).fit(X, y)
     history = model.history_
     assert (history["hamming_loss"] <= history["bound"] + 1e-12).all()
     assert (np.diff(history["bound"]) < 0).all()

@@ -245,6 +245,7 @@ def test_the_best_column_is_that_of_the_exact_sums(pair_weight, monkeypatch):
         return quick
 
     monkeypatch.setattr(Ranking, "decreases", compared)
-    RankBoost("feature", n_rounds=6, pair_weight=pair_weight).fit(X, y, qid=qid)
+    model = RankBoost("feature", objective="pairs", n_rounds=6, pair_weight=pair_weight)
+    model.fit(X, y, qid=qid)
     assert len(numbers) == 6
     assert max(numbers) == 2

@@ -57,7 +57,7 @@ def train(backend, feedback, settings, n_rounds=6):
     learner = Stump(constant=False).ready(backend.table, Exhaustive(), seed=0)
     terms, history = TermList(Terms.empty(1, n_cuts=1)), History(RANKER_FIELDS)
     run = TrainingRun(n_rounds, history, save=print)
-    boost(Task(backend.table, objective, learner), terms, run, [])
+    boost([Task(backend.table, objective, learner)], terms, {}, run, [])
     return terms.pack(), history
 
 

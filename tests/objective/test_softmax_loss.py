@@ -112,7 +112,7 @@ TREE = Tree(max_leaf_nodes=6, leaf_votes="free", criterion="gain")
 
 def model(learner=TREE, **settings):
     options = {"votes": "real", "loss": "softmax", "learning_rate": 0.2, "n_rounds": 30}
-    return AdaBoostMH(learner, random_state=0, **{**options, **settings})
+    return AdaBoostMH(learner, preset="paper", random_state=0, **{**options, **settings})
 
 
 @pytest.fixture

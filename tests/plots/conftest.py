@@ -45,4 +45,4 @@ def documents():
 @pytest.fixture(scope="session")
 def ranker(documents):
     X, y, qid = documents()
-    return RankBoost(n_rounds=40).fit(X, y, qid, eval_set=documents(seed=1))
+    return RankBoost("stump", n_rounds=40).fit(X, y, qid, eval_set=documents(seed=1))

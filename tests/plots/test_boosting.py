@@ -67,7 +67,7 @@ class TestLearningCurveOfARanker:
     def test_losses_above_metric_in_the_middle_edges_below(self, ranker):
         figure = figure_of(ranker)
         above, middle, below = figure.axes
-        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation MAP", "edge"]
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation NDCG@10", "edge"]
         assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "boosting round"]
         assert labels(above) == ["bound", "ranking loss"]
         assert below.get_legend() is None
@@ -94,7 +94,7 @@ class TestLearningCurveOfARanker:
 
     def test_edges_of_both_signs_are_all_on_the_axis(self, documents):
         # The second column is better when low, so that its rules are turned round.
-        model = RankBoost(n_rounds=20).fit(*documents())
+        model = RankBoost("stump", n_rounds=20).fit(*documents())
         edges = model.history_["edge"]
         assert edges.min() < 0 < edges.max()
         _, below = figure_of(model).axes
@@ -199,7 +199,7 @@ class TestAxes:
         panels = Figure().subplots(1, 3)
         shown = BoostingCurveDisplay.from_estimator(ranker, ax=panels)
         assert shown.axes_ == list(panels)
-        assert [axes.get_ylabel() for axes in panels] == ["loss", "validation MAP", "edge"]
+        assert [axes.get_ylabel() for axes in panels] == ["loss", "validation NDCG@10", "edge"]
 
     def test_another_number_is_refused(self, ranker):
         with pytest.raises(ValueError, match="ax must be one Axes or 3, got 2"):

@@ -137,7 +137,9 @@ class TestCategories:
         rng = np.random.default_rng(0)
         codes = np.repeat(np.arange(60), 4)
         frame = pd.DataFrame({"zip": [f"z{code}" for code in codes]})
-        model = AdaBoostMH("stump", n_rounds=5).fit(frame, rng.integers(0, 2, len(codes)))
+        is_popular = (rng.random(60) > 0.5)[codes]
+        model = AdaBoostMH("stump", n_rounds=5).fit(frame, is_popular)
+        assert model.fitted_.rates is not None
         shown = VoteCurveDisplay.from_estimator(model)
         assert len(shown.values) == 30
         assert shown.ax_.get_xlabel() == "zip (30 of 60 values)"

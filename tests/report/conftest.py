@@ -25,7 +25,8 @@ def people():
 @pytest.fixture(scope="session")
 def classifier(people):
     X, y = people
-    model = AdaBoostMH("stump", n_rounds=30).fit(X[:160], y[:160], eval_set=(X[160:], y[160:]))
+    model = AdaBoostMH("stump", preset="paper", n_rounds=30)
+    model.fit(X[:160], y[:160], eval_set=(X[160:], y[160:]))
     return model, X[160:], y[160:]
 
 

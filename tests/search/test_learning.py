@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise import UCB, Bandit, Exp3P, Lazy, ThompsonSampling
+from edgewise import UCB, AdaBoostMH, Bandit, Exp3P, Lazy, Stump, ThompsonSampling, Tree
 from edgewise.search import SEARCHES, resolve_search
 
 LEARNING = [UCB, Exp3P, ThompsonSampling]
@@ -222,7 +222,23 @@ def test_searches_that_learn_have_names(name, policy):
     assert clone(search).get_params() == search.get_params()
 
 
-def test_only_searches_that_learn_say_so():
-    few = {name: kind().start(np.arange(30), 0).learns for name, kind in SEARCHES.items()}
-    assert {name for name, learns in few.items() if learns} == {"ucb", "exp3p", "thompson"}
-    assert SEARCHES["auto"]().start(np.arange(1000), 0).learns
+def test_only_searches_that_choose_learn():
+    def learning(n_columns):
+        searches = {name: kind().start(np.arange(n_columns), 0) for name, kind in SEARCHES.items()}
+        return {name for name, search in searches.items() if search.learns}
+
+    assert learning(50) == set()
+    assert learning(51) == {"ucb", "exp3p", "thompson"}
+    assert learning(200) == {"ucb", "exp3p", "thompson", "auto"}
+
+
+@pytest.mark.parametrize("search", ["ucb", "exp3p", "thompson"])
+def test_models_that_search_all_columns_are_the_same_on_all_backends(search, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    models = []
+    for name in ("numpy", "numba"):
+        monkeypatch.setenv("EDGEWISE_BACKEND", name)
+        learner = Tree(Stump(), 5, "free", "gain")
+        models.append(AdaBoostMH(learner, n_rounds=20, search=search).fit(X, np.arange(60) % 3))
+    states = [model.fitted_.search_states for model in models]
+    assert all(map(same, *states))

@@ -123,10 +123,10 @@ def test_rewards_lie_between_0_and_1_and_grow_with_the_edge(name, shares):
 
 def test_searches_give_the_reward_that_is_asked_for():
     share = np.array([0.28, 0.6])
-    assert UCB().start(np.arange(5), 0).rewards(share) == pytest.approx([0.2, 1.0])
+    assert UCB(1).start(np.arange(5), 0).rewards(share) == pytest.approx([0.2, 1.0])
     assert UCB(reward="root").rewards(share) == pytest.approx(root(share))
     assert UCB(reward="log").rewards(share) == pytest.approx(log(share))
     assert Exp3P().rewards(share) == pytest.approx(log(share))
     assert ThompsonSampling().rewards(share) == pytest.approx(root(share))
-    relative_too = ThompsonSampling(reward="relative").start(np.arange(5), 0)
+    relative_too = ThompsonSampling(1, "relative").start(np.arange(5), 0)
     assert relative_too.rewards(share) == pytest.approx([0.2, 1.0])

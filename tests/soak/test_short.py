@@ -1,5 +1,6 @@
 """A short form of every part of the soak, and its driver."""
 
+import logging
 import os
 import signal
 import time
@@ -7,6 +8,7 @@ from collections import Counter
 
 import pytest
 from soak.driver import FAILED, Part, format_json, format_report, run_cases, run_part
+from soak.explorer import Explorer
 from soak.files import Commands, InputFiles, ModelFiles
 from soak.frames import Frames
 from soak.kills import Disks, Kills
@@ -14,10 +16,14 @@ from soak.running import Growth, Threads
 
 
 @pytest.fixture(autouse=True)
-def _own_backend(monkeypatch):
-    """Let parts choose backends for themselves alone, and compile nothing."""
+def _for_parts_alone(monkeypatch):
+    """Let parts choose backends and silence logs for themselves alone, and compile nothing."""
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     monkeypatch.setattr(ModelFiles, "backends", ("numpy",))
+    logger = logging.getLogger("edgewise")
+    level = logger.level
+    yield
+    logger.setLevel(level)  # which parts raise, in a process of their own
 
 
 @pytest.mark.parametrize(
@@ -38,6 +44,11 @@ def test_a_part_in_short(tmp_path, kind, n_cases, least):
 def test_random_frames_in_short(tmp_path, monkeypatch):
     monkeypatch.setattr("soak.frames.EXAMPLES", 25)
     assert run_cases(Frames(tmp_path), 0, range(1)).total >= 20
+
+
+def test_random_settings_in_short(tmp_path):
+    # With rates by category and by pair, means of models, and candidates of trees.
+    assert run_cases(Explorer(tmp_path), 3, range(10)).outcomes["same"] >= 8
 
 
 def test_growth_in_short(tmp_path):

@@ -7,6 +7,7 @@ from edgewise.boosting.callbacks import (
     EarlyStopping as EarlyStopping,
     ProgressBar as ProgressBar,
     StoppingRule as StoppingRule,
+    metric_size as metric_size,
     TimeLimit as TimeLimit,
     TrainingRun as TrainingRun,
     check_callbacks as check_callbacks,
@@ -23,6 +24,10 @@ from edgewise.boosting.loop import (
     boost as boost,
     boost_together as boost_together,
 )
-from edgewise.boosting.monitor import Metric as Metric, Monitor as Monitor
+from edgewise.boosting.monitor import (
+    Metric as Metric,
+    Monitor as Monitor,
+    mean_monitors as mean_monitors,
+)
 
 __all__: list[str]

@@ -111,7 +111,8 @@ class StoppingRule(NamedTuple):
 
     It has after `patience` values (None: never), or the fraction `patience_fraction` of the values
     so far, without an improvement of at least `min_delta` and of `min_delta_rel` times the value.
-    Values that are worse than the best by at most the fraction `keep_within` are as good.
+    Values that are worse than the best by at most the fraction `keep_within` of it, or of its
+    distance from 1 where larger is better, are as good.
     """
 
     patience: int | None
@@ -119,6 +120,17 @@ class StoppingRule(NamedTuple):
     min_delta_rel: float = 0.0
     min_delta: float = 0.0
     keep_within: float = 0.0
+
+
+def metric_size(value: float, larger_is_better: bool) -> float:
+    """Return the size that differences are relative to: the distance from the best possible.
+
+    Examples
+    --------
+    >>> metric_size(0.25, larger_is_better=False), metric_size(0.75, larger_is_better=True)
+    (0.25, 0.25)
+    """
+    return abs(1.0 - value) if larger_is_better else abs(value)
 
 
 class BestRound:
@@ -129,15 +141,23 @@ class BestRound:
         self.n_rounds = self.best = self._last_improvement = 0
         self._lowest = self._to_beat = math.inf
 
-    def update(self, value: float) -> bool:
-        """Add the value of the next round; return whether to stop."""
+    def update(self, value: float, noise: float = 0.0) -> bool:
+        """Add the value of the next round; return whether to stop.
+
+        If the rule keeps rounds that are as good, those worse than the best by no more than the
+        `noise` are, too.
+        """
         rule = self.rule
         self.n_rounds += 1
         loss = -value if self.larger_is_better else value
         if loss < self._lowest:
             self._lowest, self.best = loss, self.n_rounds
-        elif rule.keep_within and loss - self._lowest <= rule.keep_within * abs(self._lowest):
-            self.best = self.n_rounds
+        else:
+            best = -self._lowest if self.larger_is_better else self._lowest
+            slack = rule.keep_within * metric_size(best, self.larger_is_better)
+            slack = max(slack, noise) if rule.keep_within else 0.0
+            if slack and loss - self._lowest <= slack:
+                self.best = self.n_rounds
         if loss < self._to_beat:
             self._to_beat = loss - max(rule.min_delta_rel * abs(loss), rule.min_delta)
             self._last_improvement = self.n_rounds
@@ -164,7 +184,7 @@ class EarlyStopping(Callback):
         The smallest improvement that counts.
     keep_within : float, default 0.0
         Keep the rounds up to the last whose metric is within this relative distance of the best;
-        for metrics that are minimized.
+        relative to 1 minus the best for metrics that are maximized.
 
     Examples
     --------
@@ -197,17 +217,19 @@ class EarlyStopping(Callback):
             self.patience_fraction,
             self.min_delta_rel,
             self.min_delta,
-            0.0 if run.larger_is_better else self.keep_within,
+            self.keep_within,
         )
         self._best_round = BestRound(rule, run.larger_is_better)
         for value in run.history["validation"].tolist():
             self._update(run, value)
 
     def on_round(self, run: TrainingRun) -> str | None:
-        return "early stopping" if self._update(run, run.history.last("validation")) else None
+        history = run.history
+        noise = history.last("noise") if "noise" in history.fields else 0.0
+        return "early stopping" if self._update(run, history.last("validation"), noise) else None
 
-    def _update(self, run: TrainingRun, value: float) -> bool:
-        stops = self._best_round.update(value)
+    def _update(self, run: TrainingRun, value: float, noise: float = 0.0) -> bool:
+        stops = self._best_round.update(value, noise)
         if self._best_round.best == self._best_round.n_rounds:
             run.best_round = self._best_round.best
         return stops

@@ -1,7 +1,7 @@
 """The record of a training run."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,29 @@ def evaluation(name: str, metric: str) -> str:
     return f"{name}:{metric}"
 
 
+def average_rounds(rounds: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """Return the quantities of a round of several bags: their means.
+
+    Energies are averaged such that the bound is the mean of the bags' bounds, or their geometric
+    mean with the exponential loss. Either bounds the loss of the mean model: losses are convex, and
+    the exponential loss satisfies Hölder's inequality.
+    """
+    if len(rounds) == 1:
+        return rounds[0]
+    n_bags = len(rounds)
+    means = {name: sum(values[name] for values in rounds) / n_bags for name in rounds[0]}
+    if "energy" in means:
+        weight = means.get("weight", math.nan)
+        if weight > 0:
+            decreases = [values["weight"] * (values["energy"] - 1.0) for values in rounds]
+            means["energy"] = 1.0 + sum(decreases) / n_bags / weight
+        else:
+            means["energy"] = math.prod(max(values["energy"], 0.0) for values in rounds) ** (
+                1.0 / n_bags
+            )
+    return means
+
+
 class History(Mapping[str, Reals]):
     """The record of every round: one array for each quantity.
 
@@ -69,7 +92,7 @@ class History(Mapping[str, Reals]):
     - `weight`: the sum of the weights before the step, with the logistic or softmax loss;
     - `roc_auc`, `balanced_accuracy`: for two classes, of the validation rows (counted equally) or,
       without any, of the training rows with their weights. ROC AUC takes a sort, and is left out
-      for more than 65,536 training rows, or 16,384 with unequal weights.
+      for more than 4,096 training rows, or 1,024 with unequal weights.
 
     Examples
     --------
@@ -161,7 +184,8 @@ class History(Mapping[str, Reals]):
         Examples
         --------
         >>> from edgewise import AdaBoostMH
-        >>> model = AdaBoostMH("stump", n_rounds=2).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+        >>> model = AdaBoostMH("stump", preset="paper", n_rounds=2)
+        >>> model = model.fit([[0.0], [1.0], [2.0]], [0, 1, 0])
         >>> model.history_.to_frame()[["train_error", "bound"]].round(3)
                train_error  bound
         round

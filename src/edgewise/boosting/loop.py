@@ -2,15 +2,15 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from edgewise.boosting.callbacks import Callback, TrainingRun
-from edgewise.boosting.history import evaluation
+from edgewise.boosting.history import average_rounds, evaluation
 from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
@@ -23,10 +23,10 @@ logger = logging.getLogger("edgewise")
 
 
 class TermList:
-    """The terms of a run, growing round by round."""
+    """The terms of a run, growing round by round; each round adds a term of every bag."""
 
-    def __init__(self, before: Terms) -> None:
-        self._before = before
+    def __init__(self, before: Terms, n_bags: int = 1) -> None:
+        self._before, self.n_bags = before, n_bags
         self._packer, self._votes = Packer(), list[Vote]()
 
     def append(self, rule: Rule, vote: Vote) -> None:
@@ -35,13 +35,20 @@ class TermList:
         self._packer.add(rule)
         self._votes.append(vote)
 
-    def __len__(self) -> int:
-        return len(self._before) + len(self._votes)
+    @property
+    def n_rounds(self) -> int:
+        """The number of whole rounds."""
+        return (len(self._before) + len(self._votes)) // self.n_bags
+
+    def bag(self, b: int) -> Terms:
+        """Return the terms of one bag, with its own coefficients."""
+        terms = self.pack()[b :: self.n_bags]
+        return replace(terms, alphas=terms.alphas * self.n_bags)
 
     def pack(self) -> Terms:
         """Return all terms as arrays."""
         if self._votes:
-            alphas = np.array([vote.alpha for vote in self._votes], dtype=np.float64)
+            alphas = np.array([vote.alpha for vote in self._votes], dtype=np.float64) / self.n_bags
             votes = np.array([vote.votes for vote in self._votes])
             self._before += self._packer.terms(alphas, votes, self._before.n_cuts)
             self._packer, self._votes = Packer(), []
@@ -71,28 +78,36 @@ class Task:
         return list(self.watched.values())[:-1]
 
 
-def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Callback]) -> None:
-    """Train until there are `run.n_rounds` terms or something else ends the training.
+def boost(
+    tasks: Sequence[Task],
+    terms: TermList,
+    monitors: Mapping[str, Monitor],
+    run: TrainingRun,
+    callbacks: Sequence[Callback],
+) -> None:
+    """Train until there are `run.n_rounds` rounds or something else ends the training.
 
-    Existing terms are replayed first, which restores the weights bit for bit, and training
-    continues as if it had never stopped. Ctrl-C is a reason to stop like any other: all finished
-    rounds are kept.
+    There is a task for each bag; the model is the mean of the bags, whose validation rows the
+    `monitors` measure. Existing terms are replayed first, which restores the weights bit for bit,
+    and training continues as if it had never stopped. Ctrl-C is a reason to stop like any other:
+    all finished rounds are kept.
     """
-    _run_with_callbacks(_rounds(task, terms, run), run, callbacks, task.binned.partition)
+    rounds = _rounds(tasks, terms, monitors, run)
+    _run_with_callbacks(rounds, run, callbacks, tasks[0].binned.partition)
 
 
 def boost_together(
     tasks: Sequence[Task],
-    value: Callable[[], float],
+    measure: Callable[[], dict[str, float]],
     run: TrainingRun,
     callbacks: Sequence[Callback],
 ) -> None:
     """Train several tasks side by side, round by round.
 
-    The history records the joint `value` of their validation rows; no terms are kept.
+    The history records what `measure` returns for their validation rows; no terms are kept.
     """
     _run_with_callbacks(
-        _rounds_together(tasks, value, run), run, callbacks, tasks[0].binned.partition
+        _rounds_together(tasks, measure, run), run, callbacks, tasks[0].binned.partition
     )
 
 
@@ -134,29 +149,48 @@ def _run_with_callbacks(
         raise errors[0]
 
 
-def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
-    """Train round by round, yielding after each."""
-    _replay(task, terms.pack())
-    measure = binary_measures(task.objective, task.monitor, task.binned.partition)
-    for step in _steps(task, len(terms), run.n_rounds):
-        if isinstance(step, str):
-            run.stop_reason = step
-            if step == "no edge" and not len(terms.pack().columns):
+def _rounds(
+    tasks: Sequence[Task], terms: TermList, monitors: Mapping[str, Monitor], run: TrainingRun
+) -> Iterator[None]:
+    """Train all bags round by round, yielding after each; training ends where it does for any."""
+    for b, task in enumerate(tasks):
+        _replay(task, terms.bag(b))
+    monitor = [*monitors.values()][-1] if monitors else None
+    measures = [
+        binary_measures(task.objective, monitor, task.binned.partition)
+        for task in (tasks if monitor is None else tasks[:1])
+    ]
+    for steps in zip(*(_steps(task, terms.n_rounds, run.n_rounds) for task in tasks), strict=False):
+        reason = next((step for step in steps if isinstance(step, str)), None)
+        if reason is not None:
+            run.stop_reason = reason
+            if reason == "no edge" and not len(terms.pack().columns):
                 logger.warning("no rule has an edge on the training rows: all rows score the same")
             return
-        rule, vote, progress = step.finish()
-        for other in task.others:
-            other.follow(rule, vote.coefficients)
-        terms.append(rule, vote)
-        metrics = _validation_metrics(task)
+        rounds = [
+            _finish_round(task, step, terms)
+            for task, step in zip(tasks, steps, strict=True)
+            if not isinstance(step, str)
+        ]
         # Measures of validation rows replace measures of training rows.
-        metrics |= {**progress._asdict(), **_search_cost(task, step.fell_back), **measure()}
-        run.history.append(edge=vote.edge, alpha=vote.alpha, energy=vote.energy, **metrics)
+        measured = average_rounds([measure() for measure in measures])
+        validation = _validation_metrics(monitors)
+        run.history.append(**{**average_rounds(rounds), **validation, **measured})
         yield
 
 
+def _finish_round(task: Task, step: "_Step", terms: TermList) -> dict[str, float]:
+    """Add the term of a round, and return its quantities."""
+    rule, vote, progress = step.finish()
+    for other in task.others:
+        other.follow(rule, vote.coefficients)
+    terms.append(rule, vote)
+    step_sizes = {"edge": vote.edge, "alpha": vote.alpha, "energy": vote.energy}
+    return {**step_sizes, **progress._asdict(), **_search_cost(task, step.fell_back)}
+
+
 def _rounds_together(
-    tasks: Sequence[Task], value: Callable[[], float], run: TrainingRun
+    tasks: Sequence[Task], measure: Callable[[], dict[str, float]], run: TrainingRun
 ) -> Iterator[None]:
     """Train all tasks by one round, yielding after each; one that has ended stays as it is."""
     active = set(range(len(tasks)))
@@ -170,7 +204,7 @@ def _rounds_together(
         if not active:
             return
         run.stop_reason = "n_rounds"
-        run.history.append(validation=value())
+        run.history.append(**measure())
         yield
 
 
@@ -289,11 +323,11 @@ def _refresh(objective: Objective, n_rounds: int) -> None:
         objective.refresh()
 
 
-def _validation_metrics(task: Task) -> dict[str, float]:
+def _validation_metrics(monitors: Mapping[str, Monitor]) -> dict[str, float]:
     """Return the metrics of all validation sets, and as `validation` the one that decides."""
     metrics: dict[str, float] = {}
     validation = math.nan
-    for name, monitor in task.watched.items():
+    for name, monitor in monitors.items():
         values = monitor.values()
         metrics |= {evaluation(name, metric): value for metric, value in values.items()}
         validation = next(iter(values.values()))

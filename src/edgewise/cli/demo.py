@@ -44,7 +44,7 @@ def run(folder: str | os.PathLike[str] = _FOLDER, rounds: int = _ROUNDS) -> "Ada
     )
     click.echo(f"Products of stumps on handwritten digits ({_SIDE} x {_SIDE} pixels, 10 classes)")
     click.echo(f"{len(y_train):,} digits to train on, {len(y_test)} to test on")
-    model = AdaBoostMH("product", n_rounds=rounds, callbacks=[ProgressBar()])
+    model = AdaBoostMH("product", preset="paper", n_rounds=rounds, callbacks=[ProgressBar()])
     model.fit(X_train, y_train, eval_set=(X_test, y_test)).set_params(callbacks=None)
     common.raise_if_interrupted(model)
     _print_errors(model)

@@ -258,6 +258,7 @@ def evaluate_ranking(model: Any, rows: Rows, scores: "Reals") -> dict[str, Any]:
 
     lists = Lists(rows.y, rows.qid)
     own_metric = first_metric(model.eval_metric)
+    own_metric = model.eval_metric_ if own_metric == "auto" else own_metric
     names = [*DEFAULT_RANKING_METRICS, *([own_metric] if isinstance(own_metric, str) else [])]
     metrics: dict[str, float | None] = {}
     for name in dict.fromkeys(names):

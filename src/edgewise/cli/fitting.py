@@ -25,7 +25,8 @@ MAX_TEST_ROWS = 50_000
 _MIN_ROWS = 50  # fewer rows are not split
 _TUNING_FRACTION = 0.25
 _VALIDATION_FRACTION = 0.2
-_METRICS = {"classes": "log_loss", "labels": "hamming_loss", "grades": "map"}
+# A ranker is tuned by the metric that it learns by.
+_METRICS = {"classes": "log_loss", "labels": "hamming_loss"}
 
 Settings = dict[str, Any]
 
@@ -75,8 +76,8 @@ def fit(args: SimpleNamespace, task: str, rows: Rows, validation: Rows | None = 
     if args.tune:
         return _tune(args, task, rows)
     settings = dict(args.parameters)
-    if validation is not None and {"learner", "n_rounds"} & settings.keys():
-        # The default stops early by itself.
+    if validation is not None and "n_rounds" in settings:
+        # Without a number of rounds training stops early by itself.
         settings.setdefault("early_stopping_rounds", params.PATIENCE)
     model = _train(args, task, rows, settings, validation)
     return Fit(model, [], _is_interrupted(model))
@@ -88,7 +89,9 @@ def cross_validate(args: SimpleNamespace, rows: Rows) -> "CrossValidation":
     from edgewise.metrics.registry import first_metric
 
     ranker = build(args, "grades", args.parameters)
-    metrics = list(dict.fromkeys((*DEFAULT_RANKING_METRICS, first_metric(ranker.eval_metric))))
+    own_metric = first_metric(ranker.eval_metric)
+    own_metrics = [] if own_metric == "auto" else [own_metric]
+    metrics = list(dict.fromkeys((*DEFAULT_RANKING_METRICS, *own_metrics)))
     with common.one_line_errors(rows.path):
         return edgewise.cross_validate(
             ranker, rows.X, rows.y, rows.qid, cv=args.folds, metrics=metrics
@@ -125,7 +128,9 @@ def _tune(args: SimpleNamespace, task: str, rows: Rows) -> Fit:
 
     After an interrupt the best model so far remains, which was trained without those rows.
     """
-    began, metric, candidates = time.perf_counter(), _METRICS[task], _candidates(task)
+    from edgewise.metrics.registry import larger_is_better
+
+    began, candidates = time.perf_counter(), _candidates(task)
     training, held_out = hold_out(rows, task, _TUNING_FRACTION, args.random_state + 1)
     if held_out is None:
         raise click.UsageError(f"--tune: {args.data} has too few rows to compare settings on")
@@ -134,22 +139,20 @@ def _tune(args: SimpleNamespace, task: str, rows: Rows) -> Fit:
     results: list[dict[str, Any]] = []
     models: list[Any] = []
     for name, settings in candidates.items():
-        validation = held_out if "early_stopping_rounds" in settings else None
-        model = _train(args, task, training, {"time_limit": limit, **settings}, validation)
+        model = _train(args, task, training, {"time_limit": limit, **settings})
+        metric = _METRICS.get(task, model.eval_metric_)
         value = evaluate_rows(model, held_out)[metric]
         models.append(model)
         results.append({"settings": name, metric: value, "rounds": model.n_rounds_})
         if _is_interrupted(model):
             break
     values = [result[metric] for result in results]
-    best = values.index(max(values) if task == "grades" else min(values))
+    best = values.index(max(values) if larger_is_better(metric) else min(values))
     for i, result in enumerate(results):
         result["chosen"] = i == best
     if _is_interrupted(models[-1]):
         return Fit(models[best], results, True)
     settings = dict(candidates[results[best]["settings"]])
-    if settings.pop("early_stopping_rounds", None):
-        settings["n_rounds"] = max(1, models[best].n_rounds_)
     if args.time_limit:
         settings["time_limit"] = max(1.0, args.time_limit - (time.perf_counter() - began))
     model = _train(args, task, rows, settings)
@@ -161,14 +164,12 @@ def _candidates(task: str) -> dict[str, Settings]:
     from edgewise import Indicator, Stump, Tree
 
     if task == "grades":
-        stop_early: Settings = {"early_stopping_rounds": params.PATIENCE, "n_rounds": 1000}
-        learner = Tree(Stump(constant=True), 16, "free", "gain")
         return {
             "default": {},
-            "stumps": {"learner": "stump", **stop_early},
-            "stumps in small steps": {"learner": "stump", "learning_rate": 0.1, **stop_early},
-            "trees of 8 leaves": {"learner": "tree", **stop_early},
-            "trees of 16 leaves, free votes": {"learner": learner, **stop_early},
+            "stumps": {"learner": "stump"},
+            "stumps in small steps": {"learner": "stump", "learning_rate": 0.1},
+            "trees": {"learner": "tree"},
+            "trees of 16 leaves": {"learner": Tree("stump", 16, "free", "gain")},
         }
     shared: Settings = {
         "votes": "real",

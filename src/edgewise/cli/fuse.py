@@ -67,7 +67,12 @@ file_option, fusion_option, training_option = (
     choices=RANK_LEARNERS,
     help="Rules to boost; auto takes thresholds or values, whichever validates better.",
 )
-@training_option("--rounds", "n_rounds", type=params.COUNT, help="Number of boosting rounds.")
+@training_option(
+    "--rounds",
+    "n_rounds",
+    type=params.COUNT,
+    help="Number of boosting rounds.  [default: chosen on held-out queries]",
+)
 @params.settings("Parameters of RankFusion, such as values=rank,score.")
 @params.seed
 @params.threads

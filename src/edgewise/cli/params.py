@@ -261,6 +261,14 @@ threads = option(
 json = option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
+escape_formulas = option(
+    "--escape-formulas",
+    group="Files",
+    is_flag=True,
+    help="Put an apostrophe before text of a CSV file that a spreadsheet would run as a formula.",
+)
+
+
 def output(about: str, kind: OutputFile = TABLE_FILE, required: bool = False) -> Decorator:
     """Add the option ``--output``."""
     return option("--output", "-o", group="Files", type=kind, required=required, help=about)

@@ -24,6 +24,7 @@ _MAX_CLASSES = 50
     "TREC run), and any other ending gets one score per line.  [default: print them]",
     params.OutputFile(),
 )
+@params.escape_formulas
 @tables.target_option("Column with grades, to evaluate a ranker.")
 @tables.query_option
 @tables.doc_option
@@ -32,6 +33,7 @@ def predict(
     model: str,
     data: str,
     output: str | None,
+    escape_formulas: bool,
     target: tuple[str, ...],
     query: str | None,
     doc: str | None,
@@ -65,7 +67,7 @@ def predict(
         columns = predict_columns(loaded, rows)
         metrics = evaluate_ranking(loaded, rows, columns["score"]) if is_judged else None
     if output is not None:
-        _write(output, rows, columns)
+        _write(output, rows, columns, escape_formulas)
     if as_json:
         is_result = output is None and metrics is None
         result = {"rows": len(rows), "output": output, "test": metrics}
@@ -76,7 +78,7 @@ def predict(
     elif output is None:
         from edgewise.io import iter_csv
 
-        for text in iter_csv(columns):
+        for text in iter_csv(columns, escape_formulas):
             click.echo(text, nl=False)
     elif ranks:
         common.print_facts([("ranked", f"{tables.describe_queries(rows)}, {output}")])
@@ -147,13 +149,13 @@ def _check_output(path: str | None, rows: Rows) -> None:
         check_run(rows.qid, rows.docs)
 
 
-def _write(path: str, rows: Rows, columns: dict[str, Any]) -> None:
+def _write(path: str, rows: Rows, columns: dict[str, Any], escape_formulas: bool) -> None:
     """Write predictions as a table or a run, by the name of the file, or the scores alone."""
     from edgewise.common.files import replace_file
     from edgewise.io import write_run, write_table
 
     if path.lower().endswith(TABLE):
-        write_table(path, columns)
+        write_table(path, columns, escape_formulas=escape_formulas)
     elif path.lower().endswith(RUN):
         write_run(path, rows.qid, rows.docs, columns["score"])
     else:

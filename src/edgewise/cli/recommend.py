@@ -48,6 +48,7 @@ file_option, list_option, training_option, test_option = (
     "Write the lists of --user, or of all users, here: a table with the columns user, item, rank "
     "and score; .csv, .csv.gz or .parquet."
 )
+@params.escape_formulas
 @file_option(
     "--add",
     type=params.FILE,
@@ -176,7 +177,7 @@ def recommend(**options: Any) -> None:
     if args.model is not None:
         model.save(args.model)
     if args.output is not None and user_lists is not None:
-        _write(args.output, user_lists, names)
+        _write(args.output, user_lists, names, args.escape_formulas)
         facts.append(("written", f"{pluralize(len(user_lists), 'lists')} to {args.output}"))
     if args.as_json:
         common.print_json({"test": values, "lists": [_to_json(*titled, names) for titled in lists]})
@@ -394,14 +395,14 @@ def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
     return [user for user in ids if user not in used][:n]
 
 
-def _write(path: str, lists: "RecommendedLists", names: Names) -> None:
+def _write(path: str, lists: "RecommendedLists", names: Names, escape_formulas: bool) -> None:
     """Write lists as a table, with the names of items where there are any."""
     from edgewise.io import write_table
 
     table = {name: column.tolist() for name, column in lists.columns().items()}
     if names:
         table["name"] = [names.get(item, "") for item in table["item"]]
-    write_table(path, table)
+    write_table(path, table, escape_formulas=escape_formulas)
 
 
 def _to_json(title: str, ranked: "RecommendedList", names: Names) -> dict[str, Any]:

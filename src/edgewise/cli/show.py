@@ -78,9 +78,10 @@ def _boosting_facts(model: Any) -> Facts:
             (kind, _format_names(classes)),
         ]
     else:
+        pairs, queries = (model._resolve_setting(key) for key in ("pair_weight", "query_weight"))
         facts = [
             ("estimator", f"{name}, rules compared by {model.criterion}"),
-            ("pairs", f"weighted by {model.pair_weight}, queries by {model.query_weight}"),
+            ("pairs", f"weighted by {pairs}, queries by {queries}"),
         ]
     if isinstance(model, RankFusion):
         facts.append(("lists", _format_names(list(model.list_names_))))

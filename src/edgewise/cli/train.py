@@ -96,8 +96,8 @@ def train(**options: Any) -> None:
           learns to rank the documents of LETOR files
       edgewise train songs.arff --target happy --target sad --time-limit 60
           learns several labels, in a minute
-      edgewise train pages.csv --target grade --query query --set objective=ndcg
-          sets a parameter of RankBoost
+      edgewise train pages.csv --target grade --query query --set preset=paper
+          trains RankBoost as published, by a parameter named as in Python
 
     DATA is a .csv, .tsv or .arff file, plain or gzipped, a .parquet, .feather or
     .arrow file, or SVMlight/LETOR (.txt, .svm, ...), whose target comes first in

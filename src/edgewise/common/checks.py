@@ -33,6 +33,14 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     return number
 
 
+def power_of_two(name: str, value: Any) -> int:
+    """Return `value` as a power of two, or raise."""
+    number = integer(name, value, 1)
+    if number & (number - 1):
+        raise ValueError(f"{name} must be a power of two (1, 2, 4, ...), got {value!r}")
+    return number
+
+
 def positive(name: str, value: Any, below: float = math.inf) -> float:
     """Return `value` as a finite float above 0 and below `below`, or raise."""
     span = "a positive number" if below == math.inf else f"a number above 0 and below {below:g}"

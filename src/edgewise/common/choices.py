@@ -5,6 +5,7 @@ from typing import Literal, get_args
 TASKS = ("classes", "labels", "grades")
 """The tasks: one class per row, several 0/1 labels, or grades to rank by."""
 
+PRESETS = ("auto", "paper")
 VOTES = ("discrete", "real", "abstain")
 LOSSES = ("exponential", "logistic", "softmax")
 

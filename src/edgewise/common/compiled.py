@@ -29,6 +29,7 @@ COMPILE_FROM, LOAD_FROM = 1_000_000_000, 200_000_000
 _loaded: set[str] = set()
 
 _ROOT = Path(__file__).parents[1]
+_PYCACHE = _ROOT / "backend" / "numba" / "__pycache__"
 
 
 def use_compiled(visits: float, form: str = "", waits: bool = True) -> bool:
@@ -94,7 +95,12 @@ def forms_file() -> Path:
 
     versions = (_package_version("backend"), version("numba"), sys.version, platform.platform())
     digest = hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
-    folders = [_ROOT / "backend" / "numba" / "__pycache__"]
+    return (_cache_folder() or _PYCACHE) / f"edgewise-{digest}.forms"
+
+
+def _cache_folder() -> Path | None:
+    """Return the folder to keep compiled kernels in, or None if there is none to write to."""
+    folders = [_PYCACHE]
     # Without a home folder, "~" stays as it is.
     cache = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")  # noqa: PTH111
     if not cache.startswith("~"):
@@ -105,8 +111,8 @@ def forms_file() -> Path:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
-                break
-    return folder / f"edgewise-{digest}.forms"
+                return folder
+    return None
 
 
 def version_of(folder: Path) -> str:
@@ -207,8 +213,14 @@ def _kernel_cache(function: Callable[..., Any], stamp: str) -> Any:
     `_cache_file` and `_impl`, and `IndexDataCacheFile`. Where they differ, any of ImportError,
     AttributeError and TypeError follows.
     """
+    from numba.core import config
     from numba.core.caching import IndexDataCacheFile
 
+    # Numba would also take a cache in the working folder, which a file there names, or "~" where
+    # there is no home folder. Code that lies in a cache is run, and the folder may be a download.
+    if _cache_folder() is None:
+        raise RuntimeError("there is no folder to write to")
+    config.CACHE_DIR = os.environ.get("NUMBA_CACHE_DIR", "")
     cache = _cache_class()(function)
     file_stamp = cache._impl.locator.get_source_stamp()
     cache._cache_file = IndexDataCacheFile(

@@ -46,7 +46,7 @@ class Chunks(Table):
     (200, 50)
     >>> model = AdaBoostMH(n_rounds=20).fit(X, y)
     >>> float(model.score(X, y))
-    0.965
+    0.97
     """
 
     @staticmethod

@@ -112,8 +112,8 @@ class RawRows:
     def _derive(self, number: int, rows: slice) -> Reals:
         """Return some rows of a derived column."""
         if isinstance(self.derived, CategoryRates):
-            codes = self.codes(int(self.derived.columns[number]))
-            return self.derived.responses(number, codes[rows])
+            codes = [self.codes(j)[rows] for j in self.derived.sources(number).tolist()]
+            return self.derived.responses(number, codes)
         return self.images.responses(number, rows)
 
     @cached_property
@@ -132,7 +132,7 @@ class RawRows:
             if 0 <= j < n_columns:
                 wanted.add(j)
             elif j >= n_columns and isinstance(self.derived, CategoryRates):
-                wanted.add(int(self.derived.columns[j - n_columns]))
+                wanted.update(self.derived.sources(j - n_columns).tolist())
         for j, column in self.table.select_columns(sorted(wanted - self._stored.keys())):
             self._stored[j] = self._align_column(j, detach(column))
 

@@ -20,7 +20,7 @@ class DataFile:
     # Below a data folder, without the suffix of a compressed copy.
     path: str
     sha256: str
-    # URLs to try in turn; "#..." names a member of a zip archive.
+    # URLs to try in turn; "#..." names a member of a zip or tar archive.
     addresses: tuple[str, ...] = ()
     # What the hash is of: "content", the bytes; "lines", the bytes with any line ends; "rows", the
     # sorted lines; "values", the sorted rows of numbers, rounded to `decimals`.
@@ -187,7 +187,7 @@ def _make_entry(name: str, table: dict[str, Any]) -> Entry:
         "n_classes": len(table.get("classes", ())),
         **_select_fields(DatasetInfo, table),
     }
-    if table.get("format") == "mixed":
+    if table.get("format") in ("mixed", "flights"):
         facts["n_categorical"] = len(columns) - len(table.get("numeric", ()))
     if table["kind"] == "ranking":
         facts["n_folds"] = len(table["n_rows"])

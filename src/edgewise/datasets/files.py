@@ -10,6 +10,7 @@ import io
 import logging
 import os
 import re
+import tarfile
 import tempfile
 import weakref
 import zipfile
@@ -34,6 +35,7 @@ _TIMEOUT_SECONDS: Final = 60
 _RETRIES = 2
 # Bytes of a file; no publisher has one as large, and more may not fit into memory.
 _MAX_BYTES = 1 << 31
+_ARCHIVE_ERRORS: Final = (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
 
 
 class DatasetNotFoundError(FileNotFoundError):
@@ -66,7 +68,7 @@ class DataFolders:
             raise NotADirectoryError(f"data_home must be a folder, got the file {str(data_home)!r}")
 
     def folders(self) -> Iterator[Path]:
-        """Yield the folders to look in; the cache only where pooch is installed."""
+        """Yield the folders to look in; the cache only with pooch and a home folder."""
         if self.data_home is not None:
             yield self.data_home
             return
@@ -74,7 +76,7 @@ class DataFolders:
             yield Path(os.environ[ENVIRONMENT]).expanduser()
         try:
             yield _user_cache()
-        except ImportError:
+        except (ImportError, RuntimeError):
             return
 
     def find(self, file: DataFile) -> Path | None:
@@ -104,6 +106,9 @@ class DataFolders:
         except ImportError as error:
             reason = 'downloading it needs pooch (pip install "edgewise[data]")'
             raise ImportError(self._advice(file, reason)) from error
+        except RuntimeError as error:
+            reason = "there is no home folder to download it to"
+            raise DatasetNotFoundError(self._advice(file, reason)) from error
         failures: list[Exception] = []
         for address in file.addresses:
             try:
@@ -132,20 +137,20 @@ class DataFolders:
             folder = tempfile.TemporaryDirectory()
             weakref.finalize(self, folder.cleanup)
             self._shelf = pooch.create(folder.name, base_url="", retry_if_failed=_RETRIES)
-        url, _, member = address.partition("#")
+        url, *members = address.split("#")
         name = re.sub(r"[^\w.+-]", "_", url)
         # The catalog has hashes of the decompressed files, which are checked later.
         self._shelf.registry[name], self._shelf.urls[name] = None, url
         downloader = pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS)
         download = Path(self._shelf.fetch(name, downloader=downloader))
-        if not member:
-            return download.read_bytes()
-        try:
-            with zipfile.ZipFile(download) as archive, archive.open(member) as stream:
-                return _read_limited(stream)
-        except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
-            problem = f"{address}: expected a zip archive with {member}: {error}"
-            raise DatasetMismatchError(problem) from error
+        content = download.read_bytes()
+        for member in members:
+            try:
+                content = _read_member(content, member)
+            except (*_ARCHIVE_ERRORS, KeyError, ValueError) as error:
+                problem = f"{address}: expected a zip or tar archive with {member}: {error}"
+                raise DatasetMismatchError(problem) from error
+        return content
 
     def _advice(self, file: DataFile, reason: str) -> str:
         looked_in = ", ".join(str(folder) for folder in self.folders()) or "no folder"
@@ -193,6 +198,20 @@ def decompress(content: bytes) -> bytes:
     return content
 
 
+def _read_member(content: bytes, member: str) -> bytes:
+    """Return the file `member` of an archive: zip, or tar with any compression."""
+    file = io.BytesIO(content)
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive, archive.open(member) as packed:
+            return _read_limited(packed)
+    file.seek(0)
+    with tarfile.open(fileobj=file) as archived:
+        stream = archived.extractfile(member)
+        if stream is None:
+            raise ValueError("it is no file")
+        return _read_limited(stream)
+
+
 def _read_limited(stream: Any) -> bytes:
     """Read a compressed stream, or raise if it is larger than the largest file of the catalog."""
     content: bytes = stream.read(_MAX_BYTES + 1)
@@ -219,11 +238,12 @@ def _verify(content: bytes, file: DataFile, source: str, remedy: str) -> bytes:
 
 
 def _describe_address(address: str) -> str:
-    url, _, member = address.partition("#")
-    return f"{url} (member {member})" if member else url
+    url, *members = address.split("#")
+    return f"{url} (member {', '.join(members)})" if members else url
 
 
 def _user_cache() -> Path:
+    """Return the user's cache; ImportError without pooch, RuntimeError without a home folder."""
     import pooch
 
-    return Path(pooch.os_cache("edgewise"))
+    return Path(pooch.os_cache("edgewise")).expanduser()

@@ -1,5 +1,6 @@
-"""Readers of the publishers' formats: delimited text, IDX and ARFF."""
+"""Readers of the publishers' formats: delimited text, flights, IDX and ARFF."""
 
+import io
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 Features: TypeAlias = "NDArray[Any] | sparse.csr_matrix | pandas.DataFrame"
 
 _IDX_UINT8: Final = 0x08
+_DELAY: Final = "arr_delay"
+_LATE_MINUTES: Final = 15
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,26 @@ def read_mixed(
         except ValueError as error:
             raise ValueError(f"column {name!r} must hold numbers: {error}") from error
     return LabeledTable(pandas.DataFrame(frame), _classes(classes))
+
+
+def read_flights(
+    content: bytes, *, columns: Sequence[str], numeric: Collection[str]
+) -> LabeledTable:
+    """Read flights and whether they arrive late, by more than 15 minutes.
+
+    Flights that never arrived have no class and are left out.
+    """
+    import pandas
+
+    kinds = {name: REAL if name in numeric else str for name in columns} | {_DELAY: REAL}
+    table = pandas.read_csv(io.BytesIO(content), usecols=list(kinds), dtype=kinds)
+    table = table[table[_DELAY].notna()]
+    frame = {
+        name: table[name].to_numpy() if name in numeric else pandas.Categorical(table[name])
+        for name in columns
+    }
+    is_late = table[_DELAY].to_numpy() > _LATE_MINUTES
+    return LabeledTable(pandas.DataFrame(frame), np.where(is_late, "late", "on time"))
 
 
 def read_idx(content: bytes) -> NDArray[np.uint8]:

@@ -14,6 +14,7 @@ from edgewise.datasets.formats import (
     LabeledTable,
     n_categorical,
     read_arff,
+    read_flights,
     read_idx_pair,
     read_mixed,
     read_numbers,
@@ -120,6 +121,8 @@ def _read_labeled(entry: Entry, contents: list[bytes]) -> LabeledTable:
         return read_idx_pair(*contents)
     if entry.format == "arff":
         return read_arff(*contents, n_labels=entry.info.n_classes)
+    if entry.format == "flights":
+        return read_flights(*contents, columns=entry.columns, numeric=entry.numeric)
     if entry.header:
         contents = [content.partition(b"\n")[2] for content in contents]
     layout: Any = {"delimiter": entry.all_files[0].delimiter, "class_first": entry.class_first}

@@ -34,39 +34,47 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     ----------
     learner : {"auto", "stump", "product", "tree"}, Learner or list of them, default "auto"
         The base functions. "stump" tests one column: a threshold, or a subset of the values of a
-        categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves. A
-        list offers all of its learners in each round. "auto" grows trees with the settings that do
-        best over many data sets (docs/guide/defaults.md) for all parameters that you leave at None;
-        with other learners these have the values of the papers.
+        categorical one. "product" multiplies three such tests, "tree" nests them. A list offers all
+        of its learners in each round. "auto" is "tree".
+    preset : {"auto", "paper"}, default "auto"
+        The values of all parameters that you leave at None, for any learner. "auto" has those that
+        do best over many data sets (docs/guide/defaults.md), "paper" those of discrete AdaBoost.MH
+        (Schapire and Singer 1999); its "auto" is "stump", and its "tree" has 8 leaves that inherit
+        votes.
     n_rounds : int, "auto" or None, default None
-        The number of boosting rounds. "auto" chooses it on held-out rows. None is "auto" for
-        ``learner="auto"``, else 500.
+        The number of boosting rounds. "auto" chooses it on held-out rows. None is "auto", or 500
+        with ``preset="paper"``.
     learning_rate : float or None, default None
         Factor on every step, above 0 and at most 1. Smaller steps need more rounds and overfit
-        less. None is 0.1 or 0.2 for ``learner="auto"``, else 1.
+        less. None is 0.1, or 0.2 for two classes and labels from 500,000 rows on; 1 for "paper".
     max_leaf_nodes : int or None, default None
-        Maximum number of leaves of the trees of ``learner="auto"`` and "tree". None is 8 to 32 for
-        "auto", more for more classes and rows, and 8 for "tree".
+        Maximum number of leaves of the trees of "auto" and "tree". None is 8 to 32, more for more
+        classes and rows; 8 for "paper".
     min_samples_leaf : int or None, default None
-        Minimum number of searched rows on each side of a split. None is at most 3 for
-        ``learner="auto"``, fewer for small tables, else 1.
+        Minimum number of searched rows on each side of a split. None is at most 3, fewer for small
+        tables; 1 for "paper".
     min_weight_fraction_leaf : float, default 0.0
         Minimum fraction of the weight of the searched rows on each side of a split.
     subsample : float or None, default None
         Fraction of the rows that each round searches for rules; votes and steps use all rows. None
-        is 0.7 for ``learner="auto"`` without `trim`, else 1.
+        is 0.7, or 1 with `trim` and for "paper".
+    n_bags : int or None, default None
+        Number of models to average, a power of two. Each draws rows and columns of its own, so it
+        needs `subsample` below 1 or a search of random columns. Averaging lowers the error, most of
+        all on few rows, and multiplies the training time by `n_bags`. None is up to 4 for trees on
+        fewer than 2,000 rows, fewer with many columns or classes, else 1; 1 for "paper".
     loss : {"exponential", "logistic", "softmax"} or None, default None
         The loss to minimize. The last two resist wrong labels. "softmax" is the log loss of the
         class probabilities, started from the class priors if votes are real; for two classes and
-        labels it is the logistic loss of each score. None is "logistic" for several classes and
-        "softmax" for others with ``learner="auto"``, else "exponential".
+        labels it is the logistic loss of each score. None is "logistic" for several classes, else
+        "softmax"; "exponential" for "paper".
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
-        adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
+        adds 0 to the discrete ones. None is "real", or "discrete" for "paper".
     damping : float or None, default None
         Pseudo-rows added to both sides of the log-odds of real votes, and to the denominator of
-        gains, like lambda in XGBoost: leaves of few rows vote less. None damps for
-        ``learner="auto"``; elsewhere it smooths the odds by a thousandth of the weight.
+        gains, like lambda in XGBoost: leaves of few rows vote less. None is 0.1 for several
+        classes, else 0.5; "paper" smooths the odds by a thousandth of the weight instead.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, which multiply `sample_weight`. For multi-label targets, "balanced"
         or a list with a dict ``{0: weight, 1: weight}`` for each label.
@@ -92,16 +100,16 @@ list of them, or None, default None
 default None
         The columns to search in each round: all, or random ones ("lazy"); the others learn which
         columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
-        None is "auto" for ``learner="auto"``, else "exhaustive".
+        None is "auto", or "exhaustive" for "paper".
     max_bins : int or None, default None
         Maximum number of bins per column, up to 65,535. A column with fewer distinct values is
-        searched at every threshold. None is 256, or one per 32 rows, at least 32, for
-        ``learner="auto"``.
+        searched at every threshold. None is one per 32 rows, from 32 to 256; 256 for "paper".
     category_rates : bool or "auto", default "auto"
         Whether trees and stumps also test the rate of each class among the rows of a category
         (target encoding), for categorical columns of more than 10 values; learners given by name
         then form no subsets of these values. The rates of a training row come from other rows.
-        "auto" is True for ``learner="auto"``.
+        Two columns also have rates by combination where these tell more than both columns.
+        "auto" is True for learners that test numbers, and False for "paper".
 
     Examples
     --------
@@ -125,6 +133,7 @@ default None
     )
 
     learner: Any = field(default="auto", kw_only=False)
+    preset: str = "auto"
     n_rounds: int | str | None = None  # type: ignore[assignment]
     learning_rate: float | None = None
     max_leaf_nodes: int | None = None

@@ -25,7 +25,7 @@ _MIN_ROWS = 100
 
 # A column is an id if this share of rows have a value of their own. It is a leak if this share of
 # the importances is its own, and the log loss below this share of the class frequencies'.
-_UNIQUE, _ONE_COLUMN, _LEAK_LOSS = 0.9, 0.7, 0.05
+_UNIQUE, _ONE_COLUMN, _LEAK_LOSS = 0.9, 0.9, 0.05
 
 # Fewer bins may be even by chance.
 _MIN_THRESHOLDS = 16

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
@@ -67,7 +68,7 @@ class BoostedModel(Storable, Generic[F]):
     @property
     def n_rounds_(self) -> int:
         """The number of rounds in the model."""
-        return len(self.fitted_.terms)
+        return self.fitted_.n_rounds
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also of a learner or search object: ``learner__max_leaf_nodes=16``."""
@@ -91,7 +92,7 @@ class BoostedModel(Storable, Generic[F]):
 
     @property
     def feature_importances_(self) -> Reals:
-        """Each column's share in the decrease of the loss (the sum of -ln Z of its rounds)."""
+        """Each column's share in the decrease of the training loss."""
         check_is_fitted(self)
         return self.fitted_.importances(self.fitted_.decreases)
 
@@ -120,7 +121,7 @@ class BoostedModel(Storable, Generic[F]):
         classes = self._score_names()
         if X is None:
             return explain_model(
-                fitted.without_rates(), fitted.decreases, classes, self._score_offset
+                fitted.with_subsets(), fitted.decreases, classes, self._score_offset
             )
         row = self._table(X)
         if row.n_rows != 1:
@@ -131,7 +132,7 @@ class BoostedModel(Storable, Generic[F]):
                 others = self._table(background)
             except ValueError as error:
                 raise ValueError(f"background: {error}") from error
-        return explain_row(fitted.without_rates(), row, others, self._score_offset, classes)
+        return explain_row(fitted.with_subsets(), row, others, self._score_offset, classes)
 
     @property
     def _score_offset(self) -> float:
@@ -151,7 +152,7 @@ class BoostedModel(Storable, Generic[F]):
         listed = sorted(
             self._listed_rules(), key=lambda entry: (-wording.size(entry[1], entry[2]), entry[0])
         )
-        return [wording.rule(t + 1, rule, moves) for t, rule, moves in listed[:n]]
+        return [wording.rule(t // fitted.n_bags + 1, rule, moves) for t, rule, moves in listed[:n]]
 
     def export(
         self,
@@ -241,7 +242,8 @@ class BoostedModel(Storable, Generic[F]):
     def _staged_scores(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round, of shape (K, n)."""
         table = self._table(X)
-        yield from self.fitted_.staged_scores(table)
+        fitted = self.fitted_
+        yield from islice(fitted.staged_scores(table), fitted.n_bags - 1, None, fitted.n_bags)
 
     def _table(self, X: Any) -> Table:
         """Return rows as a table with the columns of training."""

@@ -51,7 +51,7 @@ class CalibratedLogLoss:
     """The log loss of rows at the temperature that suits them, as their scores move.
 
     From round to round the temperature moves by one Newton step of what `best_temperature`
-    minimizes.
+    minimizes. `standard_error` is that of the difference from the lowest loss so far.
 
     Examples
     --------
@@ -68,20 +68,30 @@ class CalibratedLogLoss:
         if weights is not None:
             self._shares = weights / weights.sum()
         self._sharpness = 0.0  # minus the logarithm of the temperature
+        self._lowest, self._lowest_of_rows = math.inf, np.zeros(len(codes))
+        self.standard_error = 0.0
 
     def __call__(self, log_odds: Reals) -> float:
         """Return the loss of the log-odds of shape (n, K), see `edgewise.model.scorer.log_odds`."""
         n, beta = len(log_odds), math.exp(self._sharpness)
-        _, slope, curve = self._at(beta, log_odds)
+        _, derivatives = self._at(beta, log_odds)
+        # Not a product of matrices, whose last digits depend on the number of threads.
+        slope, curve = (self._shares * derivatives).sum(axis=1).tolist()
         slope, curve = n * beta * slope, n * beta**2 * curve
         # The loss is convex in beta, not in its logarithm.
         step = (slope + 4.0 * self._sharpness) / (curve + max(slope, 0.0) + 4.0)
         moved = self._sharpness - min(max(step, -_LARGEST_STEP), _LARGEST_STEP)
         self._sharpness = min(max(moved, -_TEMPERATURES), _TEMPERATURES)
-        return self._at(math.exp(self._sharpness), log_odds)[0]
+        of_rows, _ = self._at(math.exp(self._sharpness), log_odds)
+        loss = float((self._shares * of_rows).sum())
+        if loss < self._lowest:
+            self._lowest, self._lowest_of_rows = loss, of_rows
+        differences = of_rows - self._lowest_of_rows - (loss - self._lowest)
+        self.standard_error = math.sqrt(np.square(self._shares * differences).sum())
+        return loss
 
-    def _at(self, beta: float, z: Reals) -> tuple[float, float, float]:
-        """Return the loss of log-odds times beta, and its first two derivatives by beta."""
+    def _at(self, beta: float, z: Reals) -> tuple[Reals, Reals]:
+        """Return the rows' losses of log-odds times beta, and first two derivatives by beta."""
         if z.shape[1] == 1 or self._true_class is None:
             margins = self._signs * z
             wrong = expit(-beta * margins)
@@ -95,5 +105,4 @@ class CalibratedLogLoss:
             mean, square = (shares * z).sum(axis=1) / total, (shares * z**2).sum(axis=1) / total
             loss = np.log(total) + beta * (largest[:, 0] - true_class)
             slope, curve = mean - true_class, square - mean**2
-        loss, slope, curve = self._shares @ np.stack([loss, slope, np.maximum(curve, 0.0)], axis=1)
-        return float(loss), float(slope), float(curve)
+        return loss, np.stack([slope, np.maximum(curve, 0.0)])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 from edgewise.backend.base import Backend
 from edgewise.boosting import CLASSIFIER_FIELDS, Metric, Monitor, StoppingRule
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
-from edgewise.common.choices import LOSSES, VOTES
+from edgewise.common.choices import LOSSES, PRESETS, VOTES
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable, Table
 from edgewise.estimators.advice import warn_about_labels, warn_about_model
 from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
-from edgewise.estimators.job import DEFAULT_BINS, Job, ResolvedSettings, TrainingProblem
+from edgewise.estimators.job import (
+    DEFAULT_BINS,
+    Job,
+    ResolvedSettings,
+    TrainingProblem,
+)
 from edgewise.estimators.rates import MAX_RATE_SCORES, MAX_SUBSET_VALUES
 from edgewise.estimators.rows import ValidationSet, check_column_kinds
 from edgewise.estimators.targets import LabeledRows, Labels, read_rows
@@ -25,10 +30,10 @@ from edgewise.learners import (
     NAMED_LEARNERS,
     Goal,
     Learner,
-    Preset,
     Stump,
     Tree,
-    preset_for,
+    auto_leaves,
+    build_learner,
     resolve_learner,
 )
 from edgewise.metrics.classification import error, log_loss
@@ -46,18 +51,97 @@ LEARNER_NAMES = tuple(name for name in NAMED_LEARNERS if name != "feature")
 MAX_ROUNDS = 2000
 """The maximum number of rounds that held-out rows choose from."""
 
-# An improvement that counts. The automatic learner takes small steps, and waits longer.
-_STOPPING = StoppingRule(30, patience_fraction=0.1, min_delta_rel=0.005, min_delta=1e-4)
-_AUTO_STOPPING = _STOPPING._replace(patience=60, keep_within=_STOPPING.min_delta_rel)
+# An improvement that counts, for steps of up to this learning rate.
+_STOPPING = StoppingRule(
+    60, patience_fraction=0.1, min_delta_rel=0.005, min_delta=1e-4, keep_within=0.005
+)
+_PATIENT_RATE = 0.4
 
-# On folds the automatic learner takes this many steps in one, up to this learning rate.
+# Log losses on folds within this many standard errors count as equal.
+_NOISE_ERRORS = 0.5
+
+# Folds take this many steps in one, up to this learning rate.
 _STRIDE, _MAX_FOLD_RATE = 4, 0.4
 
-# The settings that depend on the learner unless the user gives them.
-_DEFAULTS = (
-    *("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"),
-    *("max_bins", "search", "n_rounds"),
-)
+# From this many rows on, rounds take long: larger steps halve the time, and cost next to no
+# accuracy unless several classes compete.
+_LARGER_STEPS_FROM = 500_000
+
+# The learner that a name means with a preset.
+_MEANINGS = {"auto": {"tree": "auto"}, "paper": {"auto": "stump"}}
+
+
+class TreeCandidate(NamedTuple):
+    """Trees that held-out rows compare with the usual ones, whose name is empty."""
+
+    name: str = ""
+    leaves: int = 0  # 0: the usual number
+    softmax: bool = False  # whether several classes take the softmax loss, and splits by gain
+    round_ratio: int = 1  # rounds for each of the usual trees
+
+
+_USUAL_TREES = TreeCandidate()
+
+# The leaves of small and of the largest trees to compare.
+_SMALL_TREES, _SMALL_TREES_OF_CLASSES, _LARGEST_TREES = 3, 4, 128
+
+# From this many rows on a sample decides, on which small trees do better than on all rows.
+_NO_SMALL_TREES_FROM = 50_000
+_SOFTMAX_DAMPING = 0.5
+
+# Averaging pays most where rows are few. Bags share the work of a round, in values of the table
+# times score columns, so that a fit takes less than half a second.
+_MAX_BAGS, _BAG_ROWS, _BAG_WORK = 4, 2_000, 400_000
+
+
+def auto_bags(goal: Goal) -> int:
+    """Return the default number of models to average, for trees: more where rounds are fast.
+
+    Examples
+    --------
+    >>> goals = Goal(1, n_rows=500), Goal(15, n_rows=500), Goal(1, n_rows=9_000)
+    >>> [auto_bags(goal._replace(n_columns=20)) for goal in goals]
+    [4, 2, 1]
+    """
+    if goal.n_rows >= _BAG_ROWS:
+        return 1
+    affordable = _BAG_WORK // max(goal.n_rows * goal.n_columns * goal.n_scores, 1)
+    return next(n for n in (_MAX_BAGS, 2, 1) if n <= affordable or n == 1)
+
+
+def auto_settings(goal: Goal) -> dict[str, Any]:
+    """Return the settings that measured best over many data sets (docs/guide/defaults.md)."""
+    return {
+        "votes": "real",
+        # Of two classes and of labels the same loss, started from the priors.
+        "loss": "softmax" if goal.apart else "logistic",
+        "learning_rate": 0.2 if goal.apart and goal.n_rows >= _LARGER_STEPS_FROM else 0.1,
+        "subsample": 0.7,
+        "damping": 0.5 if goal.apart else 0.1,
+        # Tiny tables could not be split otherwise.
+        "min_samples_leaf": min(3, max(1, goal.n_rows // 20)),
+        # Thresholds between few rows are not worth their time.
+        "max_bins": min(DEFAULT_BINS, max(DEFAULT_BINS // 8, goal.n_rows // 32)),
+        "search": "auto",
+        "n_bags": auto_bags(goal),
+        "n_rounds": "auto",
+    }
+
+
+PAPER_SETTINGS: dict[str, Any] = {
+    "votes": "discrete",
+    "loss": "exponential",
+    "learning_rate": 1.0,
+    "subsample": 1.0,
+    "damping": None,
+    "min_samples_leaf": 1,
+    "max_bins": DEFAULT_BINS,
+    "search": "exhaustive",
+    "n_bags": 1,
+    "n_rounds": 500,
+}
+"""The settings of discrete AdaBoost.MH (Schapire and Singer 1999)."""
+
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "search": lambda _, search: resolve_search(search),
@@ -77,12 +161,13 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 
 def check_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
     """Raise if a parameter is wrong; return the learner, or its name."""
+    one_of("preset", model.preset, PRESETS)
     learner = _check_learner(model)
     if isinstance(model.n_rounds, str):
         one_of("n_rounds", model.n_rounds, ("auto",))
     elif model.n_rounds is not None:
         integer("n_rounds", model.n_rounds, 1)
-    model._check_training(validates, chosen_rounds(model, learner) is None)
+    model._check_training(validates, _chooses_rounds(model))
     for name, check in _CHECKS.items():
         value = getattr(model, name)
         if value is not None or name == "sampling":
@@ -95,7 +180,7 @@ def check_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
             f"learner={learner!r}"
         )
     wants_rates = model.category_rates != "auto" and flag("category_rates", model.category_rates)
-    if wants_rates and not isinstance(learner, str) and "numeric" not in learner.kinds():
+    if wants_rates and not _tests_numbers(learner):
         raise ValueError(f"category_rates=True needs a learner of numbers, got {learner!r}")
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
@@ -107,19 +192,30 @@ def _check_learner(model: "AdaBoostMH") -> Learner | str:
     learner = model.learner
     if isinstance(learner, str):
         one_of("learner", learner, LEARNER_NAMES)
+        learner = _MEANINGS[model.preset].get(learner, learner)
     else:
         learner = resolve_learner(learner, names=LEARNER_NAMES)
         if learner.uses_values:
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
     if flag("factorized", model.factorized):
         return learner
-    if learner == "auto":
+    if model.learner == "auto":
         return "stump"
     if learner != "stump" and (isinstance(learner, str) or not learner.makes_cuts):
         raise ValueError(
-            f"learner must be 'stump' or a Stump for factorized=False, got {learner!r}"
+            f"learner must be 'stump' or a Stump for factorized=False, got {model.learner!r}"
         )
     return learner
+
+
+def _tests_numbers(learner: Learner | str) -> bool:
+    return isinstance(learner, str) or "numeric" in learner.kinds()
+
+
+def _chooses_rounds(model: "AdaBoostMH") -> bool:
+    """Return whether held-out rows choose the number of rounds."""
+    n_rounds = model.n_rounds
+    return isinstance(n_rounds, str) or (n_rounds is None and model.preset == "auto")
 
 
 def _metrics_by_name(eval_metric: Any) -> dict[str, Any]:
@@ -130,54 +226,103 @@ def _metrics_by_name(eval_metric: Any) -> dict[str, Any]:
 def classification_problem(
     model: "AdaBoostMH", learner: Learner | str, table: Table, y: Any, sample_weight: Any = None
 ) -> TrainingProblem:
-    """Return the rows with their targets, and the only job on them."""
+    """Return the rows with their targets, and the jobs of all candidates."""
     uses_softmax = model.loss == "softmax"
     rows = read_rows(table, y, sample_weight, model.init_weights, uses_softmax, model.class_weight)
-    chooses = chosen_rounds(model, learner) is None
 
     if rows.partition.is_root:
         warn_about_labels(rows.labels, rows.partition.n_rows)
-    wants_rates = learner == "auto" if model.category_rates == "auto" else model.category_rates
+    wants_rates = model.category_rates
+    if wants_rates == "auto":
+        wants_rates = model.preset == "auto" and _tests_numbers(learner)
     uses_rates = bool(wants_rates) and rows.labels.n_scores <= MAX_RATE_SCORES
     max_subset_values = MAX_SUBSET_VALUES if uses_rates else None
 
-    def make_jobs(rows: LabeledRows, seed: int) -> list[ClassifierJob]:
-        labels, n_rows = rows.labels, rows.partition.n_rows
-        goal = Goal(
-            labels.n_scores,
-            labels.multilabel,
-            n_rows=n_rows,
+    def goal_of(rows: LabeledRows) -> Goal:
+        return Goal(
+            rows.labels.n_scores,
+            rows.labels.multilabel,
+            n_rows=rows.partition.n_rows,
+            n_columns=rows.table.n_columns,
             max_subset_values=max_subset_values,
         )
-        return [ClassifierJob(model, rows, resolve_classifier(model, learner, goal, seed))]
 
-    return TrainingProblem(rows, make_jobs, chooses, True, uses_rates)
+    # Settings that do not go together are refused before rates are counted.
+    resolve_classifier(model, learner, goal_of(rows), seed=0)
+
+    def make_jobs(rows: LabeledRows, seed: int) -> list[ClassifierJob]:
+        goal = goal_of(rows)
+        resolve = partial(resolve_classifier, model, learner, goal, seed)
+        return [
+            ClassifierJob(model, rows, resolve(candidate), candidate)
+            for candidate in tree_candidates(model, learner, goal)
+        ]
+
+    return TrainingProblem(rows, make_jobs, _chooses_rounds(model), True, uses_rates)
 
 
-def chosen_rounds(model: "AdaBoostMH", learner: Learner | str) -> int | None:
-    """Return the number of rounds of a classifier; None if held-out rows choose it."""
-    if model.n_rounds is None:
-        return None if learner == "auto" else 500
-    return None if isinstance(model.n_rounds, str) else int(model.n_rounds)
+def tree_candidates(model: "AdaBoostMH", learner: Learner | str, goal: Goal) -> list[TreeCandidate]:
+    """Return the trees that held-out rows compare, the usual ones first.
+
+    After a warm start, the only candidate is the one that the earlier fit chose.
+    """
+    if learner != "auto":
+        return [_USUAL_TREES]
+    small_leaves = _SMALL_TREES if goal.apart else _SMALL_TREES_OF_CLASSES
+    large_leaves = min(_LARGEST_TREES, 4 * auto_leaves(goal.n_scores, goal.n_rows))
+    small = TreeCandidate("small trees", small_leaves, round_ratio=2)
+    large = TreeCandidate("large trees", large_leaves)
+    softmax = TreeCandidate("softmax loss", softmax=True)
+    if model.warm_start and model.__sklearn_is_fitted__():
+        before = model.fitted_.candidate
+        return [c for c in (_USUAL_TREES, small, large, softmax) if c.name == before]
+    candidates = [_USUAL_TREES]
+    if not _chooses_rounds(model):
+        return candidates
+    if model.max_leaf_nodes is None:
+        candidates += [small, large] if goal.n_rows < _NO_SMALL_TREES_FROM else [large]
+    settings = (model.loss, model.votes, model.damping)
+    if settings == (None, None, None) and not goal.apart and model.init_weights == "auto":
+        candidates.append(softmax)
+    return candidates
 
 
 def resolve_classifier(
-    model: "AdaBoostMH", learner: Learner | str, goal: Goal, seed: int
+    model: "AdaBoostMH",
+    learner: Learner | str,
+    goal: Goal,
+    seed: int,
+    candidate: TreeCandidate = _USUAL_TREES,
 ) -> ResolvedSettings[HammingSettings]:
-    """Return the settings of a classifier for the number of rows and score columns in `goal`."""
-    is_auto, name = learner == "auto", learner if isinstance(learner, str) else None
-    preset = Preset(learner) if name is None else NAMED_LEARNERS[name](Stump(), goal)  # type: ignore[arg-type]
-    values = preset._asdict()
-    values["max_bins"] = DEFAULT_BINS
-    if is_auto:
-        # Thresholds between few rows are not worth their time.
-        values["max_bins"] = min(DEFAULT_BINS, max(DEFAULT_BINS // 8, goal.n_rows // 32))
-    if model.trim is not None:
-        values["subsample"] = 1.0
-    parameters = {name: getattr(model, name) for name in _DEFAULTS}
-    values |= {name: value for name, value in parameters.items() if value is not None}
-    _check_votes(model, preset.learner, values["votes"])
-    rate, damping = float(values["learning_rate"]), values["damping"]
+    """Return the settings of a classifier for the rows and score columns in `goal`."""
+    is_auto, reasons = model.preset == "auto", {}
+    values = auto_settings(goal) if is_auto else dict(PAPER_SETTINGS)
+    if candidate.softmax:
+        values |= {"loss": "softmax", "damping": _SOFTMAX_DAMPING}
+    for name in values:
+        value = getattr(model, name)
+        reasons[name] = model.preset if value is None else "given"
+        values[name] = values[name] if value is None else value
+    if model.trim is not None and reasons["subsample"] == "auto":
+        values["subsample"], reasons["subsample"] = 1.0, "auto, with trim"
+    if model.damping is None and values["votes"] != "real":
+        values["damping"] = None
+    reasons["learner"] = model.preset if model.learner == "auto" else "given"
+    if model.max_leaf_nodes is not None:
+        reasons["max_leaf_nodes"] = "given"
+    if candidate.leaves:
+        reasons["max_leaf_nodes"] = "compared"
+    if candidate.softmax:
+        reasons |= {"loss": "compared", "damping": "compared"}
+    learner_name = learner if isinstance(learner, str) else None
+    resolved = NAMED_LEARNERS[learner](Stump(), goal) if isinstance(learner, str) else learner
+    assert isinstance(resolved, Learner)
+    _check_votes(model, resolved, values["votes"])
+    # Averaged trees are no harder to read than a single model's; a list of rules is.
+    default_bags = int(values["n_bags"]) if isinstance(resolved, Tree) else 1
+    if model.warm_start and model.__sklearn_is_fitted__():
+        default_bags = model.fitted_.n_bags
+    rate, damping, n_rounds = float(values["learning_rate"]), values["damping"], values["n_rounds"]
     objective = HammingSettings(
         votes=values["votes"],
         factorized=bool(model.factorized),
@@ -189,46 +334,33 @@ def resolve_classifier(
         seed=seed,
         min_leaf_weight=float(model.min_weight_fraction_leaf),
         min_leaf_rows=int(values["min_samples_leaf"]),
-        damping=None if damping is None or values["votes"] != "real" else float(damping),
+        damping=None if damping is None else float(damping),
     )
-    stride = max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate))) if is_auto else 1
-    stopping, usual_rate = (_AUTO_STOPPING, _MAX_FOLD_RATE) if is_auto else (_STOPPING, 1.0)
-    assert stopping.patience is not None
+    stride = max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate)))
+    assert _STOPPING.patience is not None
     # Smaller steps need more rounds to go as far.
-    patience = round(stopping.patience * max(1.0, usual_rate / (stride * rate)))
+    patience = round(_STOPPING.patience * max(1.0, _PATIENT_RATE / (stride * rate)))
     return ResolvedSettings(
-        preset.learner,
+        resolved,
         objective,
         resolve_search(values["search"]),
         values["max_bins"],
-        chosen_rounds(model, learner),
-        stopping._replace(patience=patience),
-        name,
+        None if isinstance(n_rounds, str) else int(n_rounds),
+        _STOPPING._replace(patience=patience),
+        learner_name,
         goal,
-        MAX_ROUNDS,
+        round(MAX_ROUNDS * max(1.0, _PATIENT_RATE / (stride * rate))),
         stride=stride,
-        reasons=_reasons(model, is_auto),
-    )
+        reasons=reasons,
+    ).with_bags(model.n_bags, default_bags)
 
 
 def _check_votes(model: "AdaBoostMH", learner: Learner, votes: str) -> None:
     real = [simple for simple in learner.simple_learners() if not simple.makes_tests]
-    if real and model.votes != "real":
-        raise ValueError(f"votes must be 'real' for learner {real[0]!r}, got {model.votes!r}")
+    if real and votes != "real":
+        raise ValueError(f"votes must be 'real' for learner {real[0]!r}, got {votes!r}")
     if model.damping is not None and votes != "real":
         raise ValueError(f"damping needs votes='real', got votes={votes!r}")
-
-
-def _reasons(model: "AdaBoostMH", is_auto: bool) -> dict[str, str]:
-    """Return the origin of each setting: "given", "auto" or "default"."""
-    default = "auto" if is_auto else "default"
-    reasons = {name: default if getattr(model, name) is None else "given" for name in _DEFAULTS}
-    reasons["learner"] = "auto" if model.learner == "auto" else "given"
-    if model.max_leaf_nodes is not None:
-        reasons["max_leaf_nodes"] = "given"
-    if reasons["subsample"] == "auto" and model.trim is not None:
-        reasons["subsample"] = "auto, with trim"
-    return reasons
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,9 +368,19 @@ class ClassifierJob(Job[FittedClassifier]):
     """The job of training a classifier."""
 
     rows: LabeledRows
+    candidate: TreeCandidate = _USUAL_TREES
 
     history_fields = CLASSIFIER_FIELDS
     estimates_probabilities = True
+    races = True
+
+    @property
+    def name(self) -> str:
+        return self.candidate.name or "usual trees"
+
+    @property
+    def round_ratio(self) -> int:
+        return self.candidate.round_ratio
 
     @property
     def n_scores(self) -> int:
@@ -254,12 +396,23 @@ class ClassifierJob(Job[FittedClassifier]):
         settings, max_leaf_nodes = self.settings, self.model.max_leaf_nodes
         learner = settings.learner
         if settings.learner_name is not None:
-            learner = preset_for(settings.learner_name, binned, settings.goal).learner
+            learner = build_learner(settings.learner_name, binned, settings.goal)
             if max_leaf_nodes is not None:
                 assert isinstance(learner, Tree)
                 learner = replace(learner, max_leaf_nodes=int(max_leaf_nodes))
+            learner = self._vary(learner)
         check_column_kinds(learner, binned)
         return learner
+
+    def _vary(self, learner: Learner) -> Learner:
+        """Return the learner of the candidate, given the usual one."""
+        leaves, softmax = self.candidate.leaves, self.candidate.softmax
+        if leaves:
+            assert isinstance(learner, Tree)
+            is_small = leaves < learner.max_leaf_nodes
+            small_rounds = 0 if is_small else learner.small_rounds
+            learner = replace(learner, max_leaf_nodes=leaves, small_rounds=small_rounds)
+        return replace(learner, criterion="gain") if softmax else learner
 
     def objective(self, backend: Backend) -> Objective:
         settings = self.settings
@@ -280,6 +433,7 @@ class ClassifierJob(Job[FittedClassifier]):
             min_samples_leaf=objective.min_leaf_rows,
             max_bins=settings.max_bins,
             search=repr(settings.search),
+            candidate=self.candidate.name,
             n_rows=self.rows.partition.n_rows,
             reasons=dict(settings.reasons),
             **common,
@@ -305,6 +459,21 @@ class ClassifierJob(Job[FittedClassifier]):
             temperature=temperature,
         )
 
+    def held_out_losses(
+        self, scored: Sequence[tuple[ValidationSet, Reals]], record: HeldOutRecord
+    ) -> Reals | None:
+        if self.eval_metric != "log_loss" or not scored:
+            return None
+        codes, weights = _concatenate([validation for validation, _ in scored])
+        scores = np.concatenate([scores for _, scores in scored])
+        shares = self._probabilities(scores, record.temperature)
+        if self.rows.labels.multilabel:
+            shares = np.where(codes > 0, shares, 1.0 - shares)
+        else:
+            shares = shares[np.arange(len(codes)), codes][:, None]
+        losses: Reals = -np.log(np.maximum(shares, np.finfo(float).tiny)).sum(axis=1)
+        return losses if weights is None else losses * (weights / weights.mean())
+
     def _prior_log_loss(self, codes: NDArray[Any], weights: Reals | None) -> float:
         """Return the log loss of the frequencies of classes, or of labels, among the same rows."""
         labels = self.rows.labels
@@ -316,20 +485,23 @@ class ClassifierJob(Job[FittedClassifier]):
         if self.rows.partition.is_root:
             warn_about_model(fitted, binned.bins)
 
-    def joint_value(
+    def joint_measure(
         self, monitors: Sequence[Monitor], sets: Sequence[ValidationSet]
-    ) -> Callable[[], float]:
+    ) -> Callable[[], dict[str, float]]:
         if self.eval_metric != "log_loss":
-            return super().joint_value(monitors, sets)
-        loss = self._calibrated_log_loss(sets)
-        return lambda: loss(np.concatenate([monitor.all_scores() for monitor in monitors]))
+            return super().joint_measure(monitors, sets)
+        loss = CalibratedLogLoss(*_concatenate(sets), self.rows.labels.multilabel)
 
-    def _calibrated_log_loss(self, sets: Sequence[ValidationSet]) -> Metric:
-        """Return the log loss of held-out rows at the temperature of the model to be."""
-        multilabel = self.rows.labels.multilabel
-        loss = CalibratedLogLoss(*_concatenate(sets), multilabel)
-        link = self.rows.offsets, multilabel, self.settings.objective.loss
-        return lambda scores: loss(log_odds(scores, *link))
+        def measure() -> dict[str, float]:
+            scores = np.concatenate([monitor.all_scores() for monitor in monitors])
+            value = loss(self._log_odds(scores))
+            return {"validation": value, "noise": _NOISE_ERRORS * loss.standard_error}
+
+        return measure
+
+    def _log_odds(self, scores: Reals) -> Reals:
+        multilabel, loss = self.rows.labels.multilabel, self.settings.objective.loss
+        return log_odds(scores, self.rows.offsets, multilabel, loss)
 
     def _probabilities(self, scores: Reals, temperature: float = 1.0) -> Reals:
         loss, multilabel = self.settings.objective.loss, self.rows.labels.multilabel
@@ -348,7 +520,8 @@ class ClassifierJob(Job[FittedClassifier]):
             name: self._metric(metric, validation) for name, metric in self.eval_metrics.items()
         }
         if chooses and self.eval_metric == "log_loss":
-            metrics[next(iter(metrics))] = self._calibrated_log_loss([validation])
+            loss = CalibratedLogLoss(*_concatenate([validation]), labels.multilabel)
+            metrics[next(iter(metrics))] = lambda scores: loss(self._log_odds(scores))
         is_binary = labels.n_scores == 1 and not labels.multilabel
         positive = codes == 1 if is_binary else None
         return Monitor(validation.rows, metrics, labels.n_scores, self.larger_is_better, positive)

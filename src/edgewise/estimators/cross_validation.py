@@ -89,11 +89,11 @@ class CrossValidation:
     >>> print(cross_validate(RankBoost(n_rounds=20), X, y, qid, cv=4, metrics="map,ndcg@1,3"))
     40 queries in 4 folds
     fold             map          ndcg@1          ndcg@3
-    all   0.9483 ±0.0549  0.9333 ±0.0660  0.9477 ±0.0564
-    1     0.9667 ±0.0499  0.9500 ±0.0980  0.9775 ±0.0361
-    2     1.0000 ±0.0000  1.0000 ±0.0000  1.0000 ±0.0000
-    3     0.9958 ±0.0082  1.0000 ±0.0000  0.9883 ±0.0230
-    4     0.8306 ±0.2038  0.7833 ±0.2287  0.8251 ±0.2114
+    all   0.9729 ±0.0491  0.9750 ±0.0490  0.9691 ±0.0500
+    1     1.0000 ±0.0000  1.0000 ±0.0000  1.0000 ±0.0000
+    2     0.9917 ±0.0163  1.0000 ±0.0000  0.9765 ±0.0460
+    3     1.0000 ±0.0000  1.0000 ±0.0000  1.0000 ±0.0000
+    4     0.9000 ±0.1960  0.9000 ±0.1960  0.9000 ±0.1960
     """
 
     values: dict[str, Reals]
@@ -189,7 +189,7 @@ def cross_validate(
     >>> qid, y = np.repeat(np.arange(40), 5), (X[:, 0] * X[:, 1] > 0.3).astype(int)
     >>> found = cross_validate(RankBoost(n_rounds=20), X, y, qid, metrics="mrr")
     >>> found.fold_means["mrr"].round(2)
-    array([1.  , 0.97, 1.  , 0.88, 0.92])
+    array([1.  , 1.  , 1.  , 0.88, 1.  ])
     """
     if isinstance(model, RankFusion):
         if qid is not None or group is not None:
@@ -233,7 +233,7 @@ def _default_metrics(model: Any) -> list[Any]:
     """Return the metric of a ranker, or of the one at the end of a pipeline, and the usual ones."""
     ranker = model.steps[-1][1] if hasattr(model, "steps") else model
     metric = first_metric(getattr(ranker, "eval_metric", None))
-    metrics = [metric] if isinstance(metric, str) else []
+    metrics = [metric] if isinstance(metric, str) and metric != "auto" else []
     return list(dict.fromkeys([*metrics, *DEFAULT_RANKING_METRICS[:2]]))
 
 

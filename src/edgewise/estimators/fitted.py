@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting import CLASSIFIER_FIELDS, RANKER_FIELDS, History
-from edgewise.common.checks import one_of, positive
+from edgewise.common.checks import one_of, positive, power_of_two
 from edgewise.common.choices import VOTES
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import (
@@ -67,6 +67,12 @@ class Fitted(Scorer):
     held_out: HeldOutRecord | None = None
     unsaved: tuple[str, ...] = ()  # settings that the model's file could not hold
     learning_rate: float
+    n_bags: int = 1  # the models whose mean this is: each round has a term of every one
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds in the model."""
+        return len(self.terms) // self.n_bags
 
     @property
     def evaluations(self) -> dict[str, dict[str, Reals]]:
@@ -84,9 +90,19 @@ class Fitted(Scorer):
 
     @property
     def decreases(self) -> Reals:
-        """The decrease of the logarithm of the loss by each term: -ln Z."""
-        energies = self.history["energy"][: len(self.terms)]
-        return -np.log(np.maximum(energies, 1e-300))
+        """The decrease of the training loss by each term.
+
+        It is exact for the exponential loss. For others it is a lower bound or, for the top of a
+        list, the decrease with the weights that pairs had before the round.
+        """
+        rounds = slice(self.n_rounds)
+        energies = np.maximum(self.history["energy"][rounds], 1e-300)
+        losses = self.history["bound"][rounds] / energies
+        if "weight" in self.history:
+            weights = self.history["weight"][rounds]
+            losses = np.where(np.isnan(weights), losses, weights)
+        decreases: Reals = losses * np.maximum(1.0 - energies, 0.0)
+        return np.repeat(decreases / self.n_bags, self.n_bags)
 
     def _select_settings(self, kind: type[Any], **values: Any) -> Any:
         """Return the settings of some kind, from `values` and the fields of this record."""
@@ -95,7 +111,7 @@ class Fitted(Scorer):
             learner = " ".join(repr(self.learner).split())  # scikit-learn breaks long lines
         is_chosen = held_out is not None and held_out.chosen
         values = vars(self) | values
-        values |= {"learner": learner, "n_rounds": len(self.terms)}
+        values |= {"learner": learner, "n_rounds": self.n_rounds}
         values["rounds_from"] = held_out.source if held_out and is_chosen else "n_rounds"
         return kind(**{field.name: values[field.name] for field in fields(kind)})
 
@@ -114,6 +130,10 @@ class Fitted(Scorer):
             )
         if self.terms.is_additive != before.terms.is_additive:
             raise ValueError("warm_start: learner must be as in the last fit")
+        if self.n_bags != before.n_bags:
+            raise ValueError(
+                f"warm_start: n_bags must be as in the last fit, {before.n_bags}; got {self.n_bags}"
+            )
 
 
 class _Settings:
@@ -147,8 +167,10 @@ class ModelSettings(_Settings):
     votes, loss, learning_rate, subsample, damping, min_samples_leaf, max_bins, search :
         As the parameters of the estimator.
     reasons : dict of str
-        The origin of each of these: "given", "auto" (the default of ``learner="auto"``), "default"
-        (of all other learners) or "time_limit" (larger steps, to save time).
+        The origin of each of these: "given", the preset ("auto" or "paper"), or "time_limit"
+        (larger steps, to save time).
+    n_bags : int
+        The number of models whose mean this is.
     n_rows : int
         The number of training rows.
     n_rounds : int
@@ -165,6 +187,10 @@ class ModelSettings(_Settings):
     temperature : float
         The number that ``predict_proba`` divides log-odds by, for the lowest log loss of the
         held-out rows; 1 without any.
+    candidate : str
+        The trees that won a comparison; empty where nothing was compared.
+    compared : dict of str to float
+        The validation metric of each candidate that held-out rows compared.
     """
 
     learner: str
@@ -177,6 +203,7 @@ class ModelSettings(_Settings):
     min_samples_leaf: int
     max_bins: int
     search: str
+    n_bags: int
     reasons: dict[str, str]
     n_rows: int
     n_rounds: int
@@ -186,10 +213,13 @@ class ModelSettings(_Settings):
     held_out_error: float
     prior_log_loss: float
     temperature: float
+    candidate: str
+    compared: dict[str, float]
 
     def __str__(self) -> str:
         values = asdict(self)
-        reasons = values.pop("reasons")
+        reasons, compared = values.pop("reasons"), values.pop("compared")
+        candidate = values.pop("candidate")
         reasons["n_rounds"] = self._explain_rounds()
         if math.isnan(self.held_out_log_loss):
             reasons["temperature"] = "no rows were held out"
@@ -204,6 +234,10 @@ class ModelSettings(_Settings):
             and value == value  # not NaN
             and name not in ("rounds_from", "stop_reason")
         ]
+        rows += [
+            (name, f"{value:.4g}", "compared, chosen" if name == candidate else "compared")
+            for name, value in sorted(compared.items())
+        ]
         return text_table(rows, left=(0, 1, 2))
 
 
@@ -217,6 +251,7 @@ class FittedClassifier(Fitted, ClassScorer):
     min_samples_leaf: int
     max_bins: int
     search: str
+    candidate: str  # the name of the trees that won a comparison; empty for the usual ones
     n_rows: int  # trained on
     reasons: dict[str, str]  # the origin of each setting
 
@@ -228,6 +263,7 @@ class FittedClassifier(Fitted, ClassScorer):
     @property
     def settings(self) -> ModelSettings:
         """All settings that training decided on."""
+        compared = {} if self.held_out is None else self.held_out.compared
         return self._select_settings(
             ModelSettings,
             max_leaf_nodes=getattr(self.learner, "max_leaf_nodes", None),
@@ -235,6 +271,8 @@ class FittedClassifier(Fitted, ClassScorer):
             held_out_error=math.nan if self.held_out is None else self.held_out.error,
             prior_log_loss=math.nan if self.held_out is None else self.held_out.prior_log_loss,
             temperature=self.temperature,
+            candidate=(self.candidate or "usual trees") if compared else "",
+            compared=compared,
         )
 
     def check_follows(self, before: Fitted) -> None:
@@ -263,6 +301,10 @@ class RankBoostSettings(_Settings):
         The learner, and the objective that rounds improve.
     learning_rate : float
         The factor on steps.
+    eval_metric : str
+        The metric that decides.
+    reasons : dict of str
+        The origin of each of these: "given", the preset ("auto" or "paper"), or "compared".
     n_rounds : int
         The number of rounds in the model.
     rounds_from : str
@@ -270,22 +312,28 @@ class RankBoostSettings(_Settings):
     stop_reason : str
         Why training ended.
     compared : dict of str to float
-        The best validation metric of each candidate that ``learner="auto"`` compared.
+        The best validation metric of each candidate that held-out queries compared.
     """
 
     learner: str
     objective: str
     learning_rate: float
+    eval_metric: str
+    reasons: dict[str, str]
     n_rounds: int
     rounds_from: str
     stop_reason: str
     compared: dict[str, float]
 
     def __str__(self) -> str:
-        rows = [(name, str(getattr(self, name)), "") for name in ("learner", "objective")]
-        rows.append(("learning_rate", f"{self.learning_rate:g}", ""))
-        rows.append(("n_rounds", str(self.n_rounds), self._explain_rounds()))
-        rows += [(name, f"{value:.4f}", "compared") for name, value in self.compared.items()]
+        reasons = {**self.reasons, "n_rounds": self._explain_rounds()}
+        names = ("learner", "objective", "learning_rate", "eval_metric", "n_rounds")
+        rows = [(name, str(getattr(self, name)), reasons.get(name, "")) for name in names]
+        first = next(iter(self.compared.values()), 0.0)
+        rows += [
+            (name, f"{value:.4f}", f"compared, {value - first:+.4f}" if i else "compared")
+            for i, (name, value) in enumerate(self.compared.items())
+        ]
         return text_table(rows, left=(0, 1, 2))
 
 
@@ -295,7 +343,8 @@ class FittedRanker(Fitted, RankScorer):
 
     has_queries: bool  # whether it was trained on several
     objective: str
-    candidate: str  # the name of the candidate that won; empty where nothing was compared
+    candidate: str  # the name of the candidate that won; empty where no query was held out
+    reasons: dict[str, str]  # the origin of each setting
 
     @property
     def settings(self) -> RankBoostSettings:
@@ -349,7 +398,9 @@ def _check_fitted(kind: type[F], **values: Any) -> F:
     """Return a fitted model from a file, or raise unless its fields agree."""
     fitted = kind(**values)
     fitted.check()
-    if fitted.history.n_rounds < len(fitted.terms):
+    if len(fitted.terms) % fitted.n_bags:
+        raise ValueError("the number of terms is not a multiple of the number of bags")
+    if fitted.history.n_rounds < fitted.n_rounds:
         raise ValueError("the history is shorter than the model")
     return fitted
 
@@ -378,6 +429,7 @@ _FIELDS: dict[str, Field] = {
         lambda saved: None if saved is None else resolve_learner(saved),
     ),
     "learning_rate": _positive("learning_rate"),
+    "n_bags": Value(int, partial(power_of_two, "n_bags")),
     "eval_metric": Value(str),
     "best_iteration": Count(),
     "stop_reason": Value(str),
@@ -401,6 +453,7 @@ CLASSIFIER = Record(
         "min_samples_leaf": Count(),
         "max_bins": Count(),
         "search": Value(str),
+        "candidate": Value(str),
         "n_rows": Count(),
         "reasons": DictOf(Value(str)),
     },
@@ -415,6 +468,7 @@ RANKER = Record(
         "has_queries": Value(bool),
         "objective": Value(str),
         "candidate": Value(str),
+        "reasons": DictOf(Value(str)),
     },
     partial(_check_fitted, FittedRanker),
 )

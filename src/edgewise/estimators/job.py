@@ -40,15 +40,32 @@ class ResolvedSettings(Generic[S]):
     goal: Goal = _ANY_GOAL
     max_rounds: int = 0  # that held-out rows choose from
     stride: int = 1  # rounds of the refit for each round on folds
+    n_bags: int = 1  # models to average
     reasons: Mapping[str, str] = field(default_factory=dict)  # the origin of each setting
 
     @property
     def searches_everything(self) -> bool:
         """Whether every round searches all rows and columns."""
-        objective = self.objective
-        uniform = getattr(objective, "sampling", "uniform") == "uniform"
-        all_rows = objective.subsample == 1 and uniform and getattr(objective, "trim", None) is None
-        return all_rows and isinstance(self.search, Exhaustive)
+        trims = getattr(self.objective, "trim", None) is not None
+        return not (self.draws_rows or trims) and isinstance(self.search, Exhaustive)
+
+    @property
+    def draws_rows(self) -> bool:
+        """Whether rounds search a random sample of the rows."""
+        uniform = getattr(self.objective, "sampling", "uniform") == "uniform"
+        return self.objective.subsample < 1 or not uniform
+
+    def with_bags(self, n_bags: int | None, default: int = 1) -> "ResolvedSettings[S]":
+        """Return the settings of a mean of models, which are all the same if nothing is drawn."""
+        n_columns = self.goal.n_columns
+        if self.draws_rows or not self.search.searches_all(n_columns):
+            return replace(self, n_bags=default if n_bags is None else int(n_bags))
+        if n_bags is not None and n_bags > 1:
+            raise ValueError(
+                f"n_bags={n_bags} needs rounds that draw rows or columns: give subsample below 1, "
+                f"or a search of fewer than the {n_columns} columns"
+            )
+        return self
 
     def in_larger_steps(self, factor: float) -> "ResolvedSettings[S]":
         """Return the settings of fewer rounds that go as far."""
@@ -74,6 +91,7 @@ class Job(ABC, Generic[F]):
     history_fields: ClassVar[tuple[str, ...]]
     estimates_probabilities: ClassVar[bool] = False
     maximizes_functions: ClassVar[bool] = False  # metrics that are functions
+    races: ClassVar[bool] = False  # whether candidates that fall behind another end early
 
     @property
     def name(self) -> str:
@@ -86,9 +104,9 @@ class Job(ABC, Generic[F]):
         return None
 
     @property
-    def min_gain(self) -> float:
-        """The gain in the metric by which another candidate must be better than the first."""
-        return 0.0
+    def round_ratio(self) -> int:
+        """The rounds that a candidate needs for each of the usual one."""
+        return 1
 
     @property
     @abstractmethod
@@ -125,11 +143,14 @@ class Job(ABC, Generic[F]):
     def monitor(self, validation: ValidationSet, chooses: bool = False) -> Monitor:
         """Return the monitor of validation rows, which may choose the number of rounds."""
 
-    def joint_value(
+    def joint_measure(
         self, monitors: Sequence[Monitor], sets: Sequence[ValidationSet]
-    ) -> Callable[[], float]:
-        """Return a function that measures the rows of all folds, to choose the rounds by."""
-        return lambda: sum(monitor.value() for monitor in monitors) / len(monitors)
+    ) -> Callable[[], dict[str, float]]:
+        """Return a function that measures the rows of all folds, to choose the rounds by.
+
+        It returns their metric, `validation`, and maybe the `noise` of its distance from the best.
+        """
+        return lambda: {"validation": sum(monitor.value() for monitor in monitors) / len(monitors)}
 
     def held_out_record(
         self, scored: Sequence[tuple[ValidationSet, Reals]], record: HeldOutRecord, calibrates: bool
@@ -139,6 +160,11 @@ class Job(ABC, Generic[F]):
         If it `calibrates`, they choose the temperature of probabilities.
         """
         return record
+
+    def held_out_losses(
+        self, scored: Sequence[tuple[ValidationSet, Reals]], record: HeldOutRecord
+    ) -> Reals | None:
+        """Return the loss of each held-out row or query, if their mean is the deciding metric."""
 
     @abstractmethod
     def make_record(self, **common: Any) -> F:

@@ -1,6 +1,7 @@
 """Graded documents and pairs as users give them, and the feedback they make."""
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -227,6 +228,20 @@ class JudgedRows(RankingRows):
         grades, partition = self.grades, self.partition
         lowest, highest = float(grades.min(initial=np.inf)), float(grades.max(initial=-np.inf))
         return partition.min(lowest), partition.max(highest)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether there are more than two grades at all processes."""
+        lowest, highest = self.grade_range
+        between = (self.grades > lowest) & (self.grades < highest)
+        return self.partition.any(between.any())
+
+    def sample(self, fraction: float, seed: int) -> NDArray[np.intp]:
+        """Draw the documents of a fraction of the queries."""
+        n_queries = self.queries.n_rows
+        drawn = np.random.default_rng([seed, 4]).permutation(n_queries)
+        drawn = drawn[: math.ceil(fraction * n_queries)]
+        return self._split_rows(np.isin(self.queries.global_rows(self.query), drawn))[1]
 
 
 def graded_layout(

@@ -5,8 +5,16 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, TypeVar
 
-from edgewise.boosting import check_callbacks
-from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
+from edgewise.boosting import EarlyStopping, check_callbacks
+from edgewise.common.checks import (
+    flag,
+    integer,
+    one_of,
+    positive,
+    power_of_two,
+    threads,
+    verbosity,
+)
 from edgewise.data import MAX_BINS
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.search import resolve_search
@@ -66,14 +74,18 @@ class TableParameters(TrainingParameters):
     subsample : float, default 1.0
         Fraction of the rows, or of a ranker's queries, that each round searches for rules. Votes
         and steps use all rows.
+    n_bags : int or None, default None
+        Number of models to average, a power of two. Each draws rows and columns of its own, so it
+        needs `subsample` below 1 or a search of random columns. Averaging lowers the error, most of
+        all on few rows, and multiplies the training time by `n_bags`. None is 1.
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search, \
 default "exhaustive"
         The columns to search in each round: all, or random ones ("lazy"); the others learn which
         columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
     max_bins : int or None, default None
         Maximum number of bins per column, up to 65,535. A column with fewer distinct values is
-        searched at every threshold. None is 256 for trees, else 65,535, or 1,024 beyond 65,535
-        documents.
+        searched at every threshold. None is 256; for "paper", and with fewer than 20 queries unless
+        rules are trees, 65,535, or 1,024 beyond 65,535 documents.
     categorical_features : list of str, int or bool, or None, default None
         Numeric columns to treat as categorical, by name, index or mask. Strings and categories are
         detected without it.
@@ -86,6 +98,7 @@ default "exhaustive"
 
     search: Any = "exhaustive"
     subsample: float = 1.0
+    n_bags: int | None = None
     max_bins: int | None = None
     handle_infinite: str = "raise"
     categorical_features: Any = None
@@ -101,8 +114,10 @@ default "exhaustive"
         flag("warm_start", self.warm_start)
         if self.max_bins is not None:
             integer("max_bins", self.max_bins, 2, MAX_BINS)
+        if self.n_bags is not None:
+            power_of_two("n_bags", self.n_bags)
         one_of("handle_infinite", self.handle_infinite, INFINITE_CHOICES)
-        check_callbacks(self.callbacks)
+        callbacks = check_callbacks(self.callbacks)
         verbosity("verbose", self.verbose)
         threads("n_jobs", self.n_jobs)
         if one_of("device", self.device, DEVICES) == "cuda":
@@ -115,10 +130,14 @@ default "exhaustive"
             positive("validation_fraction", self.validation_fraction, below=1.0)
             if validates:
                 raise ValueError("give validation_fraction or eval_set, not both")
+        has_validation = validates or chooses_rounds or self.validation_fraction is not None
         if self.early_stopping_rounds is not None:
             integer("early_stopping_rounds", self.early_stopping_rounds, 1)
-            if self.validation_fraction is None and not validates and not chooses_rounds:
+            if not has_validation:
                 raise ValueError("early_stopping_rounds needs validation_fraction or eval_set")
+        stopping = [c for c in callbacks if isinstance(c, EarlyStopping)]
+        if stopping and not has_validation:
+            raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -127,20 +146,29 @@ class RankingParameters(TrainingParameters):
 
     Parameters
     ----------
-    eval_metric : str, callable or list of them, default "map"
-        The metric of validation queries, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
+    preset : {"auto", "paper"}, default "auto"
+        The values of all parameters that you leave at "auto" or None. "auto" has those that
+        held-out queries choose, "paper" those of RankBoost (Iyer 1999; Freund, Iyer, Schapire and
+        Singer 2003): stumps on pairs, 500 rounds of full steps, equal weights of all pairs, and
+        weights of thresholds of any sign (WeakLearn.3).
+    eval_metric : {"auto"}, str, callable or list of them, default "auto"
+        The metric that held-out queries choose by, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
         "precision@10", "recall@10", "auc", "disagreement", "prot" or "precision_at_full_recall",
-        averaged over ties. A callable takes grades, scores and query ids, and is maximized. The
-        first of several decides; `evals_result_` has all.
-    pair_weight : {"equal", "difference"}, default "difference"
-        Weight of a pair of documents: 1, or the difference of their grades.
-    query_weight : {"pairs", "root", "equal"}, default "root"
-        Weight of all pairs of a query: their number, its square root, or 1.
-    monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
+        averaged over ties. "auto" is "ndcg@10" for more than two grades, and "map" for two and for
+        pairs. A callable takes grades, scores and query ids, and is maximized. The first of several
+        decides; `evals_result_` has all.
+    pair_weight : {"auto", "equal", "difference"}, default "auto"
+        Weight of a pair of documents: 1, or the difference of their grades. "auto" is "difference",
+        or "equal" for "paper".
+    query_weight : {"auto", "pairs", "root", "equal"}, default "auto"
+        Weight of all pairs of a query: their number, its square root, or 1. "auto" is "root", or
+        "pairs" for "paper".
+    monotonic_cst : {"auto", "learn", "increasing", "none"}, dict or array, default "auto"
         Direction of a column's contribution to the score. "learn": the direction of its first rule.
         "increasing": never decreasing, the positive cumulative weights of Iyer 1999
         (WeakLearn.cum). "none": any. Or +1, -1 or 0 (any) for each column, or by name; columns that
-        a dict omits learn their direction. Applies to thresholds only.
+        a dict omits learn their direction. Applies to thresholds only. "auto" is "learn", or "none"
+        for "paper".
     missing : {"learn", "low", "high"}, default "learn"
         Output of a rule for a missing value, or a document that a list does not return: the better
         one, or always 0 ("low") or 1 ("high"), the q_def of Iyer 1999. For learners given by name;
@@ -155,11 +183,12 @@ class RankingParameters(TrainingParameters):
 
     criterion: str = "edge"
     step: str | None = None
-    monotonic_cst: Any = "learn"
+    preset: str = "auto"
+    monotonic_cst: Any = "auto"
     missing: str = "learn"
-    pair_weight: str = "difference"
-    query_weight: str = "root"
-    eval_metric: Any = "map"
+    pair_weight: str = "auto"
+    query_weight: str = "auto"
+    eval_metric: Any = "auto"
 
 
 def document_parameters(cls: C) -> C:

@@ -25,7 +25,13 @@ from edgewise.estimators.judgments import (
     warn_of_one_list,
 )
 from edgewise.estimators.parameters import RankingParameters, TableParameters, document_parameters
-from edgewise.estimators.ranking import LOST_METRIC, check_parameters, measure, ranking_problem
+from edgewise.estimators.ranking import (
+    LOST_METRIC,
+    check_parameters,
+    measure,
+    ranking_problem,
+    resolve_setting,
+)
 from edgewise.estimators.rows import EvalSet, name_eval_sets
 from edgewise.estimators.train import fit
 from edgewise.metrics import Lists
@@ -43,6 +49,7 @@ class Ranker(BoostedModel[FittedRanker]):
     stored: ClassVar = {"fitted_": RANKER}
     _wording = RankWording
 
+    preset: str
     eval_metric: Any
 
     def _ranks(self, scores: Reals, qid: Any) -> NDArray[np.int64]:
@@ -58,6 +65,8 @@ class Ranker(BoostedModel[FittedRanker]):
         metric = first_metric(self.eval_metric if metric is None else metric)
         if metric is None:
             raise ValueError(LOST_METRIC)
+        if isinstance(metric, str) and metric == "auto":
+            metric = self.fitted_.eval_metric
         value = measure(metric, y if isinstance(y, Lists) else Lists(y, qid), scores)
         return value if larger_is_better(metric, default=True) else -value
 
@@ -72,6 +81,10 @@ class Ranker(BoostedModel[FittedRanker]):
 
     def _score_names(self) -> list[object]:
         return ["score"]
+
+    def _resolve_setting(self, name: str) -> Any:
+        """Return a parameter, or what "auto" means for it with the preset."""
+        return resolve_setting(self, name)
 
     def _setting(self, name: str, value: Any) -> Any:
         return storable_metric(value) if name == "eval_metric" else value
@@ -114,7 +127,8 @@ class Ranker(BoostedModel[FittedRanker]):
         """Return a copy of the model with fewer rounds."""
         check_is_fitted(self)
         kept = integer("n_rounds", n_rounds, 0, self.n_rounds_)
-        return self._with(replace(self.fitted_, terms=self.fitted_.terms[:kept]))
+        fitted = self.fitted_
+        return self._with(replace(fitted, terms=fitted.terms[: kept * fitted.n_bags]))
 
     @property
     def _score_offset(self) -> float:
@@ -135,23 +149,22 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     ----------
     learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
-        categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves.
-        "feature" uses the values of a column themselves. A list, such as ["stump", "feature"],
-        offers all of its learners in each round. "auto" compares columns, stumps and trees on
-        held-out queries if there are at least 20 queries and `n_rounds` is "auto"; else it is
-        "stump", or "tree" for NDCG and MAP.
-    n_rounds : int or "auto", default "auto"
-        The number of boosting rounds. "auto" chooses it on held-out queries where "auto" compares
-        learners, else it is 500.
+        categorical one. "product" multiplies three such tests, "tree" nests them. "feature" uses
+        the values of a column themselves. A list, such as ["stump", "feature"], offers all of its
+        learners in each round. "auto" is what held-out queries choose: columns, stumps or trees.
+        With fewer than 20 queries and for "paper" it is "stump", or "tree" for NDCG and MAP.
+    n_rounds : int, "auto" or None, default None
+        The number of boosting rounds. "auto" chooses it on held-out queries, and is 500 with fewer
+        than 20 of them. None is "auto", or 500 for "paper".
     learning_rate : float or "auto", default "auto"
-        Factor on every step, above 0 and at most 1. "auto" is 0.2 for pairs, 0.1 for NDCG and MAP,
-        and the candidate's own where learners are compared.
+        Factor on every step, above 0 and at most 1. "auto" goes with the learner and the objective
+        (docs/guide/ranking.md), and is 1 for "paper".
     objective : {"auto", "pairs", "ndcg", "map"}, default "auto"
         What rounds improve: the order of all pairs of documents, as in the papers, or the top of
         the list, where a pair counts by how much swapping it would change NDCG or average
         precision. "ndcg@10" looks at the first 10 documents; without a number, at 30. NDCG and MAP
-        take Newton steps, in each leaf of a tree; "tree" then has 32 leaves. "auto" goes with the
-        learner, and is "pairs" where nothing is compared.
+        take Newton steps, in each leaf of a tree. "auto" is what held-out queries choose, and
+        "pairs" with fewer than 20 of them and for "paper".
 
     Examples
     --------
@@ -170,7 +183,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     )
 
     learner: Any = field(default="auto", kw_only=False)
-    n_rounds: int | str = "auto"  # type: ignore[assignment]
+    n_rounds: int | str | None = None  # type: ignore[assignment]
     learning_rate: float | str = "auto"
     objective: str = "auto"
 
@@ -250,7 +263,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             queries = query_ids(qid, group, table.n_rows)
             if queries is None:
                 warn_of_one_list(table)
-            weighting = sample_weight, propensity, self.pair_weight
+            weighting = sample_weight, propensity, resolve_setting(self, "pair_weight")
             return ranking_problem(self, learner, read_judged(table, y, queries, *weighting))
 
         return fit(self, X, read_problem, eval_sets, owner)

@@ -19,7 +19,7 @@ from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.parameters import RankingParameters, document_parameters
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.estimators.rows import EvalSet, name_eval_sets
-from edgewise.estimators.train import best_candidate, compare_candidates
+from edgewise.estimators.train import best_candidate
 from edgewise.fusion import RankedLists, grades_of, normalized_scores
 from edgewise.io import Run, read_run
 from edgewise.learners import resolve_learner
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 # The k of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
 _FLAT = 60.0
-# To choose a learner: the fraction of the queries to validate on, and how long to wait.
-_HOLD_OUT_FRACTION, _PATIENCE = 0.2, 50
+# To choose a learner: the fraction of the queries to validate on, how long to wait, and at most.
+_HOLD_OUT_FRACTION, _PATIENCE, _MAX_ROUNDS = 0.2, 50, 500
 
 
 class Values(NamedTuple):
@@ -64,13 +64,14 @@ class RankFusion(RankingParameters, Ranker):
     learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
         The family of rules, as in `RankBoost`. "auto" compares thresholds ("stump") with the values
         themselves ("feature") on validation queries, from `eval_set` or `validation_fraction`,
-        else a fifth of the training queries, which also choose the number of rounds, up to
-        `n_rounds`, before training on all. With fewer than 20 queries, or settings for thresholds
-        alone, it is "stump".
-    n_rounds : int, default 500
-        The number of boosting rounds, or the maximum where "auto" compares learners.
+        else a fifth of the training queries, before training on all. With fewer than 20 queries,
+        settings for thresholds alone, or "paper", it is "stump".
+    n_rounds : int, "auto" or None, default None
+        The number of boosting rounds, as in `RankBoost`. "auto" chooses it, up to 500, on the
+        queries that compare learners.
     learning_rate : float or "auto", default "auto"
-        Factor on every step, above 0 and at most 1. "auto" is 0.2 for pairs, 0.1 for NDCG and MAP.
+        Factor on every step, above 0 and at most 1. "auto" is 0.2 for pairs, 0.1 for NDCG and MAP,
+        and 1 for "paper".
     values : {"rank", "reciprocal", "score"}, sequence of them, or None, default None
         The value of a document on a list: minus its position; 1 / (60 + position); or its score,
         scaled to 0..1 within the query. Several make several columns. None is "reciprocal" for
@@ -98,7 +99,7 @@ class RankFusion(RankingParameters, Ranker):
     _wording = FusionWording
 
     learner: Any = field(default="auto", kw_only=False)
-    n_rounds: int = 500
+    n_rounds: int | str | None = None  # type: ignore[assignment]
     learning_rate: float | str = "auto"
     values: Any = None
     objective: str = "auto"
@@ -153,11 +154,11 @@ class RankFusion(RankingParameters, Ranker):
         """Return the learners to compare."""
         if not isinstance(self.learner, str) or self.learner != "auto":
             return [self.learner]
-        is_monotonic = not isinstance(self.monotonic_cst, str) or self.monotonic_cst != "learn"
-        few = len(lists.queries.ids) < MIN_QUERIES
-        return (
-            ["stump"] if few or is_monotonic or self.criterion == "energy" else ["stump", "feature"]
-        )
+        monotonic = self.monotonic_cst
+        is_free = isinstance(monotonic, str) and monotonic in ("auto", "learn")
+        is_free = is_free and self.criterion == "edge" and self.preset == "auto"
+        many = len(lists.queries.ids) >= MIN_QUERIES
+        return ["stump", "feature"] if many and is_free else ["stump"]
 
     def _train_best(
         self, learners: list[Any], train: Callable[..., FittedRanker], validates: bool
@@ -166,6 +167,7 @@ class RankFusion(RankingParameters, Ranker):
         if len(learners) == 1:
             return train(learners[0], self)
         validates = validates or self.validation_fraction is not None
+        is_given = not isinstance(self.n_rounds, str | None)
         # The same validation queries for all.
         state = self.random_state
         settings: dict[str, Any] = {
@@ -177,22 +179,27 @@ class RankFusion(RankingParameters, Ranker):
         if not validates:
             quiet |= {"validation_fraction": _HOLD_OUT_FRACTION, "verbose": 0}
             quiet["early_stopping_rounds"] = _PATIENCE
-        models = compare_candidates(
-            learners, lambda learner: train(learner, **quiet), lambda fitted: fitted.stop_reason
-        )
+            quiet["n_rounds"] = self.n_rounds if is_given else _MAX_ROUNDS
+        models: list[FittedRanker] = []
+        for learner in learners:
+            models.append(train(learner, **quiet))
+            if models[-1].stop_reason == "interrupted":
+                break
         if models[-1].stop_reason == "interrupted":
             return models[-1]
-        larger = larger_is_better(self.eval_metric, default=True)
+        is_auto = isinstance(self.eval_metric, str) and self.eval_metric == "auto"
+        metric = models[0].eval_metric if is_auto else self.eval_metric
+        larger = larger_is_better(metric, default=True)
         worst = -np.inf if larger else np.inf
         values = [
-            float(model.history["validation"][len(model.terms) - 1]) if len(model.terms) else worst
+            float(model.history["validation"][model.n_rounds - 1]) if model.n_rounds else worst
             for model in models
         ]
         best = best_candidate(values, larger)
         if validates and not self.callbacks and self.time_limit is None:
             return models[best]
-        if not validates:
-            settings["n_rounds"] = max(len(models[best].terms), 1)
+        if not validates and not is_given:
+            settings["n_rounds"] = max(models[best].n_rounds, 1)
         return train(learners[best], self, **settings)
 
     def _ranker(self, learner: Any) -> RankBoost:
@@ -201,6 +208,8 @@ class RankFusion(RankingParameters, Ranker):
         del settings["values"]
         if self.objective == "auto":
             settings["objective"] = "map" if _takes_values(learner) else "pairs"
+        if self.preset == "auto" and self.learning_rate == "auto":
+            settings["learning_rate"] = 0.2 if settings["objective"] == "pairs" else 0.1
         ranker = RankBoost(**{**settings, "learner": learner})
         if self.__sklearn_is_fitted__():
             ranker.fitted_ = self.fitted_

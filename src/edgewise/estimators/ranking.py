@@ -1,7 +1,6 @@
 """Rankers: parameters and their defaults, the jobs, monotonic columns, validation metrics."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,12 +17,18 @@ from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories
 from edgewise.estimators.candidates import (
     Candidate,
+    holds_out_queries,
     parse_objective,
     ranking_candidates,
 )
-from edgewise.estimators.fitted import FittedRanker
-from edgewise.estimators.job import DEFAULT_BINS, Job, ResolvedSettings, TrainingProblem
-from edgewise.estimators.judgments import JudgedPairs, JudgedRows
+from edgewise.estimators.fitted import FittedRanker, HeldOutRecord
+from edgewise.estimators.job import (
+    DEFAULT_BINS,
+    Job,
+    ResolvedSettings,
+    TrainingProblem,
+)
+from edgewise.estimators.judgments import MAX_GRADE, JudgedPairs, JudgedRows
 from edgewise.estimators.rows import ValidationSet, check_column_kinds
 from edgewise.learners import (
     NAMED_LEARNERS,
@@ -32,7 +37,7 @@ from edgewise.learners import (
     Learner,
     Stump,
     Tree,
-    preset_for,
+    build_learner,
     resolve_learner,
 )
 from edgewise.metrics import Lists, ranking_metric
@@ -50,45 +55,53 @@ from edgewise.objective.feedback import Layout
 from edgewise.search import Lazy, resolve_search
 
 if TYPE_CHECKING:
-    from edgewise.estimators.rank_boost import RankBoost
+    from edgewise.estimators.rank_boost import RankBoost, Ranker
 
 LOST_METRIC = (
     "eval_metric is None: the model was saved with a function, which a file cannot hold; give one "
     "again with set_params(eval_metric=...)"
 )
 
-# Two good rankers differ in a query by about this, in metrics from 0 to 1: their means over the
-# queries by this over the root of their number. Smaller differences may be chance.
-_DIFFERENCE = 0.07
-
 MIN_COLUMNS_TO_DRAW = 64
 """With fewer columns, all are searched even if a candidate would draw some of them."""
 
-# Metrics of lists are uneven: any improvement counts, and patience is long.
-_STOPPING = StoppingRule(60, patience_fraction=0.5)
+# Metrics of lists are uneven: any improvement counts, patience is long, and of values that are as
+# good the latest round counts, since a few lucky queries make an early one the best.
+_PATIENCE = 60
+_STOPPING = StoppingRule(_PATIENCE, patience_fraction=0.5, keep_within=0.005)
 
 _DEFAULT_ROUNDS, _BINS_OF_MANY_ROWS = 500, 1024
+
+_SETTINGS = {
+    "auto": {"pair_weight": "difference", "query_weight": "root", "monotonic_cst": "learn"},
+    "paper": {"pair_weight": "equal", "query_weight": "pairs", "monotonic_cst": "none"},
+}
+"""What "auto" means with each preset; "paper" is WeakLearn.3 of Iyer 1999."""
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "subsample": up_to_one,
     "missing": partial(one_of, choices=choices.RANK_MISSING),
     "objective": lambda _, objective: parse_objective(objective),
     "criterion": partial(one_of, choices=choices.RANK_CRITERIA),
-    "pair_weight": partial(one_of, choices=choices.PAIR_WEIGHTS),
-    "query_weight": partial(one_of, choices=choices.QUERY_WEIGHTS),
-    "eval_metric": lambda _, metric: metrics_by_name(metric, _check_metric),
+    "preset": partial(one_of, choices=choices.PRESETS),
+    "pair_weight": partial(one_of, choices=("auto", *choices.PAIR_WEIGHTS)),
+    "query_weight": partial(one_of, choices=("auto", *choices.QUERY_WEIGHTS)),
+    "eval_metric": lambda _, metric: metric == "auto" or metrics_by_name(metric, _check_metric),
 }
+
+
+# The settings that candidates differ in.
+_COMPARED = ("learner", "objective", "learning_rate")
 
 
 def check_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     """Raise if a parameter is wrong; return the learner, or its name."""
-    learner, n_rounds = model.learner, model.n_rounds
-    chooses = isinstance(n_rounds, str) and isinstance(learner, str) and learner == "auto"
+    n_rounds = model.n_rounds
     if isinstance(n_rounds, str):
         one_of("n_rounds", n_rounds, ("auto",))
-    else:
+    elif n_rounds is not None:
         integer("n_rounds", n_rounds, 1)
-    model._check_training(validates, chooses)
+    model._check_training(validates, _chooses_rounds(model))
     if model.eval_metric is None:
         raise ValueError(LOST_METRIC)
     for name, check in _CHECKS.items():
@@ -99,14 +112,23 @@ def check_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     if model.learning_rate != "auto":
         up_to_one("learning_rate", model.learning_rate)
     if isinstance(model.monotonic_cst, str):
-        one_of("monotonic_cst", model.monotonic_cst, choices.MONOTONIC)
-    ranks_pairs = parse_objective(model.objective)[0] == "pairs"
-    if not ranks_pairs:
+        one_of("monotonic_cst", model.monotonic_cst, ("auto", *choices.MONOTONIC))
+    if parse_objective(model.objective)[0] != "pairs":
         _check_pair_settings(model)
-    if learner == "auto" and not chooses:
-        # Nothing is compared where the rounds are given.
-        return "stump" if ranks_pairs else "tree"
     return learner
+
+
+def _chooses_rounds(model: "RankBoost") -> bool:
+    """Return whether held-out queries choose the number of rounds, if there are enough."""
+    n_rounds = model.n_rounds
+    return isinstance(n_rounds, str) or (n_rounds is None and model.preset == "auto")
+
+
+def resolve_setting(model: "Ranker", name: str) -> Any:
+    """Return a parameter, or what "auto" means for it with the preset."""
+    value = getattr(model, name)
+    is_decided = isinstance(value, str) and value == "auto" and name in _SETTINGS[model.preset]
+    return _SETTINGS[model.preset][name] if is_decided else value
 
 
 def _check_learner(model: "RankBoost") -> Learner | str:
@@ -130,10 +152,11 @@ def _check_learner(model: "RankBoost") -> Learner | str:
 
 def _check_pair_settings(model: "RankBoost") -> None:
     """Raise unless the settings of objective='pairs' have their defaults."""
-    for name, default in (("criterion", "edge"), ("step", None), ("monotonic_cst", "learn")):
+    defaults = (("criterion", ("edge",)), ("step", (None,)), ("monotonic_cst", ("auto", "learn")))
+    for name, default in defaults:
         value = getattr(model, name)
         # Comparing a mapping or an array with a string needs no more than its type.
-        if not (value is default or (isinstance(value, str) and value == default)):
+        if not (value is None or isinstance(value, str)) or value not in default:
             raise ValueError(f"{name}={value!r} needs objective='pairs', got {model.objective!r}")
 
 
@@ -151,36 +174,60 @@ def ranking_problem(
 
     After a warm start, the only candidate is the one that the earlier fit chose.
     """
-    compared: tuple[Candidate, ...] = ()
-    if learner == "auto":
-        compared, learner = ranking_candidates(model, rows), "stump"
-        if model.warm_start and model.__sklearn_is_fitted__():
-            chosen = model.fitted_.candidate
-            compared = tuple(c for c in compared if c.name == chosen) or compared
-    objective = "pairs" if model.objective == "auto" else model.objective
-    ranks_pairs = parse_objective(objective)[0] == "pairs"
-    if not ranks_pairs and not isinstance(rows, JudgedRows):
-        raise ValueError(f"objective={objective!r} needs grades: fit_pairs takes 'pairs' alone")
-    candidates = compared or (Candidate("", learner, objective, 0.2 if ranks_pairs else 0.1),)
+    if not isinstance(rows, JudgedRows) and parse_objective(model.objective)[0] != "pairs":
+        raise ValueError(
+            f"objective={model.objective!r} needs grades: fit_pairs takes 'pairs' alone"
+        )
+    chooses_rounds = _chooses_rounds(model) and holds_out_queries(rows)
+    eval_metric, why = model.eval_metric, "given"
+    if isinstance(eval_metric, str) and eval_metric == "auto":
+        eval_metric, why = metric_for(rows)
+    candidates = ranking_candidates(model, learner, rows, eval_metric)
+    is_compared = len(candidates) > 1
+    if model.warm_start and model.__sklearn_is_fitted__():
+        chosen = model.fitted_.candidate
+        candidates = [c for c in candidates if c.name == chosen] or candidates[:1]
 
     def make_jobs(training: JudgedRows | JudgedPairs, seed: int) -> list[RankerJob]:
         size = training.partition.n_rows, training.table.n_columns
-        settings = [resolve_ranker(model, candidate, *size, seed) for candidate in candidates]
-        return [
-            RankerJob(model, training, *resolved, rows.has_queries)
-            for resolved in zip(settings, candidates, strict=True)
-        ]
+        jobs = []
+        for candidate in candidates:
+            settings = resolve_ranker(model, candidate, *size, seed, chooses_rounds)
+            names = [name for name in _COMPARED if settings.reasons[name] != "given"]
+            if is_compared:
+                settings = settings.because_of("compared", *names)
+            settings = settings.because_of(why, "eval_metric")
+            metrics = metrics_by_name(eval_metric, _check_metric)
+            jobs.append(RankerJob(model, training, settings, candidate, metrics, rows.has_queries))
+        return jobs
 
-    return TrainingProblem(rows, make_jobs, bool(compared))
+    return TrainingProblem(rows, make_jobs, chooses_rounds)
+
+
+def metric_for(rows: JudgedRows | JudgedPairs) -> tuple[str, str]:
+    """Return the metric that decides for these grades, and why."""
+    if not isinstance(rows, JudgedRows):
+        return "map", "auto, without grades"
+    lowest, highest = rows.grade_range
+    if lowest < 0 < highest or (lowest == 0 and not rows.is_graded):
+        return "map", "auto, negative grades" if lowest < 0 else "auto, two grades"
+    if lowest >= 0 and highest <= MAX_GRADE:
+        return "ndcg@10", "auto, more than two grades" if rows.is_graded else "auto, grades above 0"
+    return "disagreement", f"auto, grades outside 0 to {MAX_GRADE}"
 
 
 def resolve_ranker(
-    model: "RankBoost", candidate: Candidate, n_rows: int, n_columns: int, seed: int
+    model: "RankBoost",
+    candidate: Candidate,
+    n_rows: int,
+    n_columns: int,
+    seed: int,
+    chooses_rounds: bool = False,
 ) -> ResolvedSettings[RankSettings | TopSettings]:
     """Return the settings of a ranker, as a candidate has them or as the user gave them."""
-    learner, is_candidate = candidate.learner, bool(candidate.name)
+    learner, rate = candidate.learner, candidate.learning_rate
     metric, k = parse_objective(candidate.objective)
-    rate, subsample = candidate.learning_rate, float(model.subsample)
+    subsample = float(model.subsample)
     if not isinstance(model.learning_rate, str):
         rate = float(model.learning_rate)
     search = resolve_search(model.search)
@@ -193,22 +240,35 @@ def resolve_ranker(
         objective = RankSettings(model.criterion, step, rate, subsample, seed)
     else:
         objective = TopSettings(metric, k, rate, subsample, seed=seed)
-    few_bins = learner == "tree" or isinstance(learner, Tree)
-    few_bins = few_bins or (is_candidate and learner == "feature")
+    is_tree = learner == "tree" or isinstance(learner, Tree)
+    few_bins = is_tree or (bool(candidate.name) and model.preset == "auto")
     max_bins = MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
-    n_rounds = _DEFAULT_ROUNDS if isinstance(model.n_rounds, str) else model.n_rounds
-    goal = Goal(ranking=True, missing=model.missing, newton=metric != "pairs")
+    # Smaller steps need more rounds to go as far.
+    more = max(1.0, candidate.learning_rate / rate)
+    n_rounds, max_rounds = None, round(more * candidate.max_rounds)
+    if not isinstance(model.n_rounds, str | None):
+        n_rounds = max_rounds = int(model.n_rounds)
+    elif not chooses_rounds:
+        n_rounds = _DEFAULT_ROUNDS
+    goal = Goal(ranking=True, missing=model.missing, newton=metric != "pairs", n_columns=n_columns)
+    reasons = {
+        name: model.preset if getattr(model, name) in ("auto", None) else "given"
+        for name in ("objective", "learning_rate", "n_rounds")
+    }
+    is_auto = isinstance(model.learner, str) and model.learner == "auto"
+    reasons["learner"] = model.preset if is_auto else "given"
     return ResolvedSettings(
-        NAMED_LEARNERS[learner](Stump(), goal).learner if isinstance(learner, str) else learner,
+        NAMED_LEARNERS[learner](Stump(), goal) if isinstance(learner, str) else learner,
         objective,
         search,
         model.max_bins or (DEFAULT_BINS if few_bins else max_bins),
-        None if is_candidate else n_rounds,
-        _STOPPING,
+        n_rounds,
+        _STOPPING._replace(patience=round(more * _PATIENCE)),
         learner if isinstance(learner, str) else None,
         goal,
-        candidate.max_rounds,
-    )
+        max_rounds,
+        reasons=reasons,
+    ).with_bags(model.n_bags)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +277,7 @@ class RankerJob(Job[FittedRanker]):
 
     rows: JudgedRows | JudgedPairs
     candidate: Candidate
+    metrics: dict[str, Any]  # of validation queries, by name
     has_queries: bool  # whether all training rows have more than one
 
     history_fields = RANKER_FIELDS
@@ -235,14 +296,8 @@ class RankerJob(Job[FittedRanker]):
         return self.rows.layout
 
     @property
-    def min_gain(self) -> float:
-        if not isinstance(self.rows, JudgedRows) or callable(self.eval_metric):
-            return 0.0
-        return _DIFFERENCE / math.sqrt(max(self.rows.queries.n_rows, 1))
-
-    @property
     def eval_metrics(self) -> dict[str, Any]:
-        return metrics_by_name(self.model.eval_metric, _check_metric)
+        return self.metrics
 
     def learner_for(self, binned: BinnedTable) -> Learner:
         learner = self._learner_for_kinds(binned)
@@ -269,13 +324,14 @@ class RankerJob(Job[FittedRanker]):
         """Return the learner, with rules for the kinds of columns where it has a name."""
         learner, goal = self.candidate.learner, self.settings.goal
         if isinstance(learner, str):
-            return preset_for(learner, binned, goal).learner
-        if isinstance(learner, Tree) and self.name:
-            base = preset_for("tree", binned, goal).learner
+            return build_learner(learner, binned, goal)
+        is_named = isinstance(self.model.learner, str)
+        if isinstance(learner, Tree) and is_named:
+            base = build_learner("tree", binned, goal)
             assert isinstance(base, Tree)
             return clone(learner).set_params(base=base.base)
-        if isinstance(learner, Best) and self.name:
-            return Best([preset_for(name, binned, goal).learner for name in learner.learners])
+        if isinstance(learner, Best) and is_named:
+            return Best([build_learner(name, binned, goal) for name in learner.learners])
         return learner
 
     def objective(self, backend: Backend) -> Objective:
@@ -284,13 +340,13 @@ class RankerJob(Job[FittedRanker]):
         if isinstance(settings, TopSettings):
             assert isinstance(rows, JudgedRows)
             return Top(backend, rows.lists(settings), settings, learner.needs_mass)
-        feedback = rows.feedback(backend, self.model.query_weight)
+        feedback = rows.feedback(backend, resolve_setting(self.model, "query_weight"))
         cumulative = self._cumulative(learner, backend.table)
         return Ranking(backend, feedback, settings, cumulative, learner.needs_mass)
 
     def _cumulative(self, learner: Learner, table: BinnedTable) -> Cumulative | None:
         """Return the constraints that keep contributions of columns monotonic, if any."""
-        monotonic = self.model.monotonic_cst
+        monotonic = resolve_setting(self.model, "monotonic_cst")
         directions, learn = _directions(monotonic, table)
         if not learn.any() and not directions.any():
             return None
@@ -309,8 +365,22 @@ class RankerJob(Job[FittedRanker]):
             has_queries=self.has_queries,
             objective=self.candidate.objective,
             candidate=self.name,
+            reasons=dict(self.settings.reasons),
             **common,
         )
+
+    def held_out_losses(
+        self, scored: Sequence[tuple[ValidationSet, Reals]], record: HeldOutRecord
+    ) -> Reals | None:
+        if callable(self.eval_metric) or not scored:
+            return None
+        metric = ranking_metric(self.eval_metric).function
+        values = [
+            metric(validation.targets, scores[:, 0], per_query=True)
+            for validation, scores in scored
+        ]
+        losses: Reals = np.concatenate(values)
+        return -losses if self.larger_is_better else losses
 
     def monitor(self, validation: ValidationSet, chooses: bool = False) -> Monitor:
         lists, eval_metric = validation.targets, self.eval_metric

@@ -1,18 +1,20 @@
 """Rates of classes by category, estimated without the label of the row that gets them."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import draw_key, splitmix64
-from edgewise.common.dtypes import Columns, Exacts, Reals
+from edgewise.common.dtypes import CATEGORY_CODE, Codes, Columns, Exacts, Reals
 from edgewise.data import CategoricalColumn, Categories, Table
 from edgewise.data.coding import agree_on_kind
 from edgewise.data.partition import Partition
 from edgewise.data.rates import CategoryRates, ExtendedTable
+from edgewise.estimators.pairs import choose_pairs
 from edgewise.estimators.targets import LabeledRows, Labels
 
 MAX_SUBSET_VALUES = 10
@@ -33,21 +35,35 @@ _STREAM = 1 << 40
 _MIN_EVIDENCE = 4.0
 
 
-class _Counts(NamedTuple):
-    """Rows by fold and category, as whole numbers that add up over processes."""
+class _Grouping(NamedTuple):
+    """The rows by category of a column, or by combination of the categories of two."""
 
-    cell: Columns  # fold and category of each row here, as one number
-    n_categories: int
-    mass: Exacts | None  # of each row here; None counts every row once
+    columns: tuple[int, ...]
+    codes: NDArray[np.integer]  # of the rows here
+    n_codes: int
+    combinations: Codes = np.empty((0, 2), CATEGORY_CODE)  # the categories of each but the last
+    strengths: list[float] | None = None  # of the priors by score column, where known
+
+
+class _FoldCounts(NamedTuple):
+    """Rows by fold and category, counted in whole numbers that add up over processes."""
+
+    fold: Columns  # of the rows here
+    mass: Exacts | None  # of the rows here; None counts every row once
     scale: float  # the mean mass
     partition: Partition
 
-    def of(self, is_counted: NDArray[np.bool_] | None = None) -> Reals:
-        """Return the number of rows, or of some of them, shape (folds, categories)."""
-        cell, mass = self.cell, self.mass
+    def of(
+        self,
+        codes: NDArray[np.integer],
+        n_codes: int,
+        is_counted: NDArray[np.bool_] | None = None,
+    ) -> Reals:
+        """Return the number of rows, or of some of them, shape (folds, codes)."""
+        cell, mass = self.fold * n_codes + codes, self.mass
         if is_counted is not None:
             cell, mass = cell[is_counted], None if mass is None else mass[is_counted]
-        size = _FOLDS * self.n_categories
+        size = _FOLDS * n_codes
         if mass is None:
             counts = np.bincount(cell, minlength=size)
         else:
@@ -56,62 +72,144 @@ class _Counts(NamedTuple):
         counts = self.partition.sum(counts.astype(np.int64))
         return counts.reshape(_FOLDS, -1) / self.scale
 
+    def take(self, rows: Columns) -> "_FoldCounts":
+        """Return the counts of some of the rows."""
+        local = self.partition.local_rows(rows)
+        mass = None if self.mass is None else self.mass[local]
+        return _FoldCounts(self.fold[local], mass, self.scale, self.partition.take(rows))
 
-def fit_rates(rows: LabeledRows, seed: int) -> tuple[CategoryRates, Table] | None:
-    """Return the rates of classes by category, and the training rows with rates from other folds.
 
+class _Source(NamedTuple):
+    """What a column of rates is counted from."""
+
+    codes: NDArray[np.integer]  # of the rows here
+    n_codes: int
+    is_class: NDArray[np.bool_]
+    strength: float  # of the prior, in rows
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRates:
+    """The rates of training rows, each without the labels of its fold."""
+
+    table: Table  # without rates
+    names: Sequence[str]
+    sources: Sequence[_Source]
+    counts: _FoldCounts
+
+    def take(self, rows: Columns) -> "TrainingRates":
+        """Return the rates of some of the rows, counted on theirs alone."""
+        local = self.counts.partition.local_rows(rows)
+        sources = [
+            source._replace(codes=source.codes[local], is_class=source.is_class[local])
+            for source in self.sources
+        ]
+        return TrainingRates(self.table.take(rows), self.names, sources, self.counts.take(rows))
+
+    def extend(self) -> ExtendedTable:
+        """Return the table with the rates of its rows."""
+        values = [self._rates(s)[0][self.counts.fold, s.codes] for s in self.sources]
+        return ExtendedTable(self.table, values, self.names)
+
+    def extend_new(self, new: "TrainingRates") -> ExtendedTable:
+        """Return the table of new rows with the rates that they have from these rows."""
+        pairs = zip(self.sources, new.sources, strict=True)
+        values = [self._rates(source)[1][of_new.codes] for source, of_new in pairs]
+        return ExtendedTable(new.table, values, self.names)
+
+    def _rates(self, source: _Source) -> tuple[Reals, Reals]:
+        n_hits = self.counts.of(source.codes, source.n_codes, source.is_class)
+        return shrink_rates(n_hits, self.counts.of(source.codes, source.n_codes), source.strength)
+
+
+def shrink_rates(n_hits: Reals, n_rows: Reals, strength: float) -> tuple[Reals, Reals]:
+    """Return the rates by code from the other folds, shape (folds, codes), and from all."""
+    all_hits, all_rows = n_hits.sum(axis=0), n_rows.sum(axis=0)
+    hits = strength * (all_hits.sum() / all_rows.sum())
+    by_fold = (all_hits - n_hits + hits) / (all_rows - n_rows + strength)
+    return by_fold, (all_hits + hits) / (all_rows + strength)
+
+
+def fit_rates(rows: LabeledRows, seed: int) -> tuple[CategoryRates, TrainingRates] | None:
+    """Return the rates of classes by category, and those of the training rows from other folds.
+
+    Pairs of columns whose combinations tell more than both columns have rates by combination, too.
     Folds are drawn by a hash of the row number. None where no column has rates that differ.
     """
     table, partition = rows.table, rows.partition
     if partition.all(table.holds_numbers):
         return None
-    fold = _draw_folds(partition, table.n_rows, seed)
+    hashes = _hash_rows(partition, table.n_rows, seed)
+    fold = (hashes % np.uint64(_FOLDS)).astype(np.intp)
     mass = rows.bin_mass(weighted=False)
     scale = 1.0 if mass is None else int(partition.sum(int(mass.sum()))) / partition.n_rows
-    columns: list[int] = []
+    counts = _FoldCounts(fold, mass, scale, partition)
+    columns: list[tuple[int, ...]] = []
     names: list[str] = []
     tables: list[Reals] = []
-    values: list[Reals] = []
-    for j, codes, n_categories in _columns_of_many_values(table, partition):
-        counts = _Counts(fold * n_categories + codes, n_categories, mass, scale, partition)
-        n_rows = counts.of()
-        all_rows = n_rows.sum(axis=0)
-        for name, is_class in _targets(rows.labels):
-            n_hits = counts.of(is_class)
-            all_hits = n_hits.sum(axis=0)
-            strength = prior_strength(all_hits, all_rows)
+    combinations: list[Codes] = []
+    sources: list[_Source] = []
+    for grouping in _group_rows(rows, hashes):
+        codes, n_codes = grouping.codes, grouping.n_codes
+        n_rows = counts.of(codes, n_codes)
+        by = " and ".join(table.name(j) for j in grouping.columns)
+        for k, (name, is_class) in enumerate(_targets(rows.labels)):
+            n_hits = counts.of(codes, n_codes, is_class)
+            if grouping.strengths is None:
+                strength = prior_strength(n_hits.sum(axis=0), n_rows.sum(axis=0))
+            else:
+                strength = grouping.strengths[k]
             if math.isinf(strength):
                 continue
-            hits = strength * (all_hits.sum() / all_rows.sum())
-            others = (all_hits - n_hits + hits) / (all_rows - n_rows + strength)
-            columns.append(j)
-            names.append(f"rate of {name} by {table.name(j)}")
-            tables.append((all_hits + hits) / (all_rows + strength))
-            values.append(others[fold, codes])
+            columns.append(grouping.columns)
+            names.append(f"rate of {name} by {by}")
+            tables.append(shrink_rates(n_hits, n_rows, strength)[1])
+            combinations.append(grouping.combinations)
+            sources.append(_Source(codes, n_codes, is_class, strength))
     if not columns:
         return None
-    return CategoryRates.of(columns, names, tables), ExtendedTable(table, values, names)
+    rates = CategoryRates.of(columns, names, tables, combinations)
+    return rates, TrainingRates(table, names, sources, counts)
 
 
-def _draw_folds(partition: Partition, n_rows: int, seed: int) -> Columns:
-    """Return the fold of each row here, by a hash that no round of training draws from."""
+def _hash_rows(partition: Partition, n_rows: int, seed: int) -> NDArray[np.uint64]:
+    """Return a hash of the number of each row here, which no round of training draws from."""
     numbers = partition.global_rows(np.arange(n_rows))
-    hashes = splitmix64(draw_key(seed, _STREAM), (numbers + 1).astype(np.uint64))
-    return (hashes % np.uint64(_FOLDS)).astype(np.intp)
+    return splitmix64(draw_key(seed, _STREAM), (numbers + 1).astype(np.uint64))
 
 
-def _columns_of_many_values(
-    table: Table, partition: Partition
-) -> Iterator[tuple[int, Columns, int]]:
-    """Yield the columns of many values: their numbers, their codes, and the number of codes."""
+def _group_rows(rows: LabeledRows, hashes: NDArray[np.uint64]) -> Iterator[_Grouping]:
+    """Yield the columns of many values, and the pairs of columns that tell more than both alone."""
+    partition = rows.partition
+    columns = [*_categorical_columns(rows.table, partition)]
+    yield from (column for column in columns if column.n_codes > MAX_SUBSET_VALUES + 1)
+    codes, sizes = [column.codes for column in columns], [column.n_codes for column in columns]
+    targets = [is_class for _, is_class in _targets(rows.labels)]
+    for pair in choose_pairs(codes, sizes, targets, MAX_SUBSET_VALUES, hashes, partition):
+        yield _combine(columns[pair.first], columns[pair.second], pair.strengths, partition)
+
+
+def _categorical_columns(table: Table, partition: Partition) -> Iterator[_Grouping]:
+    """Yield the rows by each categorical column."""
     shared = None if partition.is_whole else partition
     for j, column in enumerate(table.columns()):
         if shared is not None:
             column = agree_on_kind(column, shared, table.name(j))
         if isinstance(column, CategoricalColumn):
             coding = Categories.of(table.name(j), column, shared)
-            if len(coding.categories) > MAX_SUBSET_VALUES:
-                yield j, coding.encode(column).astype(np.intp), coding.missing_code + 1
+            yield _Grouping((j,), coding.encode(column), coding.missing_code + 1)
+
+
+def _combine(
+    first: _Grouping, second: _Grouping, strengths: list[float], partition: Partition
+) -> _Grouping:
+    """Return the rows by the combinations of two columns that occur in any process."""
+    codes = first.codes.astype(np.int64) * second.n_codes + second.codes
+    occurring = np.unique(np.concatenate(partition.collective.gather(np.unique(codes))))
+    combinations = np.stack(np.divmod(occurring, second.n_codes), axis=1).astype(CATEGORY_CODE)
+    numbers = np.searchsorted(occurring, codes)
+    columns = first.columns + second.columns
+    return _Grouping(columns, numbers, len(occurring) + 1, combinations, strengths)
 
 
 def _targets(labels: Labels) -> Iterator[tuple[str, NDArray[np.bool_]]]:

@@ -2,10 +2,10 @@
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +24,7 @@ from edgewise.boosting import (
     TimeLimit,
     TrainingRun,
     boost,
+    mean_monitors,
 )
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import n_threads
@@ -31,6 +32,7 @@ from edgewise.data import BinnedTable, Table, encode
 from edgewise.data.part import select_rows
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.job import Job
+from edgewise.estimators.rates import TrainingRates
 from edgewise.estimators.rows import EVAL_SET, ValidationSet
 from edgewise.learners import Learner
 from edgewise.model import Terms
@@ -59,6 +61,8 @@ class Setup(Generic[F]):
     limit: float = math.inf  # seconds from then on after which training is to stop
     validation: tuple[ValidationSet, ...] = ()  # the last decides
     source: str = ""  # of the validation rows
+    compared: dict[str, float] = field(default_factory=dict)  # the best value of each candidate
+    training_rates: TrainingRates | None = None
 
     @contextmanager
     def task(self, monitors: dict[str, Monitor], start: F, n_rounds: int) -> Iterator[Task]:
@@ -90,6 +94,24 @@ class Setup(Generic[F]):
             yield Task(binned, objective, ready, fallback, monitors)
             record_kernels_compiled(objective.backend)
 
+    @property
+    def n_bags(self) -> int:
+        """The number of bags, whose mean is the model."""
+        return self.job.settings.n_bags
+
+    def bag(self, b: int) -> "Setup[F]":
+        """Return the setup of one bag, which draws rows and columns of its own."""
+        if self.n_bags == 1:
+            return self
+        settings, states = self.job.settings, self.start.search_states
+        seed, n_states = bag_seed(self.start.seed, b), len(states) // self.n_bags
+        objective = replace(settings.objective, seed=seed)
+        start = replace(
+            self.start, seed=seed, search_states=states[b * n_states : (b + 1) * n_states]
+        )
+        job = replace(self.job, settings=replace(settings, objective=objective, n_bags=1))
+        return replace(self, job=job, start=start)
+
     def with_job(self, job: Job[F]) -> "Setup[F]":
         """Return the same for another job, from its first round on."""
         start = empty_model(job, self.common, self.start.history.fields)
@@ -97,8 +119,23 @@ class Setup(Generic[F]):
 
     def on_rows(self, rows: Rows) -> "Setup[F]":
         """Return the same on some of the rows, in the same bins."""
-        job = replace(self.job, rows=self.job.rows.take(rows.astype(np.intp)))
-        return replace(self, job=job, binned=self.select(rows))
+        job, rates = replace(self.job, rows=self.job.rows.take(rows.astype(np.intp))), None
+        if self.training_rates is not None:
+            rates = self.training_rates.take(rows.astype(np.intp))
+        return replace(self, job=job, binned=self.select(rows), training_rates=rates)
+
+    def split(self, rows: Rows, others: Rows) -> tuple["Setup[F]", BinnedTable]:
+        """Return the same on some of the rows, and others, in the same bins.
+
+        Both have the rates of categories among the first alone: what the labels of others tell
+        about them must not choose the model.
+        """
+        setup, rates = self.on_rows(rows), self.training_rates
+        if rates is None or setup.training_rates is None:
+            return setup, self.select(others)
+        new = setup.training_rates.extend_new(rates.take(others.astype(np.intp)))
+        binned = encode(setup.training_rates.extend(), self.binned.bins)
+        return replace(setup, binned=binned), encode(new, self.binned.bins)
 
     def select(self, rows: Rows) -> BinnedTable:
         """Return some of the binned rows; values and responses of image filters are read again."""
@@ -122,6 +159,17 @@ class Setup(Generic[F]):
         return [callback for callback in self.callbacks if isinstance(callback, EarlyStopping)]
 
 
+def bag_seed(seed: int, b: int) -> int:
+    """Return the seed of a bag; the first has the model's own.
+
+    Examples
+    --------
+    >>> [bag_seed(7, b) for b in range(3)]
+    [7, 369571992, 1009178997]
+    """
+    return int(np.random.SeedSequence([seed, b]).generate_state(1)[0]) if b else seed
+
+
 def empty_model(job: Job[F], common: dict[str, Any], history_fields: tuple[str, ...]) -> F:
     """Return the model of no rounds; the cuts of stumps will collapse to tables."""
     settings = job.settings
@@ -131,6 +179,7 @@ def empty_model(job: Job[F], common: dict[str, Any], history_fields: tuple[str, 
         terms=Terms.empty(job.n_scores, n_cuts),
         learner=settings.learner,
         learning_rate=settings.objective.learning_rate,
+        n_bags=settings.n_bags,
         eval_metric=next(iter(job.eval_metrics)),
         best_iteration=0,
         stop_reason="n_rounds",
@@ -147,7 +196,7 @@ def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
     fraction = 1.0 - min(_WARMUP_ROWS / binned.n_rows, 0.5)
     rows, _ = job.rows.hold_out(fraction, setup.start.seed)
     rows, validation = rows.hold_out(0.5, setup.start.seed)
-    settings = replace(job.settings, n_rounds=_WARMUP_ROUNDS)
+    settings = replace(job.settings, n_rounds=_WARMUP_ROUNDS, n_bags=1)
     job = replace(job, model=model, rows=rows, settings=settings)
     filters = None if binned.raw_rows is None else binned.raw_rows.filters
     storage = "auto" if len(binned.sparse.columns) else "dense"
@@ -168,6 +217,7 @@ def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
         limit=math.inf,
         validation=(validation,),
         source=EVAL_SET,
+        training_rates=None,
     )
     return (run_watched, few)
 
@@ -190,8 +240,8 @@ def _restore_searches(learner: Learner, start: Fitted) -> Learner:
 class _SearchStates(Callback):
     """Keeps the states of searches after the best round so far, where training may resume."""
 
-    def __init__(self, learner: Learner, n_rounds: int) -> None:
-        self._searches = [x.search_ for x in learner.column_learners()]
+    def __init__(self, learners: Iterable[Learner], n_rounds: int) -> None:
+        self._searches = [x.search_ for learner in learners for x in learner.column_learners()]
         self._learns = any(search.learns for search in self._searches)
         self._states = {n_rounds: self._current(n_rounds)}
 
@@ -236,19 +286,25 @@ class BestScores(Callback):
 
 
 class FitRun(Generic[F]):
-    """The rounds of a model, and the model after any of them."""
+    """The rounds of a model, and the model after any of them.
+
+    There may be `monitors` of validation rows, by name, for each bag.
+    """
 
     def __init__(
         self,
         setup: Setup[F],
         n_rounds: int,
-        monitors: dict[str, Monitor] | None = None,
+        monitors: Sequence[dict[str, Monitor]] = (),
         choice_stop_reason: str = "n_rounds",
     ) -> None:
-        self.setup, self.monitors = setup, monitors or {}
+        self.setup = setup
+        self.monitors = monitors or [{} for _ in range(setup.n_bags)]
+        self.mean_monitors = mean_monitors(self.monitors)
         self.choice_stop_reason = choice_stop_reason
-        self.terms, self.history = TermList(setup.start.terms), setup.start.history
-        deciding = list(self.monitors.values())[-1:]
+        self.terms = TermList(setup.start.terms, setup.n_bags)
+        self.history = setup.start.history
+        deciding = list(self.mean_monitors.values())[-1:]
         self.best_scores = BestScores(deciding)
         self.run = TrainingRun(
             n_rounds,
@@ -267,17 +323,24 @@ class FitRun(Generic[F]):
         """
         setup, run = self.setup, self.run
         callbacks = make_callbacks(setup, run.validates)
-        with setup.task(self.monitors, setup.start, run.n_rounds) as task:
+        with ExitStack() as stack:
+            bags = [setup.bag(b) for b in range(setup.n_bags)]
+            tasks = [
+                stack.enter_context(bag.task(monitors, bag.start, run.n_rounds))
+                for bag, monitors in zip(bags, self.monitors, strict=True)
+            ]
             # The states of searches are kept before a callback can save the model.
-            self._states = _SearchStates(task.learner, len(self.terms))
+            learners = [task.learner for task in tasks]
+            self._states = _SearchStates(learners, self.terms.n_rounds)
+            callbacks = [self._states, *callbacks, self.best_scores]
             try:
-                boost(task, self.terms, run, [self._states, *callbacks, self.best_scores])
+                boost(tasks, self.terms, self.mean_monitors, run, callbacks)
                 return self.snapshot()
             except BaseException:
                 # A fit from scratch that fails in the middle does not replace an earlier model.
-                owner, before = setup.owner, len(setup.start.terms)
+                owner, before = setup.owner, setup.start.n_rounds
                 loses = before == 0 and owner.__sklearn_is_fitted__()
-                if len(self.terms) > before and (run.stop_reason != "failed" or not loses):
+                if self.terms.n_rounds > before and (run.stop_reason != "failed" or not loses):
                     owner.fitted_ = self.snapshot()
                 raise
 
@@ -285,7 +348,7 @@ class FitRun(Generic[F]):
         """Return the model of the rounds so far; once training has ended, of those to keep."""
         # An interrupt may have come between a term and its record.
         terms, history, run = self.terms.pack(), copy(self.history), self.run
-        n_rounds = min(len(terms), history.n_rounds)
+        n_rounds = min(self.terms.n_rounds, history.n_rounds)
         history.truncate(n_rounds)
         has_ended = run.finished and run.stop_reason != "failed"
         stop_reason = run.stop_reason if run.finished else "checkpoint"
@@ -296,7 +359,7 @@ class FitRun(Generic[F]):
         assert self._states is not None
         fitted = replace(
             self.setup.start,
-            terms=terms[:n_rounds],
+            terms=terms[: n_rounds * self.setup.n_bags],
             history=history,
             best_iteration=_best_iteration(history, run.larger_is_better),
             stop_reason=stop_reason,
@@ -311,9 +374,10 @@ class FitRun(Generic[F]):
             return fitted
         record = HeldOutRecord(
             source,
-            len(fitted.terms),
+            fitted.n_rounds,
             chosen=self.run.best_round is not None,
             values=fitted.history["validation"],
+            compared=self.setup.compared,
         )
         # An eval_set may hold training rows, and chooses no temperature.
         scored = [(self.setup.validation[-1], scores[0])]
@@ -337,10 +401,13 @@ def run_watched(setup: Setup[F]) -> F:
     """Train while validation rows are measured after every round."""
     job, settings = setup.job, setup.job.settings
     chooses = settings.n_rounds is None and setup.source != EVAL_SET
-    monitors = {
-        validation.name: job.monitor(validation, chooses and validation is setup.validation[-1])
-        for validation in setup.validation
-    }
+    monitors = [
+        {
+            validation.name: job.monitor(validation, chooses and validation is setup.validation[-1])
+            for validation in setup.validation
+        }
+        for _ in range(setup.n_bags)
+    ]
     return FitRun(setup, settings.n_rounds or settings.max_rounds, monitors).train()
 
 

@@ -1,6 +1,7 @@
 """Time limits: a fit that is short of time skips folds, takes larger steps, or fewer rows."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -75,38 +76,45 @@ def pace_for(n_rounds: float, cost: float, n_rows: int, learning_rate: float | N
     return Pace(False, factor, fraction)
 
 
-def fit_into_time(setup: Setup[F]) -> Setup[F]:
-    """Return a setup that leaves time to choose the rounds: the same, unless time is short.
+def fit_into_time(setups: Sequence[Setup[F]]) -> list[Setup[F]]:
+    """Return candidates that leave time to choose the rounds: the same, unless time is short.
 
-    Then a part of the rows validates the others, without a refit, in larger steps. Some time is
-    left for training, however long reading and binning took.
+    Then a part of the rows validates the others, without a refit, in larger steps, and only the
+    first candidate is trained. Some time is left for training, however long reading and binning
+    took.
     """
+    setup = setups[0]
     job, seed, partition = setup.job, setup.start.seed, setup.binned.partition
     folds = [] if setup.validation else job.rows.folds(seed)
     if not (setup.validation or folds):
-        return setup
+        return list(setups)
     seconds = partition.collective.broadcast(_seconds_per_round(setup))
     elapsed = partition.collective.broadcast(time.perf_counter() - setup.started)
-    setup = replace(setup, limit=max(setup.limit, elapsed + 0.1 * setup.limit))
+    limit = max(setup.limit, elapsed + 0.1 * setup.limit)
+    setup = replace(setup, limit=limit)
     # Setup and validation take time, too.
     n_rounds, n_rows = 0.8 * (setup.limit - elapsed) / seconds, partition.n_rows
-    cost = 1.0 + sum(len(kept) for kept, _ in folds) / (setup.fold_stride * n_rows)
+    fold_cost = sum(len(kept) for kept, _ in folds) / (setup.fold_stride * n_rows)
+    cost = setup.n_bags + fold_cost * (len(setups) + setup.n_bags - 1)
     rate = job.settings.objective.learning_rate if job.model.learning_rate is None else None
     pace = pace_for(n_rounds, cost, n_rows, rate)
     if pace == Pace():
-        return setup
+        return [replace(candidate, limit=limit) for candidate in setups]
     if not setup.validation:
         kept, inside = job.rows.deal(5, seed)[0]
-        validation = job.rows.fold_targets(inside)._replace(binned=setup.select(inside.astype(ROW)))
+        setup, held_out = setup.split(kept.astype(ROW), inside.astype(ROW))
+        validation = job.rows.fold_targets(inside)._replace(binned=held_out)
         source = fraction_source(len(inside) / n_rows)
-        setup = replace(setup.on_rows(kept.astype(ROW)), validation=(validation,), source=source)
+        setup = replace(setup, validation=(validation,), source=source)
     settings = job.settings.in_larger_steps(pace.factor)
+    if job.model.n_bags is None and settings.n_bags > 1:
+        settings = replace(settings, n_bags=1).because_of("time_limit", "n_bags")
     if pace.factor > 1.0:
         settings = settings.because_of("time_limit", "learning_rate")
     if pace.fraction < 1.0:
         settings = settings.because_of("time_limit", "n_rows")
         setup = setup.on_rows(setup.job.rows.sample(pace.fraction, seed).astype(ROW))
-    return setup.with_job(replace(setup.job, settings=settings))
+    return [setup.with_job(replace(setup.job, settings=settings))]
 
 
 def _seconds_per_round(setup: Setup[F]) -> float:
@@ -114,7 +122,7 @@ def _seconds_per_round(setup: Setup[F]) -> float:
     probe = TrainingRun(_PROBE_ROUNDS, History(setup.job.history_fields), lambda path: None)
     clock = _RoundTimes(setup.started + setup.limit)
     with setup.task({}, setup.start, TYPICAL_ROUNDS) as task:
-        boost(task, TermList(setup.start.terms), probe, [clock])
+        boost([task], TermList(setup.start.terms), {}, probe, [clock])
     if probe.stop_reason == "interrupted":
         raise KeyboardInterrupt
     # The first round may be a constant, and compile; several rounds may end at once.

@@ -2,13 +2,16 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from edgewise.boosting import (
+    Callback,
     Checkpoint,
     History,
     TimeLimit,
@@ -16,9 +19,11 @@ from edgewise.boosting import (
     boost_together,
     check_callbacks,
     evaluation,
+    mean_monitors,
+    metric_size,
 )
 from edgewise.common import checks
-from edgewise.common.dtypes import ROW
+from edgewise.common.dtypes import ROW, Reals
 from edgewise.common.threads import n_threads
 from edgewise.data import BinnedTable, RawRows, Table, categories_of, encode, fit_encode
 from edgewise.data.rates import CategoryRates
@@ -50,15 +55,26 @@ if TYPE_CHECKING:
     from edgewise.estimators.base import BoostedModel
     from edgewise.estimators.rank_boost import RankBoost
 
-C = TypeVar("C")
 F = TypeVar("F", bound=Fitted)
-T = TypeVar("T")
 
 NO_REFIT_ROWS, HOLD_OUT_FRACTION = 50_000, 0.1
 """From this many rows on, a fraction of them chooses, and the model of the others stays."""
 
 # Where no row can be held out.
 _ROUNDS_WITHOUT_CHOICE = 50
+
+# Candidates for large tables are compared on a sample of rows.
+_COMPARED_ROWS = 20_000
+
+# The models of a mean that are trained on each fold.
+_FOLD_BAGS = 4
+
+# Reasons for which a choice on folds ends before it is done.
+_CUT_SHORT = ("interrupted", "time limit")
+
+# A race between candidates is open for this many rounds; after them, a candidate may be behind by
+# this fraction.
+_OPEN_ROUNDS, _RACE_SLACK = 5, 0.01
 
 
 def fit(
@@ -76,7 +92,7 @@ def fit(
     setups = prepare_setups(model, X, read_problem, eval_sets, owner or model)
     if setups[0].validation:
         fitted = train_watched(setups)
-    elif setups[0].job.settings.n_rounds is not None:
+    elif len(setups) == 1 and setups[0].job.settings.n_rounds is not None:
         fitted = train_given_rounds(setups[0])
     else:
         fitted = choose_then_refit(setups)
@@ -108,10 +124,9 @@ def prepare_setups(
         rows = sample_for_time(rows, limit, seed)
     is_sampled = rows is not problem.rows
     rows, validation, source = _split_validation(model, problem, rows, eval_sets, seed)
-    rates = None
-    if problem.uses_rates and (fitted_rates := fit_rates(rows, seed)):
-        rates, extended = fitted_rates
-        rows = replace(rows, table=extended)
+    rates, training_rates = (problem.uses_rates and fit_rates(rows, seed)) or (None, None)
+    if training_rates is not None:
+        rows = replace(rows, table=training_rates.extend())
     jobs = problem.make_jobs(rows, seed)
     binned = _bin_rows(X, table, jobs[0])
     validation = [_encode_validation(held_out, binned, rates) for held_out in validation]
@@ -128,12 +143,23 @@ def prepare_setups(
         if is_sampled:
             settings = settings.because_of("time_limit", "n_rows")
         job = replace(job, settings=settings)
-        start, times = empty_model(job, common, fields), (started, limit)
         setups.append(
-            Setup(job, binned, start, common, owner, callbacks, *times, tuple(validation), source)
+            Setup(
+                job,
+                binned,
+                start=empty_model(job, common, fields),
+                common=common,
+                owner=owner,
+                callbacks=callbacks,
+                started=started,
+                limit=limit,
+                validation=tuple(validation),
+                source=source,
+                training_rates=training_rates,
+            )
         )
     if adapts:
-        setups = [fit_into_time(setups[0])]
+        setups = fit_into_time(setups)
     if before is not None:
         start = _resume(model, setups[0].start, before, setups[0].job.settings.n_rounds)
         setups[0] = replace(setups[0], start=start)
@@ -144,17 +170,20 @@ def train_given_rounds(setup: Setup[F]) -> F:
     """Train for the number of rounds that was given."""
     n_rounds = setup.job.settings.n_rounds
     assert n_rounds is not None
-    return FitRun(replace(setup, start=replace(setup.start, held_out=None)), n_rounds).train()
+    record = setup.start.held_out
+    if record is not None and record.chosen:
+        # It is of another number of rounds.
+        setup = replace(setup, start=replace(setup.start, held_out=None))
+    return FitRun(setup, n_rounds).train()
 
 
 def train_watched(setups: Sequence[Setup[F]]) -> F:
-    """Train every candidate while validation rows watch, and return the best."""
-    models = compare_candidates(setups, run_watched, lambda model: model.stop_reason)
-    return models[_best_index(setups, [fitted.best_validation for fitted in models])]
+    """Train while validation rows watch, after folds have compared several candidates."""
+    return run_watched(setups[0] if len(setups) == 1 else choose_on_sample(setups))
 
 
 def choose_then_refit(setups: Sequence[Setup[F]]) -> F:
-    """Choose a candidate and its number of rounds on folds, and train it on all rows.
+    """Choose a candidate on folds, and its rounds if none are given, and train it on all rows.
 
     A warm start continues with what an earlier fit chose.
     """
@@ -162,52 +191,178 @@ def choose_then_refit(setups: Sequence[Setup[F]]) -> F:
     record = setup.start.held_out
     if record is None or not record.chosen:
         _check_checkpoints(setup)
-        collective = setup.binned.partition.collective
-        choices = compare_candidates(
-            setups,
-            lambda setup: collective.broadcast(choose_rounds(setup.with_job(setup.job))),
-            lambda choice: choice[1],
-        )
-        values = [record.best for record, _ in choices]
-        best = _best_index(setups, values)
-        setup, (record, stop_reason) = setups[best], choices[best]
-        if len(setups) > 1:
-            names = [setup.job.name for setup in setups]
-            compared = dict(zip(names, values, strict=False))
-            record = replace(record, compared=compared)
+        setup, (record, stop_reason, _) = choose_on_folds(setups)
+    n_rounds = setup.job.settings.n_rounds
+    if n_rounds is None:
+        n_rounds = max(record.n_rounds, setup.start.n_rounds)
+    else:
+        record = replace(record, chosen=False)
     setup = replace(setup, start=replace(setup.start, held_out=record))
-    n_rounds = max(record.n_rounds, len(setup.start.terms))
-    if stop_reason not in ("interrupted", "time limit"):
+    if stop_reason not in _CUT_SHORT:
         stop_reason = "n_rounds"
     return FitRun(setup, n_rounds, choice_stop_reason=stop_reason).train()
 
 
-def choose_rounds(setup: Setup[F]) -> tuple[HeldOutRecord, str]:
-    """Return the record of the folds, which chose the number of rounds, and why they ended."""
-    folds = setup.job.rows.folds(setup.start.seed)
+class Choice(NamedTuple):
+    """A number of rounds that folds chose."""
+
+    record: HeldOutRecord
+    stop_reason: str = "n_rounds"
+    losses: Reals | None = None  # of the held-out rows or queries
+
+
+def choose_on_sample(setups: Sequence[Setup[F]]) -> Setup[F]:
+    """Return the candidate that is best on folds of at most a fixed number of rows."""
+    rows = setups[0].job.rows
+    n_rows = rows.partition.n_rows
+    samples: Sequence[Setup[F]] = [replace(setup, validation=()) for setup in setups]
+    if n_rows > _COMPARED_ROWS:
+        drawn = rows.sample(_COMPARED_ROWS / n_rows, setups[0].start.seed).astype(ROW)
+        samples = [sample.on_rows(drawn) for sample in samples]
+    best, choice = compare_on_folds(samples)
+    return replace(setups[best], compared=choice.record.compared)
+
+
+def choose_on_folds(setups: Sequence[Setup[F]]) -> tuple[Setup[F], Choice]:
+    """Return the best candidate, and its number of rounds.
+
+    Candidates are compared by single models, even where the model will be a mean.
+    """
+    if len(setups) == 1:
+        return setups[0], choose_rounds(setups[0], split_folds(setups[0]), _FOLD_BAGS)
+    best, choice = compare_on_folds(setups)
+    setup = setups[best]
+    if setup.n_bags > 1 and choice.stop_reason not in _CUT_SHORT:
+        choice_of_mean = choose_rounds(setup, split_folds(setup), _FOLD_BAGS)
+        if choice_of_mean.stop_reason in _CUT_SHORT:
+            return setup, choice._replace(stop_reason=choice_of_mean.stop_reason)
+        record = replace(choice_of_mean.record, compared=choice.record.compared)
+        choice = choice_of_mean._replace(record=record)
+    return setup, choice
+
+
+def compare_on_folds(setups: Sequence[Setup[F]]) -> tuple[int, Choice]:
+    """Return the index of the best candidate, and its number of rounds."""
+    job, folds = setups[0].job, split_folds(setups[0])
+    choices: list[Choice] = []
+    leader: _Leader | None = None
+    for setup in setups:
+        if choices and not job.races:
+            # Rankers may read values of columns, which others leave in bins.
+            folds = split_folds(setup)
+        # Each candidate is measured at its best round, whatever number is given.
+        settings = replace(setup.job.settings, n_rounds=None)
+        setup = setup.with_job(replace(setup.job, settings=settings))
+        choices.append(choose_rounds(setup, folds, leader=leader))
+        if not folds:
+            return 0, choices[0]
+        values = [choice.record.best for choice in choices]
+        best = best_candidate(values, job.larger_is_better)
+        if job.races:
+            leader = _Leader(choices[best].record, setups[best].job.round_ratio)
+        if choices[-1].stop_reason == "interrupted":
+            break
+    min_gains = [_standard_error(choices[0], choice) for choice in choices]
+    best = best_candidate(values, job.larger_is_better, min_gains)
+    # Processes may differ in the last digit of a standard error.
+    best = setups[0].binned.partition.collective.broadcast(best)
+    choice = choices[best]
+    if choices[-1].stop_reason == "interrupted":
+        choice = choice._replace(stop_reason="interrupted")
+    compared = dict(zip([setup.job.name for setup in setups], values, strict=False))
+    return best, choice._replace(record=replace(choice.record, compared=compared))
+
+
+def _standard_error(first: Choice, other: Choice) -> float:
+    """Return the standard error of the difference of two candidates' mean losses."""
+    if first.losses is None or other.losses is None:
+        return 0.0
+    differences = first.losses - other.losses
+    # Some metrics of a query whose documents are all alike are NaN.
+    differences = differences[np.isfinite(differences)]
+    return float(differences.std()) / math.sqrt(len(differences)) if len(differences) else 0.0
+
+
+class _Leader(NamedTuple):
+    """The best candidate so far."""
+
+    record: HeldOutRecord
+    round_ratio: int  # see `Job.round_ratio`
+
+
+class _Race(Callback):
+    """Ends the training of a candidate that is behind the leader at the same point.
+
+    One that takes small steps has more rounds to get there.
+    """
+
+    def __init__(self, leader: _Leader, round_ratio: int, larger_is_better: bool) -> None:
+        best = np.maximum.accumulate if larger_is_better else np.minimum.accumulate
+        self._best = best(leader.record.values).tolist()
+        self._ratio = round_ratio / leader.round_ratio
+        self._larger_is_better = larger_is_better
+
+    def on_round(self, run: TrainingRun) -> str | None:
+        n_rounds = run.history.n_rounds
+        if n_rounds < _OPEN_ROUNDS:
+            return None
+        index = min(max(int(n_rounds / self._ratio), 1), len(self._best)) - 1
+        best, value = self._best[index], run.history.last("validation")
+        behind = best - value if self._larger_is_better else value - best
+        slack = _RACE_SLACK * metric_size(best, self._larger_is_better)
+        return "behind another candidate" if behind > slack else None
+
+
+class FoldRows(NamedTuple):
+    """The rows outside of a fold, to train on, and those inside."""
+
+    outside: Setup[Any]
+    inside: ValidationSet
+    n_inside: int
+
+
+def split_folds(setup: Setup[F]) -> list[FoldRows]:
+    """Return the rows of each fold; none where no row can be held out."""
+    folds = []
+    for kept, inside in setup.job.rows.folds(setup.start.seed):
+        outside, binned = setup.split(kept.astype(ROW), inside.astype(ROW))
+        targets = setup.job.rows.fold_targets(inside)
+        folds.append(FoldRows(outside, targets._replace(binned=binned), len(inside)))
+    return folds
+
+
+def choose_rounds(
+    setup: Setup[F],
+    folds: Sequence[FoldRows],
+    max_bags: int = 1,
+    leader: _Leader | None = None,
+) -> Choice:
+    """Return the number of rounds that folds choose; training ends if it falls behind a leader.
+
+    Of a mean of models, up to `max_bags` are trained on each fold.
+    """
     if not folds:
-        return HeldOutRecord("too few rows", _ROUNDS_WITHOUT_CHOICE), "n_rounds"
-    n_rows, n_trained = setup.binned.partition.n_rows, sum(len(kept) for kept, _ in folds)
-    source, stride = fold_source([len(inside) for _, inside in folds], n_rows), setup.fold_stride
-    job = replace(setup.job, settings=setup.job.settings.in_larger_steps(stride))
-    setup = replace(setup, job=job)
+        return Choice(HeldOutRecord("too few rows", _ROUNDS_WITHOUT_CHOICE))
+    n_rows = setup.binned.partition.n_rows
+    source, stride = fold_source([fold.n_inside for fold in folds], n_rows), setup.fold_stride
+    refit_bags, n_bags = setup.n_bags, min(setup.n_bags, max_bags)
+    settings = replace(setup.job.settings.in_larger_steps(stride), n_bags=n_bags)
+    job = replace(setup.job, settings=settings)
+    sets = [fold.inside for fold in folds]
     with ExitStack() as stack:
-        sets = [
-            job.rows.fold_targets(inside)._replace(binned=setup.select(inside.astype(ROW)))
-            for _, inside in folds
-        ]
-        monitors = [job.monitor(validation) for validation in sets]
-        expected = len(folds) * TYPICAL_ROUNDS // stride
-        tasks = [
-            stack.enter_context(
-                setup.on_rows(kept.astype(ROW)).task({DEFAULT_NAME: monitor}, setup.start, expected)
-            )
-            for (kept, _), monitor in zip(folds, monitors, strict=True)
-        ]
+        bags = [[{DEFAULT_NAME: job.monitor(rows)} for _ in range(n_bags)] for rows in sets]
+        monitors = [mean_monitors(of_fold)[DEFAULT_NAME] for of_fold in bags]
+        expected = len(folds) * n_bags * TYPICAL_ROUNDS // stride
+        tasks = []
+        for fold, of_fold in zip(folds, bags, strict=True):
+            outside = fold.outside.with_job(replace(job, rows=fold.outside.job.rows))
+            for b, monitor in enumerate(of_fold):
+                bag = outside.bag(b)
+                tasks.append(stack.enter_context(bag.task(monitor, bag.start, expected)))
         best_scores = BestScores(monitors)
         run = TrainingRun(
             job.settings.max_rounds // stride,
-            History(("validation",)),
+            History(("validation", "noise")),
             lambda path: None,
             validates=True,
             started=setup.started,
@@ -215,13 +370,18 @@ def choose_rounds(setup: Setup[F]) -> tuple[HeldOutRecord, str]:
             stage=f"choosing rounds on {source}",
         )
         # The refit takes time in proportion to its rows and rounds.
-        fraction = n_trained / (n_trained + stride * n_rows)
+        n_trained = n_bags * sum(n_rows - fold.n_inside for fold in folds)
+        fraction = n_trained / (n_trained + stride * n_rows * refit_bags)
         callbacks = [*make_callbacks(setup, True, fraction, stride), best_scores]
-        boost_together(tasks, job.joint_value(monitors, sets), run, callbacks)
+        if leader is not None:
+            callbacks.append(_Race(leader, job.round_ratio, job.larger_is_better))
+        boost_together(tasks, job.joint_measure(monitors, sets), run, callbacks)
     n_rounds, values = stride * (run.best_round or 1), run.history["validation"]
     record = HeldOutRecord(source, n_rounds, values=values, stride=stride)
     scored = list(zip(sets, best_scores.of(run), strict=False))
-    return job.held_out_record(scored, record, calibrates=True), run.stop_reason
+    record = job.held_out_record(scored, record, calibrates=True)
+    choice = Choice(record, run.stop_reason, job.held_out_losses(scored, record))
+    return setup.binned.partition.collective.broadcast(choice)
 
 
 def fold_source(sizes: Sequence[int], n_rows: int) -> str:
@@ -239,36 +399,23 @@ def fold_source(sizes: Sequence[int], n_rows: int) -> str:
     return f"{len(sizes)} of {round(n_rows / sizes[0])} folds"
 
 
-def compare_candidates(
-    candidates: Iterable[C], train: Callable[[C], T], stop_reason: Callable[[T], str]
-) -> list[T]:
-    """Train candidates one after the other; an interrupt ends the comparison."""
-    results = []
-    for candidate in candidates:
-        results.append(train(candidate))
-        if stop_reason(results[-1]) == "interrupted":
-            break
-    return results
-
-
-def best_candidate(values: Sequence[float], larger_is_better: bool, min_gain: float = 0.0) -> int:
-    """Return the index of the best value: 0 unless another is better by more than `min_gain`.
+def best_candidate(
+    values: Sequence[float], larger_is_better: bool, min_gains: Sequence[float] | float = 0.0
+) -> int:
+    """Return the index of the best value, of the first and those better by more than `min_gains`.
 
     Examples
     --------
-    >>> best_candidate([0.5, 0.6, 0.7], larger_is_better=True, min_gain=0.1)
+    >>> best_candidate([0.5, 0.6, 0.7], larger_is_better=True, min_gains=0.1)
     2
-    >>> best_candidate([0.5, 0.6, 0.7], larger_is_better=True, min_gain=0.3)
-    0
+    >>> best_candidate([0.5, 0.6, 0.7], larger_is_better=True, min_gains=[0.0, 0.0, 0.3])
+    1
     """
-    gains = [value if larger_is_better else -value for value in values]
-    best = max(range(len(gains)), key=gains.__getitem__)
-    return best if gains[best] - gains[0] > min_gain else 0
-
-
-def _best_index(setups: Sequence[Setup[F]], values: list[float]) -> int:
-    job = setups[0].job
-    return best_candidate(values, job.larger_is_better, job.min_gain)
+    sign = 1.0 if larger_is_better else -1.0
+    gains = sign * (np.asarray(values) - values[0])
+    counts = gains > min_gains
+    counts[0] = True
+    return int(np.where(counts, gains, -np.inf).argmax())
 
 
 def _check_checkpoints(setup: Setup[F]) -> None:
@@ -337,7 +484,7 @@ def _resume(model: Any, start: F, before: Fitted, n_rounds: int | None) -> F:
                 f"give it again with set_params({name}=...)"
             )
     start.check_follows(before)
-    n_before = len(before.terms)
+    n_before = before.n_rounds
     if n_rounds is not None and n_rounds < n_before:
         raise ValueError(
             f"n_rounds must be at least {n_before}, the rounds of the last fit, for "

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Codes, Reals
 from edgewise.common.text import pluralize
 from edgewise.model.rules import (
     EVERYWHERE,
@@ -74,6 +74,16 @@ class VotingTree(NamedTuple):
     leaves: Reals  # (L, K), outputs times coefficients
 
 
+class PairRates(NamedTuple):
+    """A numeric column: a rate for each combination of the categories of two columns."""
+
+    column: int
+    name: str
+    sources: tuple[int, int]
+    combinations: Codes  # (C, 2), codes; after those of the categories, for missing and unseen ones
+    rates: Reals  # (C + 1,), the last for other combinations
+
+
 class Link(NamedTuple):
     """How scores become probabilities: `kind` of ``scale * scores + shifts``.
 
@@ -103,6 +113,7 @@ class Formula:
     lines: list[LinearTerm]
     products: list[SignedTest]
     trees: list[VotingTree]
+    pairs: list[PairRates]  # the derived columns, numbered after the others
     wording: Wording
     rules: list[str]  # the strongest, in words
     derivation: list[str]  # how the columns are made of a table's, line by line
@@ -119,11 +130,13 @@ class Formula:
 
     @property
     def used(self) -> list[int]:
-        """The columns in use, ascending."""
+        """The columns in use, ascending, and those that derived ones are made of."""
         tests = [term.test for term in self.products]
         tests += [node.test for term in self.trees for node in term.tree.nodes]
         single = [term.column for terms in (self.steps, self.levels, self.lines) for term in terms]
-        return sorted({*single, *(j for test in tests for j in test.columns)})
+        used = {*single, *(j for test in tests for j in test.columns)}
+        sources = {j for pair in self.pairs for j in pair.sources}
+        return sorted({j for j in used if j < len(self.columns)} | sources)
 
     @property
     def reach(self) -> float:
@@ -137,6 +150,11 @@ class Formula:
         largest += [term.leaves for term in self.trees]
         return float(np.sum([np.abs(values).max(axis=0) for values in largest], axis=0).max())
 
+    def name(self, j: int) -> str:
+        """Return the name of a column, or of a derived one."""
+        derived = {pair.column: pair.name for pair in self.pairs}
+        return derived[j] if j in derived else self.columns[j]
+
     def is_text(self, j: int) -> bool:
         """Return whether a column holds categories that are strings."""
         return any(isinstance(value, str) for value in self.categories.get(j, ()))
@@ -149,7 +167,7 @@ class Formula:
 
 def formula_of(model: Any) -> Formula:
     """Return a fitted classifier or ranker in closed form, with its strongest rules in words."""
-    fitted = model.fitted_.without_rates()
+    fitted = model.fitted_.with_subsets()
     if fitted.filters is not None:
         raise ValueError(
             "a model of Haar filters cannot be exported: save it, and load it with "
@@ -166,7 +184,7 @@ def formula_of(model: Any) -> Formula:
     terms: Terms = fitted.terms
     n_categories = {j: len(values) for j, values in fitted.categories.items()}
     return Formula(
-        title=f"{type(model).__name__} of {pluralize(len(terms), 'rounds')}",
+        title=f"{type(model).__name__} of {pluralize(fitted.n_rounds, 'rounds')}",
         columns=columns,
         categories=fitted.categories,
         infinite=getattr(model, "handle_infinite", "raise"),
@@ -176,6 +194,7 @@ def formula_of(model: Any) -> Formula:
         wording=wording,
         rules=list(dict.fromkeys(rule.text for rule in model.rules(_N_RULES))),
         derivation=_derivation(model),
+        pairs=_pairs(fitted),
         **_collect_terms(terms, n_categories, model._score_offset),
     )
 
@@ -225,6 +244,22 @@ def _collect_terms(terms: Terms, n_categories: dict[int, int], offset: float) ->
         "products": list(products.values()),
         "trees": trees,
     }
+
+
+def _pairs(fitted: Any) -> list[PairRates]:
+    """Return the rates by two columns that the terms test."""
+    tested = np.unique(fitted.terms.columns[fitted.terms.columns >= fitted.n_features]).tolist()
+    numbers = [(j, j - fitted.n_features) for j in tested]
+    return [
+        PairRates(
+            j,
+            fitted.feature_name(j),
+            fitted.sources(j),
+            fitted.rates.combinations_of(r),
+            fitted.rates.table(r),
+        )
+        for j, r in numbers
+    ]
 
 
 def _link(fitted: Any) -> Link:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, checker, helper, numpy_helper
 
 from edgewise.common.dtypes import Reals
-from edgewise.export.formula import Formula, StepFunction, VotingTree
+from edgewise.export.formula import Formula, PairRates, StepFunction, VotingTree
 from edgewise.model.rules import Cut, Subset, Test
 
 # Versions of the format and its operators from 2022, which today's runtimes all read.
@@ -126,6 +126,8 @@ class _Graph:
                 self._double_of[j] = self._numbers(name)
             else:
                 self._codes_of[j] = self._codes(name, values, text)
+        for pair in formula.pairs:
+            self._double_of[pair.column] = self._look_up_pair(pair)
 
     def _numbers(self, name: str) -> str:
         """Return numbers in double precision; infinite ones missing if the model has it so."""
@@ -217,6 +219,20 @@ class _Graph:
     def _look_up(self, j: int, table: NDArray[Any], dtype: Any = np.float64) -> str:
         """Return a row of a table for each category, the last for missing values."""
         return self.add("Gather", self.constant(table, dtype), self._codes_of[j], axis=0)
+
+    def _look_up_pair(self, pair: PairRates) -> str:
+        """Return the rate of each combination of two columns, of shape (N, 1)."""
+        first, second = (self._codes_of[j] for j in pair.sources)
+        size = len(self.formula.categories[pair.sources[1]]) + 1
+        key = self.add("Mul", first, self.constant(size, np.int64))
+        number = self.add(
+            "LabelEncoder",
+            self.add("Add", key, second),
+            keys_int64s=(pair.combinations.astype(np.int64) @ [size, 1]).tolist(),
+            values_int64s=range(len(pair.combinations)),
+            default_int64=len(pair.combinations),
+        )
+        return self.add("Gather", self.constant(pair.rates[:, None]), number, axis=0)
 
     # Scores
 

@@ -79,7 +79,12 @@ def _constants(formula: Formula) -> Iterator[str]:
         yield "# Probabilities are this function of scale * scores + shifts."
         yield f"LINK = {(kind, float(scale), _tuple(shifts))!r}"
     yield f"BIAS = {_tuple(formula.bias)!r}"
+    sources = sorted({j for pair in formula.pairs for j in pair.sources})
+    if sources:
+        yield "# The categories of training; others count as missing."
+    yield f"KNOWN = { ({j: dict.fromkeys(formula.categories[j]) for j in sources})!r}"
     for name, about, entries in (
+        ("PAIRS", _ABOUT_PAIRS, _pairs(formula)),
         ("STEPS", _ABOUT_STEPS, _steps(formula)),
         ("LEVELS", _ABOUT_LEVELS, _levels(formula)),
         ("LINES", _ABOUT_LINES, _lines(formula)),
@@ -94,6 +99,10 @@ def _constants(formula: Formula) -> Iterator[str]:
             yield f"{name} = ()"
 
 
+_ABOUT_PAIRS = [
+    "A column by the values of two others: its number, theirs, and its value for combinations that",
+    "are not in the list, which follows.",
+]
 _ABOUT_STEPS = ["The contribution of a column where missing, and from each value on."]
 _ABOUT_LEVELS = ["The contribution of a column where missing or unknown, and of each category."]
 _ABOUT_LINES = ["The contribution of a column where missing, and per unit of its value."]
@@ -110,10 +119,21 @@ _Entries = Iterator[tuple[str, tuple[Any, ...]]]
 """Comments and values; lists and dicts among the values are written item by item."""
 
 
+def _pairs(formula: Formula) -> _Entries:
+    for pair in formula.pairs:
+        values = [[*formula.categories[j], None] for j in pair.sources]
+        names = [
+            tuple(names[code] for names, code in zip(values, codes, strict=True))
+            for codes in pair.combinations.tolist()
+        ]
+        *rates, other = pair.rates.tolist()
+        yield pair.name, (pair.column, pair.sources, other, dict(zip(names, rates, strict=True)))
+
+
 def _steps(formula: Formula) -> _Entries:
     for column, thresholds, values, missing in formula.steps:
         rows = zip([-np.inf, *thresholds.tolist()], map(_tuple, values), strict=True)
-        yield formula.columns[column], (column, _tuple(missing), [*rows])
+        yield formula.name(column), (column, _tuple(missing), [*rows])
 
 
 def _levels(formula: Formula) -> _Entries:

@@ -1,12 +1,19 @@
 """A model as a SQL query: scores, predictions and probabilities beside every row of a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.export.formula import Formula, StepFunction, VotingTree, format_comments, within_limit
+from edgewise.export.formula import (
+    Formula,
+    PairRates,
+    StepFunction,
+    VotingTree,
+    format_comments,
+    within_limit,
+)
 from edgewise.model.rules import Cut, Subset, Test
 
 # A sum is a tree of additions, and databases limit its depth: sums of this many are in brackets.
@@ -28,12 +35,17 @@ def sql_query(formula: Formula, table: str | Sequence[str], max_size: int) -> st
     # Each probability of several classes depends on all scores. A database that inlines the scores
     # computes them for each probability again, in time and memory quadratic in the classes.
     scored, notes = ("AS MATERIALIZED", _SEVERAL_NOTES) if several else ("AS", _NOTES)
+    source = ".".join(map(quote, names))
+    if formula.pairs:
+        rates = ",\n".join([*writer.pair_rates(), "  d.*"])
+        source = f"(\nSELECT\n{rates}\nFROM {source} AS d\n)"
+        notes = (*notes, "The rates by two columns are columns of the result, too.")
     lines = [
         *format_comments("--", "", [f"{formula.title}, as SQL. Made by edgewise.", *notes, ""]),
         *format_comments("--", "The strongest rules:", formula.rules),
         *format_comments("--", "How the columns are made:", formula.derivation),
         f"WITH scored {scored} (\nSELECT\n" + ",\n".join([*writer.scores(), "  t.*"]),
-        f"FROM {'.'.join(map(quote, names))} AS t\n)",
+        f"FROM {source} AS t\n)",
         "SELECT\n" + ",\n".join([*writer.predictions(), "  s.*"]),
         "FROM scored AS s;\n",
     ]
@@ -60,6 +72,7 @@ class _Writer:
             taken.add(name.casefold())
             return quote(name)
 
+        self._name_of = {pair.column: free(pair.name) for pair in formula.pairs}
         classes = formula.classes
         if not classes or formula.is_binary:
             self.score_names = [free("predicted score")]
@@ -200,10 +213,51 @@ class _Writer:
         return [(1, f"{sign} > 0"), *([(0, f"{sign} = 0")] if zero else [])]
 
     def _column(self, j: int) -> str:
+        if j in self._name_of:
+            return f"t.{self._name_of[j]}"
         name = f"t.{quote(self.formula.columns[j])}"
         if self.formula.infinite == "missing" and j not in self.formula.categories:
             return f"(CASE WHEN ABS({name}) <= {_LARGEST!r} THEN {name} END)"
         return name
+
+    # Rates by two columns
+
+    def pair_rates(self) -> list[str]:
+        """Return the expressions of rates by two columns, with their names."""
+        return [
+            f"  {self._pair(pair)} AS {self._name_of[pair.column]}" for pair in self.formula.pairs
+        ]
+
+    def _pair(self, pair: PairRates) -> str:
+        """Return a case for each category of the first column, with cases of the second.
+
+        Values that training did not see are missing, unlike known ones in a new combination.
+        """
+        rates: dict[int, dict[int, str]] = {}
+        *values, other = map(_number, pair.rates.tolist())
+        for (first, second), rate in zip(pair.combinations.tolist(), values, strict=True):
+            rates.setdefault(first, {})[second] = rate
+        x, y = (f"d.{quote(self.formula.columns[j])}" for j in pair.sources)
+        firsts, seconds = (
+            [_literal(category) for category in self.formula.categories[j]] for j in pair.sources
+        )
+        missing = len(seconds)
+
+        def by_second(rates: dict[int, str]) -> str:
+            cases = [f"WHEN {seconds[c]} THEN {rate}" for c, rate in rates.items() if c < missing]
+            return f"CASE {y} {' '.join(cases)} ELSE {other} END" if cases else other
+
+        def by_first(expression: Callable[[dict[int, str]], str]) -> str:
+            *known, otherwise = (expression(rates.get(c, {})) for c in range(len(firsts) + 1))
+            cases = [f"WHEN {name} THEN {rate}" for name, rate in zip(firsts, known, strict=True)]
+            return _case(x, [*cases, f"ELSE {otherwise}"])
+
+        known = by_first(by_second)
+        if not any(missing in by_code for by_code in rates.values()):
+            return known
+        is_missing = f"{y} IS NULL OR {y} NOT IN ({', '.join(seconds)})"
+        absent = by_first(lambda rates: rates.get(missing, other))
+        return f"CASE WHEN {is_missing} THEN {absent} ELSE {known} END"
 
     # Predictions
 

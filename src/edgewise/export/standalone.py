@@ -18,6 +18,8 @@ CLASSES: Any = ()
 MULTILABEL: Any = False
 LINK: Any = ("logistic", 1.0, (0.0,))
 BIAS: Any = (0.0,)
+KNOWN: Any = {}
+PAIRS: Any = ()
 STEPS: Any = ()
 LEVELS: Any = ()
 LINES: Any = ()
@@ -30,6 +32,9 @@ TREES: Any = ()
 def scores(row: Any) -> Any:
     """Return the score of each class; one number for two classes or for a ranker."""
     x = _values(row)
+    for column, sources, other, rates in PAIRS:
+        combination = tuple(x[j] if x[j] in KNOWN[j] else None for j in sources)
+        x[column] = rates.get(combination, other)
     total = list(BIAS)
 
     def add(votes: Any, times: float = 1) -> None:

@@ -2,27 +2,30 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import ArgumentError, one_of
+from edgewise.common.checks import ArgumentError, flag, one_of
 from edgewise.common.files import PathLike, replace_file
 from edgewise.common.lazy import import_optional
 from edgewise.common.text import quote_names
 from edgewise.data.columns import CategoricalColumn
 from edgewise.io.ranking import RankingData
 from edgewise.io.tables import ARROW, RawColumn, check_kind, read_arrow_table, read_raw_table
-from edgewise.io.text import parse_number
+from edgewise.io.text import NUMBER, parse_number
 
 _LIBRARIES: Final = ("pandas", "polars")
 _WRITTEN: Final = (".csv", ".csv.gz", ".parquet")
 _ROWS_AT_ONCE: Final = 10_000
+# What spreadsheets take for a formula begins with one of these.
+_FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
 # Below this fraction, strings in a column of numbers are typing errors and not categories.
 _FEW_WORDS: Final = 0.1
 
@@ -96,7 +99,7 @@ def read_frame(
     return frames.DataFrame({name: _values(column) for name, column in raw.items()})
 
 
-def write_table(path: PathLike, frame: Any) -> None:
+def write_table(path: PathLike, frame: Any, *, escape_formulas: bool = False) -> None:
     r"""Write a data frame, or a mapping of names to columns, as CSV or Parquet.
 
     Parameters
@@ -105,6 +108,9 @@ def write_table(path: PathLike, frame: Any) -> None:
         Where to write; the name ends in ``.csv``, ``.csv.gz`` or ``.parquet``.
     frame : data frame, or mapping of str to array-like
         A pandas, polars or Arrow table, written without an index; or columns of equal length.
+    escape_formulas : bool, default False
+        Write an apostrophe before text of a CSV file that a spreadsheet would run as a formula: it
+        begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, and is no number.
 
     Examples
     --------
@@ -116,11 +122,14 @@ def write_table(path: PathLike, frame: Any) -> None:
     'color,price\nred,0.1\n'
     """
     check_output_table(path)
+    flag("escape_formulas", escape_formulas)
     is_parquet = str(path).lower().endswith(".parquet")
+    if escape_formulas and is_parquet:
+        raise ValueError(f"escape_formulas is for CSV files, got {str(path)!r}")
     if isinstance(frame, Mapping):
         if not is_parquet:
             with replace_file(path) as stream:
-                stream.writelines(text.encode() for text in iter_csv(frame))
+                stream.writelines(text.encode() for text in iter_csv(frame, escape_formulas))
             return
         frame = frame_library(None).DataFrame(dict(frame))
     import narwhals.stable.v1 as nw
@@ -135,21 +144,38 @@ def write_table(path: PathLike, frame: Any) -> None:
         if is_parquet:
             table.write_parquet(stream)
         else:
-            stream.write(table.write_csv().encode())
+            text = table.write_csv()
+            if escape_formulas:
+                text = _to_csv(map(_escape_formulas, csv.reader(io.StringIO(text, newline=""))))
+            stream.write(text.encode())
 
 
-def iter_csv(columns: Mapping[str, Any]) -> Iterator[str]:
+def iter_csv(columns: Mapping[str, Any], escape_formulas: bool = False) -> Iterator[str]:
     """Yield columns of equal length as CSV with a header, some rows at a time."""
     n_rows = len(next(iter(columns.values())))
     for start in range(0, max(n_rows, 1), _ROWS_AT_ONCE):
         runs = [column[start : start + _ROWS_AT_ONCE] for column in columns.values()]
         lists = [run.tolist() if hasattr(run, "tolist") else run for run in runs]
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
+        rows: Iterable[Sequence[Any]] = zip(*lists, strict=True)
         if start == 0:
-            writer.writerow(columns)
-        writer.writerows(zip(*lists, strict=True))
-        yield text.getvalue()
+            rows = chain([tuple(columns)], rows)
+        yield _to_csv(map(_escape_formulas, rows) if escape_formulas else rows)
+
+
+def _to_csv(rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _escape_formulas(cells: Sequence[Any]) -> list[Any]:
+    return [f"'{cell}" if _is_formula(cell) else cell for cell in cells]
+
+
+def _is_formula(cell: Any) -> bool:
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA_SIGNS):
+        return False
+    return NUMBER.fullmatch(cell) is None
 
 
 def check_output_table(path: PathLike) -> None:

@@ -34,14 +34,13 @@ __all__ = [
     "Haar",
     "Indicator",
     "Learner",
-    "Preset",
     "Product",
     "Round",
     "RoundStream",
     "Selector",
     "Stump",
     "Tree",
-    "preset_for",
+    "build_learner",
     "resolve_learner",
 ]
 
@@ -54,10 +53,6 @@ _MORE_LEAVES_FROM = (2_000, 30_000)
 # On fewer rows, they have half as many leaves in this many first rounds.
 _SMALL_ROUNDS = 100
 
-# From this many rows on, rounds take long: larger steps halve the time, and cost next to no
-# accuracy unless several classes compete.
-_LARGER_STEPS_FROM = 500_000
-
 
 class Goal(NamedTuple):
     """The problem that a named learner is for."""
@@ -68,6 +63,7 @@ class Goal(NamedTuple):
     newton: bool = False  # whether the leaves of trees take steps of their own
     missing: str = "learn"  # where thresholds put missing values: "learn", "low" or "high"
     n_rows: int = 0
+    n_columns: int = 0
     max_subset_values: int | None = None  # columns of more values have no subsets
 
     @property
@@ -77,20 +73,6 @@ class Goal(NamedTuple):
 
 
 _ANY = Goal()
-
-
-class Preset(NamedTuple):
-    """A learner and the settings of AdaBoostMH that go with it, unless the user gives others."""
-
-    learner: Learner
-    votes: str = "discrete"
-    loss: str = "exponential"
-    learning_rate: float = 1.0
-    subsample: float = 1.0
-    n_rounds: int | None = 500  # None: as many as are best on held-out rows
-    damping: float | None = None
-    min_samples_leaf: int = 1
-    search: str = "exhaustive"
 
 
 def auto_leaves(n_scores: int, n_rows: int = 0) -> int:
@@ -107,41 +89,29 @@ def auto_leaves(n_scores: int, n_rows: int = 0) -> int:
     return min(32, max(for_rows, 1 << (n_scores - 1).bit_length()))
 
 
-def _auto(base: Learner, goal: Goal) -> Preset:
-    """Return the settings that measured best over many data sets (docs/guide/defaults.md)."""
-    criterion, damping = ("gain", 0.5) if goal.apart else ("edge", 0.1)
+def _automatic_tree(base: Learner, goal: Goal) -> Tree:
+    """Return the trees that measured best over many data sets (docs/guide/defaults.md)."""
     leaves = auto_leaves(goal.n_scores, goal.n_rows)
     small_rounds = _SMALL_ROUNDS if goal.n_rows < _MORE_LEAVES_FROM[0] else 0
-    tree = Tree(base, leaves, "free", criterion, small_rounds)
-    return Preset(
-        tree,
-        votes="real",
-        # Of two classes and of labels the same loss, started from the priors.
-        loss="softmax" if goal.apart else "logistic",
-        learning_rate=0.2 if goal.apart and goal.n_rows >= _LARGER_STEPS_FROM else 0.1,
-        subsample=0.7,
-        n_rounds=None,
-        damping=damping,
-        # Tiny tables could not be split otherwise.
-        min_samples_leaf=min(3, max(1, goal.n_rows // 20)),
-        search="auto",
-    )
+    return Tree(base, leaves, "free", "gain" if goal.apart else "edge", small_rounds)
 
 
-NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
-    "auto": _auto,
-    "stump": lambda base, _: Preset(base),
-    "product": lambda base, _: Preset(Product(base, n_terms=3)),
-    "tree": lambda base, goal: Preset(
-        Tree(base, 32, "free", "gain") if goal.newton else Tree(base, max_leaf_nodes=8)
-    ),
-    "feature": lambda _, goal: Preset(Feature(goal.missing)),
+def _tree(base: Learner, goal: Goal) -> Tree:
+    return Tree(base, 32, "free", "gain") if goal.newton else Tree(base, max_leaf_nodes=8)
+
+
+NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Learner]] = {
+    "auto": _automatic_tree,
+    "stump": lambda base, _: base,
+    "product": lambda base, _: Product(base, n_terms=3),
+    "tree": _tree,
+    "feature": lambda _, goal: Feature(goal.missing),
 }
-"""The meaning of each name, given the learner of one-column rules for the table."""
+"""The learner of each name, given the learner of one-column rules for the table."""
 
 
-def preset_for(name: str, table: BinnedTable | None, goal: Goal = _ANY) -> Preset:
-    """Return the meaning of a name for a table; without one, for all kinds of columns."""
+def build_learner(name: str, table: BinnedTable | None, goal: Goal = _ANY) -> Learner:
+    """Return the learner of a name for a table; without one, for all kinds of columns."""
     # Weights of documents sum to 0, so that a constant alone can rank nothing.
     constant = not (goal.ranking and name == "stump")
     return NAMED_LEARNERS[name](_one_column(table, goal, constant), goal)
@@ -155,7 +125,7 @@ def resolve_learner(
     if isinstance(learner, str):
         if learner not in names:
             raise ValueError(f"learner must be one of {known} or a Learner, got {learner!r}")
-        learner = preset_for(learner, table).learner
+        learner = build_learner(learner, table)
     elif isinstance(learner, (list, tuple)):
         if not learner:
             raise ValueError("learner must be a list of at least one learner, got []")

@@ -65,15 +65,15 @@ class Indicator(ColumnLearner):
         Values with fewer training rows than this count as one value: subsets of many rare values
         fit the noise. Learners given by name take 100 from 10,000 rows on.
     max_values : int or None, default None
-        Columns of more values are left out. ``learner="auto"`` takes 10, and the rates of classes
-        for columns of more values.
+        Columns of more values are left out. Learners given by name take 10 where the rates of
+        classes stand for columns of more values.
 
     Examples
     --------
     >>> import pandas
     >>> from edgewise import AdaBoostMH, Indicator
     >>> X = pandas.DataFrame({"color": ["red", "blue", "green", "pink"]})
-    >>> model = AdaBoostMH(learner=Indicator(), n_rounds=1).fit(X, [1, 0, 0, 1])
+    >>> model = AdaBoostMH(Indicator(), preset="paper", n_rounds=1).fit(X, [1, 0, 0, 1])
     >>> print(model.rules()[0])
     +3.45 * (color in {pink, red}) -> votes for 1, against 0
     """

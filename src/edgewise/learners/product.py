@@ -38,7 +38,7 @@ class Product(Wrapper):
     --------
     >>> from edgewise import AdaBoostMH, Product, Stump
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["same", "other", "other", "same"]
-    >>> model = AdaBoostMH(learner=Product(Stump(), n_terms=2), n_rounds=1, random_state=0)
+    >>> model = AdaBoostMH(Product(Stump(), n_terms=2), preset="paper", n_rounds=1)
     >>> print(model.fit(X, y).rules()[0])
     +3.45 * (x0 >= 0.5) * (x1 >= 0.5) -> votes for same, against other
     """

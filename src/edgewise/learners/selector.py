@@ -23,7 +23,7 @@ class Selector(ColumnLearner):
     >>> import pandas
     >>> from edgewise import AdaBoostMH, Selector
     >>> X = pandas.DataFrame({"color": ["red", "blue", "green", "red"]})
-    >>> model = AdaBoostMH(learner=Selector(), n_rounds=1).fit(X, [1, 0, 0, 1])
+    >>> model = AdaBoostMH(Selector(), preset="paper", n_rounds=1).fit(X, [1, 0, 0, 1])
     >>> print(model.rules()[0])
     +3.45 * (color is red) -> votes for 1, against 0
     """

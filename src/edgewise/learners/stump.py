@@ -35,7 +35,7 @@ class Stump(ColumnLearner):
     Examples
     --------
     >>> from edgewise import AdaBoostMH, Stump
-    >>> model = AdaBoostMH(learner=Stump(constant=False), n_rounds=1)
+    >>> model = AdaBoostMH(Stump(constant=False), preset="paper", n_rounds=1)
     >>> model.fit([[1.0], [2.0], [3.0]], ["a", "b", "b"]).predict([[1.2], [2.9]])
     array(['a', 'b'], dtype='<U1')
     """

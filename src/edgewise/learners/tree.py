@@ -78,7 +78,7 @@ class Tree(Wrapper):
     >>> from edgewise import AdaBoostMH, Stump, Tree
     >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "c"]
     >>> learner = Tree(Stump(), max_leaf_nodes=3, leaf_votes="free")
-    >>> model = AdaBoostMH(learner=learner, n_rounds=1).fit(X, y)
+    >>> model = AdaBoostMH(learner, preset="paper", n_rounds=1).fit(X, y)
     >>> model.predict(X)
     array(['a', 'b', 'c'], dtype='<U1')
     """

@@ -186,6 +186,7 @@ _GAIN_NAMES = {"log2": "linear", "exp-log2": "exponential"}
 _ARGUMENTS = {"rel": "relevant", "max_rel": "max_grade"}
 # No list is as long as a number of more digits.
 _MAX_DIGITS = 18
+_NAMES = re.compile(r"((?:\([^()]*\)|[^,])*)(?:,|$)")
 # A name, options in brackets, and a cutoff after "@", or after trec_eval's "_" and ".".
 _NAME = re.compile(r"([A-Za-z_]+?)(?:\(([^()]*)\))?(?:@([^()@]*)|[_.]([0-9]+))?")
 
@@ -310,7 +311,8 @@ def get_metrics(
     for text in [names] if isinstance(names, str) else names:
         base = ""
         # Commas within brackets stand between options.
-        for name in re.split(r",(?![^()]*\))", text) if isinstance(text, str) else [text]:
+        separate = _NAMES.findall(text)[:-1] if isinstance(text, str) else []
+        for name in separate or [text]:
             if isinstance(name, str):
                 name = name.strip()
                 name = f"{base}@{name}" if base and name.isascii() and name.isdigit() else name

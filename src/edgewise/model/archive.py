@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.fields import NUMBER_KINDS, Arrays
 from edgewise.common.files import PathLike, replace_file
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The version of the file format.
 
 To change the format once files are out in the world: raise this number, turn the header and arrays
@@ -96,7 +97,32 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
             f"{path} has format version {version}; this edgewise reads up to {FORMAT_VERSION}: "
             "upgrade edgewise to read it"
         )
+    if version == 1:
+        try:
+            _upgrade_version_1(header, arrays)
+        except Exception as error:
+            raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
     return header, arrays
+
+
+def _upgrade_version_1(header: Header, arrays: Arrays) -> None:
+    """Add what version 2 has: bags, candidates, and rates by two columns beside those by one."""
+    fitted = header["state"].get("fitted_") if "state" in header else None
+    if not fitted:
+        return
+    fitted.setdefault("n_bags", 1)
+    if "votes" in fitted:
+        fitted.setdefault("candidate", "")
+    else:
+        fitted.setdefault("reasons", {})
+    if fitted.get("rates"):
+        columns = arrays["fitted_.rates.columns"]
+        arrays |= {
+            "fitted_.rates.columns": np.stack([columns, np.full_like(columns, -1)], axis=1),
+            "fitted_.rates.combination_starts": np.zeros(len(columns) + 1, dtype=np.intp),
+            "fitted_.rates.combinations": np.empty((0, 2), dtype=CATEGORY_CODE),
+        }
+        fitted["rates"][0] |= {"combination_starts": None, "combinations": None}
 
 
 def _read_header(text: bytes) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import CATEGORY_CODE, Reals
 from edgewise.common.text import pluralize
 from edgewise.data import Column, RawRows, Table
 from edgewise.data.table import repeat_for_values
@@ -112,7 +112,8 @@ class RowExplanation(Explanation):
     Examples
     --------
     >>> from edgewise import AdaBoostMH
-    >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
+    >>> model = AdaBoostMH("stump", preset="paper", n_rounds=1)
+    >>> model = model.fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
     >>> print(model.explain([[1.5]]))
     'a': score +3.45
       +3.45  x0: 1.5
@@ -255,7 +256,8 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     Examples
     --------
     >>> from edgewise import AdaBoostMH
-    >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
+    >>> model = AdaBoostMH("stump", preset="paper", n_rounds=1)
+    >>> model = model.fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
     >>> model.explain()
     Explanation: 1 column in use, 2 classes
       100.0%  x0: 1 threshold, low values favor 'a', high values favor 'b'
@@ -376,9 +378,10 @@ def _curves_and_groups(scorer: Scorer, decreases: Reals) -> tuple[Reals, list[Gr
         elif isinstance(rule, TreeRule):
             # Trees of several columns would be as many groups as trees.
             for j, share in columns.items():
-                groups.setdefault((j,), []).append(share / total)
+                groups.setdefault(scorer.sources(j), []).append(share / total)
         elif columns:
-            groups.setdefault(tuple(sorted(columns)), []).append(float(decrease) / total)
+            tested = {source for j in columns for source in scorer.sources(j)}
+            groups.setdefault(tuple(sorted(tested)), []).append(float(decrease) / total)
     return curves, [
         Group(
             tuple(map(scorer.feature_name, columns)),
@@ -412,7 +415,7 @@ def explain_row(
         return RawRows(table, categories, scorer.derived_columns).block(columns, slice(None))
 
     values = read_values(row)
-    others = np.array([len(categories[j]) if j in categories else np.nan for j in columns])[:, None]
+    others = np.array([_missing_value(scorer, j) for j in columns.tolist()])[:, None]
     if background is not None:
         n_rows = background.n_rows
         if forest is not None and n_rows > MAX_BACKGROUND_ROWS:
@@ -425,6 +428,10 @@ def explain_row(
     else:
         shares = forest_shares(forest, values[tested], others[tested])
     shares = add_linear_rules(shares.extend_to(columns), linear, values, others)
+    if scorer.rates is not None:
+        shares = shares.divide([scorer.sources(j) for j in columns.tolist()])
+        columns = shares.columns
+        values = read_values(row)
     names = [scorer.feature_name(j) for j in columns.tolist()]
     details = [_format_value(values[u, 0], categories.get(j)) for u, j in enumerate(columns)]
     for i, j in shares.pairs.tolist():
@@ -439,6 +446,14 @@ def explain_row(
     best = scores.argmax() if len(scores) == len(classes) else scores[0] > 0
     labels = (("bias", *names), ("", *details))
     return RowExplanation(*labels, by_name, scores, shapley_values, classes, classes[int(best)])
+
+
+def _missing_value(scorer: Scorer, j: int) -> float:
+    """Return the value of a column in a row of missing values: a code, a rate or NaN."""
+    if scorer.rates is not None and j >= scorer.n_features:
+        missing = [np.array([len(scorer.categories[s])], CATEGORY_CODE) for s in scorer.sources(j)]
+        return float(scorer.rates.responses(j - scorer.n_features, missing)[0])
+    return float(len(scorer.categories[j])) if j in scorer.categories else math.nan
 
 
 def explain_order(above: RowExplanation, below: float, others: Sequence[str]) -> OrderExplanation:

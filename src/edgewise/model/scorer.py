@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from edgewise.common import fields
 from edgewise.common.checks import one_of
 from edgewise.common.choices import LOSSES
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import CATEGORY_CODE, Reals
 from edgewise.common.ids import text_array
 from edgewise.data import RawRows, Table
 from edgewise.data.filters import HaarFilters
@@ -119,18 +119,32 @@ class Scorer:
         )
         return scorer, linear
 
-    def without_rates(self) -> Self:
-        """Return the same model with subsets of categories for cuts of their rates."""
+    def with_subsets(self) -> Self:
+        """Return the same model with subsets of categories for cuts of the rates of one column.
+
+        Rates by two columns stay.
+        """
         rates = self.rates
         if rates is None:
             return self
 
-        subsets = {}
+        subsets, n_pairs = {}, 0
         for f in np.flatnonzero(self.terms.columns >= self.n_features).tolist():
             r = int(self.terms.columns[f]) - self.n_features
+            sources = rates.sources(r)
+            if len(sources) > 1:
+                n_pairs += 1
+                continue
             signs = np.where(rates.table(r) >= self.terms.thresholds[f], 1, -1).astype(np.int8)
-            subsets[f] = Subset(int(rates.columns[r]), signs)
-        return replace(self, terms=self.terms.with_subsets(subsets), rates=None)
+            subsets[f] = Subset(int(sources[0]), signs)
+        kept = rates if n_pairs else None
+        return replace(self, terms=self.terms.with_subsets(subsets), rates=kept)
+
+    def sources(self, j: int) -> tuple[int, ...]:
+        """Return the columns of the table that rates are made of; other columns are their own."""
+        if self.rates is None or j < self.n_features:
+            return (j,)
+        return tuple(self.rates.sources(j - self.n_features).tolist())
 
     @property
     def slopes(self) -> Reals:
@@ -352,10 +366,12 @@ SCORING: Final[dict[str, fields.Field]] = {
     "rates": fields.OrNone(
         fields.Record(
             {
-                "columns": fields.Array("rates", np.intp),
+                "columns": fields.Array("rates 2", np.intp),
                 "names": fields.Converted(fields.ListOf(fields.Value(str)), list, tuple),
                 "starts": fields.Array("*", np.intp),
                 "rates": fields.Array("*", np.float64),
+                "combination_starts": fields.Array("*", np.intp),
+                "combinations": fields.Array("* 2", CATEGORY_CODE),
             },
             CategoryRates,
         )

@@ -8,7 +8,8 @@ the columns sum to the row's score less the background's mean score. The Shapley
 Lundberg et al. 2020.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,35 @@ class Shares(NamedTuple):
         values = np.zeros((len(columns), self.values.shape[1]))
         values[positions] = self.values
         return self._replace(columns=columns, values=values, pairs=positions[self.pairs])
+
+    def divide(self, sources: Sequence[tuple[int, ...]]) -> "Shares":
+        """Return the shares of one or two columns that each column is made of.
+
+        The two share its value equally. What it contributes without its pairs is what they do
+        only together.
+        """
+        columns = np.unique([j for made_of in sources for j in made_of]).astype(np.intp)
+        # (U, columns), what each source has of a column
+        division = np.array(
+            [[(j in made_of) / len(made_of) for j in columns.tolist()] for made_of in sources]
+        )
+        made_of = [np.flatnonzero(row).tolist() for row in division]
+        by_pair: dict[tuple[int, int], Reals] = {}
+
+        def add(s: int, t: int, amount: Reals) -> None:
+            # What a column does together with itself, it does alone.
+            if s != t:
+                pair = min(s, t), max(s, t)
+                by_pair[pair] = by_pair.get(pair, 0.0) + amount
+
+        for u, amount in enumerate(self.alone):
+            add(made_of[u][0], made_of[u][-1], amount)
+        for (u, w), amount in zip(self.pairs.tolist(), self.interactions, strict=True):
+            for s, t in product(made_of[u], made_of[w]):
+                add(s, t, division[u, s] * division[w, t] * amount)
+        pairs = np.array([*by_pair], dtype=np.intp).reshape(-1, 2)
+        interactions = np.array([*by_pair.values()]).reshape(-1, self.values.shape[1])
+        return Shares(columns, division.T @ self.values, pairs, interactions, self.base)
 
 
 def add_linear_rules(

@@ -223,6 +223,9 @@ _MAX_LEVELS = 32
 # About what a group's integer factors sum to.
 _UNIT = 2.0**40
 
+# Twice a sum of numbers of so many bits is exact in float64.
+_SUM_BITS = 51
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -259,6 +262,25 @@ class Layout:
         steps = np.diff(self.grades, prepend=self.grades[:1])
         steps[self.query_groups[:-1]] = 0.0
         return steps
+
+    @cached_property
+    def exact_weights(self) -> Reals:
+        """The weights, shape (2, m), and these times how far a grade is above the query's lowest.
+
+        They are rounded so that a sum over documents of a query is the same in any order.
+        """
+        if not len(self.rows):
+            return np.zeros((2, 0))
+        starts = self.query_starts[:-1]
+        weights = np.stack([self.weights, self.weights * self.rises[self.group_of]])
+        exponents = np.frexp(np.add.reduceat(weights, starts, axis=1))[1]
+        shifts = _SUM_BITS - np.repeat(exponents, np.diff(self.query_starts), axis=1)
+        return np.ldexp(np.rint(np.ldexp(weights, shifts)), -shifts)
+
+    @cached_property
+    def rises(self) -> Reals:
+        """The difference of each group's grade to the lowest of the query."""
+        return self.grades - self.grades[self.query_groups[:-1]][self.query_of_group]
 
     @cached_property
     def group_of(self) -> Columns:

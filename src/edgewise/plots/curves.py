@@ -155,7 +155,9 @@ def _category_curve(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
     from edgewise.model.rules import Scores, Subset
     from edgewise.model.wording import category_name
 
-    fitted, terms = model.fitted_, model.fitted_.terms
+    # A cut of a rate is a subset of values.
+    fitted = model.fitted_.with_subsets()
+    terms = fitted.terms
     categories, name = fitted.categories[j], fitted.feature_name(j)
     votes: Reals = np.zeros((len(categories) + 1, terms.n_scores))
     for rule, coefficients in zip(terms.rules, terms.coefficients, strict=True):

@@ -435,7 +435,8 @@ def rankboost_weights(evidence: Evidence) -> BlendWeights:
     varying = np.flatnonzero(np.ptp(scores[rows], axis=0) > 0)
     if not len(varying):
         return equal
-    model = RankBoost("feature", n_rounds=evidence.n_rounds, learning_rate=1.0)
+    n_rounds = evidence.n_rounds
+    model = RankBoost("feature", n_rounds=n_rounds, learning_rate=1.0, objective="pairs")
     # RankBoost warns if there is nothing to learn; then weights are equal.
     with mute_logging():
         model.fit(

@@ -243,7 +243,7 @@ class BoostedSections:
 
     def _rules(self) -> tuple[str, list[Block]]:
         items: list[Block] = []
-        room, total = _MAX_CHARACTERS, self.model.n_rounds_
+        room, total = _MAX_CHARACTERS, len(self.model.terms_)
         for rule in self.worded.rules(_MAX_RULES) if total else []:
             room -= len(rule.text)
             if room < 0 and items:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -125,8 +126,10 @@ def _overview(model: Any, worded: Any, results: _RankingResults | None) -> list[
     if model.learner_ is not None:
         rows.append(("Learner", model.settings_.learner))
     rows.append(("Rounds", f"{model.n_rounds_:,}{rounds_reason(model)}"))
-    keys = ("criterion", "learning_rate", "pair_weight", "query_weight", "monotonic_cst")
-    return [*content, blocks.facts([*rows, *blocks.format_settings(worded, keys)])]
+    keys = ("criterion", "pair_weight", "query_weight", "monotonic_cst")
+    decided = SimpleNamespace(learning_rate=model.fitted_.learning_rate)
+    vars(decided).update((key, worded._resolve_setting(key)) for key in keys)
+    return [*content, blocks.facts([*rows, *blocks.format_settings(decided, vars(decided))])]
 
 
 def _data(lists: Lists) -> list[Block]:

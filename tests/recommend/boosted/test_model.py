@@ -74,8 +74,9 @@ def test_signs_are_adaboost_mh_with_products_of_indicators(ratings, loss, votes)
     model = BoostedFactorization(factors="signs", random_state=3, **settings).fit(ratings)
     rows = np.column_stack([ratings.users, ratings.items]).astype(float)
     levels = (ratings.values[:, None] > ratings.levels[:-1]).astype(int)
-    peer = AdaBoostMH(Product(Indicator()), categorical_features=[0, 1], random_state=3,
-                      init_weights="uniform", **settings).fit(rows, levels)  # fmt: skip
+    papers = {"preset": "paper", "init_weights": "uniform", "random_state": 3}
+    peer = AdaBoostMH(Product(Indicator()), categorical_features=[0, 1], **papers, **settings)
+    peer.fit(rows, levels)
     users, items = ratings.user_ids.values[ratings.users], ratings.item_ids.values[ratings.items]
     scores = model.predict(users, items, output="score")
     assert scores == pytest.approx(peer.decision_function(rows), abs=1e-9)

@@ -184,7 +184,7 @@ class DeviceHistogram(Histogram):
         host = self.plan._held.device.download(self.sums)
         chunks, n_bins, lanes = host.shape
         by_bin = host.transpose(1, 0, 2).reshape(n_bins, chunks * lanes)
-        return by_bin[:, : len(self.totals) + self.mass_column].astype(np.int64)
+        return by_bin[:, : len(self.totals) + self.mass_column].astype(np.int64, order="C")
 
     def __sub__(self, other: "DeviceHistogram") -> "DeviceHistogram":
         totals, mass = self.totals - other.totals, self.mass - other.mass

@@ -138,7 +138,8 @@ class HistogramLayout:
                 start = batch.start + int(base) * self.lanes
                 block = flat[start : start + self.chunks * int(n_codes) * self.lanes]
                 shaped = block.reshape(self.chunks, int(n_codes), self.lanes).transpose(1, 0, 2)
-                blocks[q] = shaped.reshape(int(n_codes), -1)[:, :n_columns].astype(np.int64)
+                by_bin = shaped.reshape(int(n_codes), -1)[:, :n_columns]
+                blocks[q] = by_bin.astype(np.int64, order="C")
         return np.concatenate(blocks)
 
 

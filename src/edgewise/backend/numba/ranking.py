@@ -180,74 +180,79 @@ def _merge(scores, moved, order, start, stop, spare):  # type: ignore[no-untyped
 
 
 @inner
-def _misordered_short(scores, g0, n_groups, pairs, grades, all_ones):  # type: ignore[no-untyped-def]
-    """Sum the weights of the misordered pairs of a short list: look at all pairs."""
-    _, group_starts, _, by_difference, weights, _ = pairs
-    wrong = 0.0
-    for g in range(g0 + 1, g0 + n_groups):
-        for lower in range(g0, g):
-            lo, hi = group_starts[lower], group_starts[lower + 1]
-            worse, worse_weights = scores[lo:hi], weights[lo:hi]
-            lower_sum = 0.0
-            for i in range(group_starts[g], group_starts[g + 1]):
-                score = scores[i]
+def _misordered_short(scores, g0, n_groups, pairs, rises, exact_weights, all_ones, twice):  # type: ignore[no-untyped-def]
+    """Compare all pairs of a short list; see `sum_misordered`."""
+    group_starts, by_difference = pairs.group_starts, pairs.by_difference
+    start = group_starts[g0]
+    for g in range(g0, g0 + n_groups):
+        for i in range(group_starts[g], group_starts[g + 1]):
+            score, total, rising = scores[i], 0.0, 0.0
+            for higher in range(g + 1, g0 + n_groups):
+                lo, hi = group_starts[higher], group_starts[higher + 1]
+                better, weights = scores[lo:hi], exact_weights[0, lo:hi]
                 if all_ones:
                     count = np.int64(0)
-                    for j in range(len(worse)):
-                        count += np.int64(worse[j] >= score) + np.int64(worse[j] > score)
-                    lower_sum += count
+                    for j in range(len(better)):
+                        count += np.int64(better[j] <= score) + np.int64(better[j] < score)
+                    total += count
+                    rising += count * exact_weights[1, lo]
                 else:
-                    for j in range(len(worse)):
-                        count = np.int64(worse[j] >= score) + np.int64(worse[j] > score)
-                        lower_sum += worse_weights[j] * count * weights[i]
-            wrong += 0.5 * lower_sum * (grades[g] - grades[lower] if by_difference else 1.0)
-    return wrong
+                    for j in range(len(better)):
+                        count = np.int64(better[j] <= score) + np.int64(better[j] < score)
+                        total += count * weights[j]
+                        rising += count * exact_weights[1, lo + j]
+            twice[i - start] = rising - rises[g] * total if by_difference else total
 
 
 @inner
-def _misordered_long(scores, order, g0, n, pairs, grades, group_of, sums, products):  # type: ignore[no-untyped-def]
-    """Sum the weights of the misordered pairs of a list in the order of its scores.
+def _misordered_long(  # type: ignore[no-untyped-def]
+    scores, order, g0, n, pairs, rises, exact_weights, group_of, sums, products, twice, spare
+):
+    """Visit the documents of a list in the order of their scores; see `sum_misordered`.
 
     `sums` and `products` are Fenwick trees over its n groups, from g0 on, initially 0.
     """
-    by_difference, weights = pairs.by_difference, pairs.weights
     start, stop = pairs.group_starts[g0], pairs.group_starts[g0 + n]
-    wrong, p = 0.0, start
+    p = start
     while p < stop:
         score = scores[order[p]]
         end = p + 1
         while end < stop and scores[order[end]] == score:
             end += 1
         # Ties are misordered by half: they count before and after they are added, by half each.
-        share = 1.0 if end - p == 1 else 0.5
-        for half in range(1 if end - p == 1 else 2):
+        for half in range(2):
             for r in range(p, end):
                 i = order[r]
-                higher, product, at = 0.0, 0.0, n - 1 - (group_of[i] - g0)
+                total, rising, at = 0.0, 0.0, n - 1 - (group_of[i] - g0)
                 while at > 0:
-                    higher += sums[at]
-                    product += products[at]
+                    total += sums[at]
+                    rising += products[at]
                     at -= at & -at
-                if by_difference:
-                    higher = product - grades[group_of[i]] * higher
-                wrong += share * weights[i] * higher
+                if half == 0:
+                    twice[i - start], spare[i - start] = total, rising
+                    continue
+                total, rising = total + twice[i - start], rising + spare[i - start]
+                is_difference = pairs.by_difference
+                twice[i - start] = rising - rises[group_of[i]] * total if is_difference else total
             if half == 0:
                 for r in range(p, end):
                     i = order[r]
-                    weight, at = weights[i], n - (group_of[i] - g0)
+                    at = n - (group_of[i] - g0)
                     while at <= n:
-                        sums[at] += weight
-                        products[at] += weight * grades[group_of[i]]
+                        sums[at] += exact_weights[0, i]
+                        products[at] += exact_weights[1, i]
                         at += at & -at
         p = end
-    return wrong
 
 
 @kernel
 def sum_misordered(  # type: ignore[no-untyped-def]
-    first, last, pairs, grades, group_of, all_ones, scores, moved, order, losses
+    first, last, pairs, rises, exact_weights, group_of, all_ones, scores, moved, order, losses
 ):
     """Sum the weights of misordered pairs of the queries from first to last, ties by half.
+
+    The better documents that do not score higher are summed for each document, exactly, and then
+    the documents of a query in their order.
 
     IN moved (which documents the last step moved, all by the same amount; empty if unknown). IN,
     OUT order (documents sorted by score within their query). OUT losses (of every query).
@@ -258,24 +263,31 @@ def sum_misordered(  # type: ignore[no-untyped-def]
         longest = max(longest, group_starts[query_groups[q + 1]] - group_starts[query_groups[q]])
         max_groups = max(max_groups, query_groups[q + 1] - query_groups[q])
     spare = np.empty(longest, dtype=np.int64)
+    # Of each document, twice the weight of its misordered pairs, and what is rising with them.
+    twice, rising = np.empty(longest), np.empty(longest)
     sums, products = np.empty(max_groups + 1), np.empty(max_groups + 1)
     for q in range(first, last):
         g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
         start, stop = group_starts[g0], group_starts[query_groups[q + 1]]
         if stop - start <= _SHORT:
-            losses[q] = _misordered_short(scores, g0, n_groups, pairs, grades, all_ones)
-            continue
-        if len(moved) > 0:
-            _merge(scores, moved, order, start, stop, spare)
+            _misordered_short(scores, g0, n_groups, pairs, rises, exact_weights, all_ones, twice)
         else:
-            fresh = np.argsort(scores[start:stop], kind="mergesort")
-            for p in range(start, stop):
-                order[p] = start + fresh[p - start]
-        for g in range(n_groups + 1):
-            sums[g], products[g] = 0.0, 0.0
-        losses[q] = _misordered_long(
-            scores, order, g0, n_groups, pairs, grades, group_of, sums, products
-        )
+            if len(moved) > 0:
+                _merge(scores, moved, order, start, stop, spare)
+            else:
+                fresh = np.argsort(scores[start:stop], kind="mergesort")
+                for p in range(start, stop):
+                    order[p] = start + fresh[p - start]
+            for g in range(n_groups + 1):
+                sums[g], products[g] = 0.0, 0.0
+            _misordered_long(
+                scores, order, g0, n_groups, pairs, rises, exact_weights, group_of, sums, products,
+                twice, rising,
+            )  # fmt: skip
+        wrong = 0.0
+        for i in range(start, stop):
+            wrong += exact_weights[0, i] * twice[i - start]
+        losses[q] = 0.5 * wrong
 
 
 @inner
@@ -585,8 +597,8 @@ class NumbaPairs(PairSums):
         moved_documents = moved if moved is not None and has_sorted else np.empty(0, dtype=bool)
         self._sorted = lists.order
         self._map_queries(
-            sum_misordered, layout, GradedPairs.of(lists), layout.grades, layout.group_of,
-            layout.has_unit_weights, scores, moved_documents, lists.order, losses,
+            sum_misordered, layout, GradedPairs.of(lists), layout.rises, layout.exact_weights,
+            layout.group_of, layout.has_unit_weights, scores, moved_documents, lists.order, losses,
         )  # fmt: skip
         return losses
 

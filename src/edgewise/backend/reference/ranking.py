@@ -88,7 +88,9 @@ class NumpyPairs(PairSums):
         layout = lists.layout
         first = layout.query_starts[layout.query_of_group[layout.group_of]]
         counts = layout.group_starts[layout.group_of] - first
-        wrong = np.zeros(layout.n_queries)
+        weights, weights_times_rises = layout.exact_weights
+        # Of each document, the weights of the better ones that do not score higher.
+        twice, twice_rises = np.zeros((2, len(scores)))
         ends = np.cumsum(counts)
         at = 0
         while at < len(scores):
@@ -98,15 +100,16 @@ class NumpyPairs(PairSums):
             better = np.repeat(documents, counts[documents])
             before = np.repeat(ends[documents] - counts[documents] - done, counts[documents])
             worse = first[better] + np.arange(len(better)) - before
-            share = 0.5 * (scores[worse] >= scores[better]) + 0.5 * (scores[worse] > scores[better])
-            share *= layout.weights[worse] * layout.weights[better]
+            halves = 1.0 * (scores[worse] >= scores[better]) + (scores[worse] > scores[better])
+            twice += np.bincount(worse, halves * weights[better], len(twice))
             if layout.by_difference:
-                grades = layout.grades[layout.group_of]
-                share *= grades[better] - grades[worse]
-            queries = layout.query_of_group[layout.group_of[better]]
-            wrong += np.bincount(queries, share, minlength=len(wrong))
+                twice_rises += np.bincount(worse, halves * weights_times_rises[better], len(twice))
             at = stop
-        return wrong
+        if layout.by_difference:
+            twice = twice_rises - layout.rises[layout.group_of] * twice
+        losses = np.zeros(layout.n_queries)
+        np.add.at(losses, layout.query_of_group[layout.group_of], 0.5 * weights * twice)
+        return losses
 
     def crossing_pairs(
         self, lists: Any, weights: Any, codes: Exacts, n_values: int

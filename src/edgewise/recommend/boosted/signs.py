@@ -114,6 +114,7 @@ class SignBoosting:
         base = Best([Indicator(), Stump(constant=False)])
         model = AdaBoostMH(
             learner=base if self.n_terms == 1 else Product(base, n_terms=self.n_terms),
+            preset="paper",
             categorical_features=[j for j, column in enumerate(columns) if column.is_categorical],
             init_weights="uniform",
             **self.settings,

@@ -1,0 +1,224 @@
+"""Means of models: each bag is a model of its own, and their mean is one too."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.helpers import assert_same_run, assert_same_terms
+
+from edgewise import AdaBoostMH, Checkpoint, Lazy, RankBoost, Tree, load
+from edgewise.boosting.history import average_rounds
+from edgewise.common import checks
+from edgewise.estimators.classification import auto_bags
+from edgewise.estimators.run import bag_seed
+from edgewise.learners import Goal
+from edgewise.metrics.classification import log_loss
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(240, 5))
+TWO = (X[:, 0] + X[:, 1] * X[:, 2] + RNG.normal(size=240) > 0).astype(int)
+THREE = TWO + (X[:, 3] + RNG.normal(size=240) > 1)
+LABELS = np.stack([TWO, THREE > 1, X[:, 4] > 0], axis=1).astype(int)
+TREES = {"learner": Tree("stump", 5, "free", "gain"), "n_rounds": 12}
+
+
+def means(n_bags=4, **settings):
+    return AdaBoostMH(**{**TREES, "n_bags": n_bags, **settings})
+
+
+def singles(monkeypatch, model, y, **settings):
+    """Return the models whose mean a model is, each trained alone."""
+    bags = []
+    for b in range(model.settings_.n_bags):
+        seed = bag_seed(model.fitted_.seed, b)
+        with monkeypatch.context() as patch:
+            patch.setattr(checks, "seed", lambda _, seed=seed: seed)
+            bags.append(means(1, **settings).fit(X, y))
+    return bags
+
+
+@pytest.mark.parametrize("n_bags", [2, 4])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"loss": "logistic"},
+        {"learner": "stump", "votes": "discrete", "loss": "exponential", "learning_rate": 1.0},
+        {"subsample": 1.0, "search": Lazy(2)},
+    ],
+    ids=["trees", "logistic", "stumps", "columns"],
+)
+@pytest.mark.parametrize("y", [TWO, THREE, LABELS], ids=["two", "three", "labels"])
+def test_the_scores_are_the_means_of_the_bags_scores(monkeypatch, y, settings, n_bags):
+    if settings.get("subsample", 0.7) == 1.0:
+        settings = {**settings, "learner": "stump"}
+    model = means(n_bags, random_state=3, **settings).fit(X, y)
+    bags = singles(monkeypatch, model, y, **settings)
+    assert model.n_rounds_ == 12
+    assert len(model.terms_) == 12 * n_bags
+    for b, bag in enumerate(bags):
+        terms = model.terms_[b::n_bags]
+        np.testing.assert_array_equal(terms.alphas * n_bags, bag.terms_.alphas)
+        np.testing.assert_array_equal(terms.votes, bag.terms_.votes)
+        np.testing.assert_array_equal(terms.thresholds, bag.terms_.thresholds)
+    expected = np.mean([bag.decision_function(X) for bag in bags], axis=0)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
+
+
+def test_bags_differ():
+    model = means(2).fit(X, TWO)
+    first, second = model.terms_[0::2], model.terms_[1::2]
+    assert not np.array_equal(first.thresholds, second.thresholds)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_the_bound_holds_for_the_mean(y, loss):
+    model = means(4, loss=loss, n_rounds=30).fit(X, y)
+    stages = model.staged_predict(X)
+    errors = np.array([np.mean(predicted != y) for predicted in stages])
+    assert len(errors) == 30
+    scale = 1.0 if y is TWO or loss == "softmax" else 2.0  # of the Hamming loss, by class weights
+    assert (errors <= scale * model.history_["bound"] + 1e-12).all()
+
+
+def test_the_energy_of_a_mean_has_the_bound_of_the_mean():
+    half, nothing = {"energy": 0.5, "weight": 2.0}, {"energy": 1.0, "weight": 1.0}
+    mean = average_rounds([half, nothing])
+    # The losses decrease by 1 and by 0.
+    assert mean["weight"] * (1.0 - mean["energy"]) == pytest.approx(0.5)
+    assert average_rounds([{"energy": 0.25}, {"energy": 1.0}])["energy"] == pytest.approx(0.5)
+    assert average_rounds([half]) is half
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_validation_rows_measure_the_mean(y):
+    model = means(4, n_rounds=20, eval_metric="log_loss")
+    model.fit(X[:160], y[:160], eval_set=(X[160:], y[160:]))
+    expected = [log_loss(y[160:], shares) for shares in model.staged_predict_proba(X[160:])]
+    np.testing.assert_allclose(model.history_["validation"][: model.n_rounds_], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"search": "thompson"}], ids=["rows", "columns"])
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_more_rounds_follow(y, settings, tmp_path):
+    whole = means(n_rounds=20, **settings).fit(X, y)
+    model = means(n_rounds=8, warm_start=True, **settings).fit(X, y)
+    assert_same_run(model.set_params(n_rounds=20).fit(X, y), whole)
+    path = tmp_path / "model.edgewise"
+    means(n_rounds=9, callbacks=[Checkpoint(path, every=3)], **settings).fit(X, y)
+    loaded = load(path).set_params(n_rounds=20, warm_start=True, callbacks=None).fit(X, y)
+    assert_same_run(loaded, whole)
+
+
+def test_the_number_of_bags_stays():
+    model = means(2, warm_start=True).fit(X, TWO)
+    with pytest.raises(ValueError, match="n_bags must be as in the last fit, 2; got 4"):
+        model.set_params(n_bags=4, n_rounds=20).fit(X, TWO)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_model_is_the_same_everywhere(monkeypatch, backend, n_jobs):
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
+    expected = means().fit(X, THREE)
+    monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+    assert_same_terms(means(n_jobs=n_jobs).fit(X, THREE), expected)
+
+
+def test_a_file_keeps_the_mean(tmp_path):
+    model = means().fit(X, THREE)
+    model.save(tmp_path / "model.edgewise")
+    loaded = load(tmp_path / "model.edgewise")
+    assert loaded.n_rounds_ == 12
+    assert loaded.settings_.n_bags == 4
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_rules_name_their_round():
+    rules = means(2, n_rounds=3).fit(X, TWO).rules(n=100)
+    assert sorted(rule.round for rule in rules) == [1, 1, 2, 2, 3, 3]
+
+
+def test_importances_and_their_decreases_count_each_bag(monkeypatch):
+    model = means().fit(X, TWO)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    bags = singles(monkeypatch, model, TWO)
+    expected = np.mean([bag.fitted_.decreases.sum() for bag in bags])
+    assert model.fitted_.decreases.sum() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("wrong", [0, -2, 3, 12])
+def test_numbers_of_bags_are_powers_of_two(wrong):
+    with pytest.raises(ValueError, match="n_bags must be"):
+        means(wrong).fit(X, TWO)
+
+
+@pytest.mark.parametrize("wrong", [2.0, "two", True])
+def test_numbers_of_bags_are_integers(wrong):
+    with pytest.raises(TypeError, match="n_bags must be an integer"):
+        means(wrong).fit(X, TWO)
+
+
+def test_bags_need_something_to_draw():
+    with pytest.raises(ValueError, match="n_bags=4 needs rounds that draw rows or columns"):
+        means(subsample=1.0, search="exhaustive").fit(X, TWO)
+
+
+def test_few_rows_have_bags_by_default():
+    assert AdaBoostMH(n_rounds=3).fit(X, TWO).settings_.n_bags == 4
+    assert AdaBoostMH("stump", n_rounds=3).fit(X, TWO).settings_.n_bags == 1
+    assert AdaBoostMH("tree", n_rounds=3, preset="paper").fit(X, TWO).settings_.n_bags == 1
+    assert auto_bags(Goal(n_rows=5_000, n_columns=3)) == 1
+    assert auto_bags(Goal(n_rows=1_000, n_columns=10_000)) == 1
+
+
+def test_a_mean_errs_less_than_its_models():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(3_000, 6))
+    y = (rows[:, 0] + rows[:, 1] ** 2 + rng.normal(size=3_000) > 1).astype(int)
+    frame = pd.DataFrame(rows)
+    losses = {
+        n_bags: np.mean(
+            [
+                log_loss(
+                    y[300:],
+                    AdaBoostMH(n_bags=n_bags, n_rounds=60, random_state=seed)
+                    .fit(frame[:300], y[:300])
+                    .predict_proba(frame[300:]),
+                )
+                for seed in range(3)
+            ]
+        )
+        for n_bags in (1, 4)
+    }
+    assert losses[4] < losses[1]
+
+
+@pytest.mark.parametrize("objective", ["pairs", "ndcg"])
+def test_rankers_are_averaged_too(monkeypatch, objective):
+    grades, qid = THREE, np.repeat(np.arange(24), 10)
+    settings = {"learner": "stump", "objective": objective, "n_rounds": 10, "subsample": 0.6}
+    model = RankBoost(n_bags=2, **settings).fit(X, grades, qid=qid)
+    assert (model.n_rounds_, len(model.terms_)) == (10, 20)
+    scores = []
+    for b in range(2):
+        seed = bag_seed(model.fitted_.seed, b)
+        with monkeypatch.context() as patch:
+            patch.setattr(checks, "seed", lambda _, seed=seed: seed)
+            scores.append(RankBoost(**settings).fit(X, grades, qid=qid).predict(X))
+    np.testing.assert_allclose(model.predict(X), np.mean(scores, axis=0), atol=1e-12)
+    with pytest.raises(ValueError, match="n_bags=2 needs rounds that draw"):
+        RankBoost("stump", n_bags=2).fit(X, grades, qid=qid)
+
+
+def test_a_short_time_has_one_model_unless_a_number_is_given():
+    model = AdaBoostMH(time_limit=1e-3).fit(X, TWO)
+    assert (model.settings_.n_bags, model.settings_.reasons["n_bags"]) == (1, "time_limit")
+    given = AdaBoostMH(time_limit=1e-3, n_bags=4).fit(X, TWO)
+    assert (given.settings_.n_bags, given.settings_.reasons["n_bags"]) == (4, "given")
+    model.set_params(warm_start=True, time_limit=None, n_rounds=model.n_rounds_ + 2).fit(X, TWO)
+    assert model.settings_.n_bags == 1
+
+
+def test_rows_drawn_by_weight_are_draws():
+    assert means(2, subsample=1.0, sampling="weight").fit(X, TWO).settings_.n_bags == 2
