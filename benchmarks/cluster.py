@@ -122,12 +122,14 @@ def lightgbm(settings: dict[str, Any], n_rounds: int, X: da.Array, y: da.Array) 
     DaskLGBMClassifier(n_estimators=n_rounds, verbosity=-1, **settings).fit(X, y)
 
 
+PAPER = {"preset": "paper"}
+
 FITS = {
     "AdaBoostMH, trees of 31 leaves": (
         ours,
-        {"learner": Tree("stump", 31, "free", "gain"), "votes": "real", "loss": "logistic"},
+        {"learner": Tree("stump", 31, "free", "gain"), "votes": "real", "loss": "logistic"} | PAPER,
     ),
-    "AdaBoostMH, stumps": (ours, {"learner": "stump"}),
+    "AdaBoostMH, stumps": (ours, {"learner": "stump"} | PAPER),
     "LightGBM, trees of 31 leaves": (lightgbm, {"num_leaves": 31}),
 }
 
@@ -202,7 +204,7 @@ def learned_bytes(model: Any) -> tuple[Any, dict[str, bytes]]:
 
 def kills(n_kills: int, seed: int) -> list[list[str]]:
     rng = np.random.default_rng(seed)
-    settings: dict[str, Any] = {"learner": "tree", "n_rounds": 1000}
+    settings: dict[str, Any] = {"learner": "tree", "n_rounds": 1000} | PAPER
     table = []
     with cluster(3) as client, tempfile.TemporaryDirectory() as folder:
         X, y = rows(40_000, 5_000)

@@ -91,7 +91,7 @@ def fraction(share: float, trees: int) -> dict[str, tuple[str, int]]:
 
 def trees(leaves: int, rate: float, search: str, loss: str = "logistic") -> str:
     """Return the settings of trees with free, real leaf votes."""
-    learner = f"Tree('stump', {leaves}, 'free'), votes='real'"
+    learner = f"Tree('stump', {leaves}, 'free'), preset='paper', votes='real'"
     return f"{learner}, loss='{loss}', learning_rate={rate}, search={search}"
 
 

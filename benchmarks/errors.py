@@ -28,7 +28,7 @@ def main() -> None:
             continue
         data = datasets.load(name, download=False)
         start = time.perf_counter()
-        model = AdaBoostMH(Stump(), n_rounds=ROUNDS[name], n_jobs=options.n_jobs)
+        model = AdaBoostMH(Stump(), preset="paper", n_rounds=ROUNDS[name], n_jobs=options.n_jobs)
         model.fit(data.X_train, data.y_train, eval_set=(data.X_test, data.y_test))
         seconds = time.perf_counter() - start
         errors = 100 * model.history_["validation"]

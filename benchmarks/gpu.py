@@ -141,7 +141,9 @@ def main() -> None:
         name, n_terms = one.split(":")
         X, y, rows, own = load(name, options.arrays)
         start = time.perf_counter()
-        model = AdaBoostMH(Product(Stump(), int(n_terms)), n_rounds=options.rounds, device="cuda")
+        model = AdaBoostMH(
+            Product(Stump(), int(n_terms)), preset="paper", n_rounds=options.rounds, device="cuda"
+        )
         model.fit(X, y)
         seconds = time.perf_counter() - start
         errors = stages(model, rows, own, int(n_terms), options.every)

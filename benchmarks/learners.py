@@ -84,7 +84,9 @@ def train_with_history(
 
     NumbaBackend.histogram = histogram  # type: ignore[method-assign]
     try:
-        model = AdaBoostMH(learner, n_rounds=n_rounds, n_jobs=1, callbacks=[rounds]).fit(X, y)
+        model = AdaBoostMH(
+            learner, preset="paper", n_rounds=n_rounds, n_jobs=1, callbacks=[rounds]
+        ).fit(X, y)
     finally:
         NumbaBackend.histogram = plain  # type: ignore[method-assign]
     return model, rounds
@@ -99,7 +101,7 @@ def measure(name: str) -> None:
         "  test error  MultiBoost's"
     )
     for learner in LEARNERS.values():
-        AdaBoostMH(learner, n_rounds=2, n_jobs=1).fit(data.X_train, data.y_train)
+        AdaBoostMH(learner, preset="paper", n_rounds=2, n_jobs=1).fit(data.X_train, data.y_train)
     models, runs = {}, {kind: [] for kind in LEARNERS}
     for _ in range(REPEATS):
         for kind, learner in LEARNERS.items():

@@ -54,11 +54,16 @@ def main() -> None:
     print("learner     trim   CPU s  ms a round: first  middle   last   saved   error")
     learners = {"stumps": Stump(), "products": Product(Stump(), 2)}
     for name, learner in learners.items():
-        AdaBoostMH(learner, n_rounds=2, trim=0.95).fit(X[:4000], y[:4000])
+        AdaBoostMH(learner, preset="paper", n_rounds=2, trim=0.95).fit(X[:4000], y[:4000])
         for trim in (None, 0.99, 0.95, 0.9):
             clock = Clock()
             model = AdaBoostMH(
-                learner, n_rounds=options.rounds, trim=trim, callbacks=[clock], random_state=0
+                learner,
+                preset="paper",
+                n_rounds=options.rounds,
+                trim=trim,
+                callbacks=[clock],
+                random_state=0,
             ).fit(X, y)
             took = np.diff(clock.times)
             parts = [1e3 * part.mean() for part in np.array_split(took, 3)]

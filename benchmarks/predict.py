@@ -128,7 +128,7 @@ def halves(name: str, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
 
 def measure_edgewise(X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray) -> float:
     """Time models of growing size and return the time of the smallest."""
-    model = AdaBoostMH(learner=Stump(), warm_start=True)
+    model = AdaBoostMH(learner=Stump(), preset="paper", warm_start=True)
     first = None
     for n_rounds in ROUNDS:
         model.set_params(n_rounds=n_rounds).fit(X, y)
@@ -147,7 +147,9 @@ def measure_products(
     X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray, reference: float
 ) -> float:
     """Time a model of products."""
-    model = AdaBoostMH(learner=Product(Stump(), 3), n_rounds=PRODUCT_ROUNDS).fit(X, y)
+    model = AdaBoostMH(learner=Product(Stump(), 3), preset="paper", n_rounds=PRODUCT_ROUNDS).fit(
+        X, y
+    )
     once = terms = model.terms_
     for _ in range(PRODUCT_COPIES - 1):
         terms = terms + once

@@ -48,6 +48,7 @@ WARM_UP = 3
 # The shares of documents with grades 1 to 4; the rest have 0.
 GRADES = (0.25, 0.12, 0.06, 0.02)
 
+STUMPS: dict[str, Any] = {"learner": "stump", "objective": "pairs"}
 SPEED: dict[str, dict[str, Any]] = {
     "every threshold": {"max_bins": MOST},
     "max_bins=256": {"max_bins": LEAST},
@@ -105,11 +106,12 @@ def mebibytes() -> float:
 
 def point(rows: int, features: int, max_bins: int | None, kind: str, rounds: int) -> dict[str, Any]:
     """Train once; return time and memory."""
-    RankBoost(n_rounds=2, max_bins=max_bins).fit(*generate_documents(1000, features, kind))
+    settings = {**STUMPS, "max_bins": max_bins}
+    RankBoost(n_rounds=2, **settings).fit(*generate_documents(1000, features, kind))
     X, y, qid = generate_documents(rows, features, kind)
     before, clock = mebibytes(), RoundTimes()
     start = time.process_time()
-    model = RankBoost(n_rounds=rounds, max_bins=max_bins, n_jobs=1, callbacks=[clock])
+    model = RankBoost(n_rounds=rounds, n_jobs=1, callbacks=[clock], **settings)
     model.fit(X, y, qid=qid)
     return {
         "rows": rows,
@@ -189,7 +191,7 @@ def fits(part: Any, rounds: int) -> dict[str, Callable[[], Any]]:
     options = {"objective": "lambdarank", "num_threads": 1, "verbosity": -1}
 
     def ours(settings: dict[str, Any]) -> Callable[[], Any]:
-        model = RankBoost(n_rounds=rounds, n_jobs=1, **settings)
+        model = RankBoost(n_rounds=rounds, n_jobs=1, **{**STUMPS, **settings})
         return lambda: model.fit(part.X, part.y, qid=part.qid)
 
     def theirs() -> Any:

@@ -54,9 +54,9 @@ from _search_tasks import GENERATED, generate_task
 from _wide import make_wide
 
 LEARNERS = {
-    "stump": "'stump'",
-    "product": "Product('stump', 3)",
-    "tree": "Tree('stump', 8)",
+    "stump": "'stump', preset='paper'",
+    "product": "Product('stump', 3), preset='paper'",
+    "tree": "Tree('stump', 8), preset='paper'",
     "default": "'auto'",
 }
 

@@ -141,9 +141,9 @@ def generate_columns(
 
 def boosted(learner: Any, X: Any, y: Any, n_rounds: int = ROUNDS) -> AdaBoostMH:
     columns = list(range(X.shape[1]))
-    return AdaBoostMH(learner, n_rounds=n_rounds, categorical_features=columns, random_state=0).fit(
-        X, y
-    )
+    return AdaBoostMH(
+        learner, preset="paper", n_rounds=n_rounds, categorical_features=columns, random_state=0
+    ).fit(X, y)
 
 
 def measure(name: str) -> None:

@@ -97,6 +97,7 @@ def measure(name: str, task, options) -> None:
     clock = RoundTimes()
     model = AdaBoostMH(
         LEARNERS[name],
+        preset="paper",
         search=eval(options.search, vars(search)),
         n_rounds=options.rounds,
         class_weight="balanced",

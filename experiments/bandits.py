@@ -121,6 +121,7 @@ def train_timed(
     own, clock = task(name, bench.seed), _Clock()
     model = AdaBoostMH(
         LEARNERS[learner],
+        preset="paper",
         search=search,
         n_rounds=n_rounds,
         class_weight="balanced",

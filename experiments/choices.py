@@ -113,7 +113,7 @@ ROWS = (
 def measure(row: str, name: str, bench: Bench) -> dict[str, Any]:
     """Return the test error of a choice."""
     X, y, X_test, y_test = parts(name, bench.seed)
-    settings = {"n_rounds": 300} | settings_of(row, name)
+    settings = {"preset": "paper", "n_rounds": 300} | settings_of(row, name)
     settings["n_rounds"] = bench.rounds(settings["n_rounds"], 5)
     LiteralProduct.accepted = LiteralProduct.rounds = 0
     model = AdaBoostMH(**settings, random_state=bench.seed, n_jobs=bench.n_jobs).fit(X, y)

@@ -62,7 +62,9 @@ def distribution(values: np.ndarray) -> list[float]:
 def past_zero(name: str, leaves: int, bench: Bench) -> dict[str, Any]:
     """Return the test error at the end, and what it was when the last training row came right."""
     X, y, X_test, y_test = parts(name, bench.seed)
-    model = AdaBoostMH(Tree("stump", leaves), n_rounds=bench.rounds(2000, 15), random_state=0)
+    model = AdaBoostMH(
+        Tree("stump", leaves), preset="paper", n_rounds=bench.rounds(2000, 15), random_state=0
+    )
     model = bench.train(model, X, y, eval_set=(X_test, y_test))
     training, test = (100 * model.history_[field] for field in ("train_error", "validation"))
     zero = int(np.argmax(training == 0)) + 1 if (training == 0).any() else len(training)
@@ -126,7 +128,7 @@ def letter(name: str, leaves: int, rounds: Sequence[int], bench: Bench) -> dict[
     """Return test errors and margins of large trees after some rounds."""
     X, y, X_test, y_test = parts(name, bench.seed)
     learner = Tree("stump", leaves, "free", "gain")  # as in C4.5, leaves have votes of their own
-    model = AdaBoostMH(learner, n_rounds=rounds[-1], random_state=0)
+    model = AdaBoostMH(learner, preset="paper", n_rounds=rounds[-1], random_state=0)
     model = bench.train(model, X, y, eval_set=(X_test, y_test))
     own, test = margins_at(model, X, y, rounds), 100 * model.history_["validation"]
     spreads = np.sqrt(test * (100 - test) / len(y_test))
@@ -178,7 +180,7 @@ def draw_letter(results: list[dict[str, Any]], figure: Any) -> None:
 def bounds(name: str, bench: Bench) -> dict[str, Any]:
     """Return the test error of stumps on two classes, and what is proved of it."""
     X, y, X_test, y_test = parts(name, bench.seed)
-    model = AdaBoostMH("stump", n_rounds=bench.rounds(500, 40), random_state=0)
+    model = AdaBoostMH("stump", preset="paper", n_rounds=bench.rounds(500, 40), random_state=0)
     model = bench.train(model, X, y, eval_set=(X_test, y_test))
     n, dimension = len(y), stump_vc_dimension(np.shape(X)[1])
     own, history = model.margins(X, y), model.history_

@@ -21,12 +21,14 @@ OURS: dict[str, dict[str, Any]] = {
     "AdaBoostMH()": {},
     "the same, splits by edge": {
         "learner": "by edge",
+        "preset": "paper",
         "votes": "real",
         "loss": "logistic",
         "learning_rate": 0.1,
     },
     "products of stumps": {
         "learner": "product",
+        "preset": "paper",
         "loss": "logistic",
         "learning_rate": 0.3,
         "n_rounds": 1000,

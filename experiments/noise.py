@@ -35,10 +35,17 @@ OURS: list[dict[str, Any]] = [
         "n_rounds": 300,
         "learning_rate": 0.1,
         "learner": Tree(max_leaf_nodes=4, leaf_votes="free", criterion="gain"),
+        "preset": "paper",
         "votes": "real",
         "loss": "logistic",
     },
-    {"n_rounds": 300, "learning_rate": 0.3, "learner": "product", "loss": "logistic"},
+    {
+        "n_rounds": 300,
+        "learning_rate": 0.3,
+        "learner": "product",
+        "preset": "paper",
+        "loss": "logistic",
+    },
 ]
 LIGHTGBM: list[dict[str, Any]] = [
     {"n_estimators": trees, "learning_rate": rate, "num_leaves": leaves}

@@ -139,7 +139,9 @@ def boost_stumps(name: str, bench: Bench) -> dict[str, Any]:
     X, y, _, _ = parts(name, bench.seed)
     rounds, also, least, line = bench.rounds(5000, 60), {}, {}, []
     for factorized in (True, False):
-        model = AdaBoostMH("stump", factorized=factorized, n_rounds=rounds, random_state=0)
+        model = AdaBoostMH(
+            "stump", preset="paper", factorized=factorized, n_rounds=rounds, random_state=0
+        )
         model = bench.train(model, X, y)
         history, kind = model.history_, "one vote vector" if factorized else "a stump a class"
         wrong = history["train_error"] > 0

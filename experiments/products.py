@@ -78,6 +78,7 @@ def model(row: str, name: str, bench: Bench, leaves: int) -> AdaBoostMH:
         base = Tree(base, max_leaf_nodes=leaves)
     return AdaBoostMH(
         base,
+        preset="paper",
         n_rounds=rounds(row, name, bench),
         search=Lazy(100) if row.startswith("Haar") else "exhaustive",
         random_state=bench.seed,
@@ -212,6 +213,7 @@ def beside(row: str, name: str, bench: Bench) -> dict[str, Any]:
     n_terms, search = PRODUCTS[name]
     product = AdaBoostMH(
         Product(Stump(), n_terms=n_terms),
+        preset="paper",
         search=search,
         n_rounds=bench.rounds(3000, 8),
         random_state=bench.seed,

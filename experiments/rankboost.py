@@ -24,7 +24,7 @@ from experiments.runner import (
 
 SOURCE = "Iyer 1999"
 LISTS = ("mq2008-agg", "mq2007-agg")
-THESIS: dict[str, Any] = {"learning_rate": 1.0, "pair_weight": "equal", "query_weight": "pairs"}
+THESIS: dict[str, Any] = {"preset": "paper"}
 WEAK: dict[str, dict[str, Any]] = {
     "WeakLearn.2": {"criterion": "energy", "monotonic_cst": "none"},
     "WeakLearn.3": {"monotonic_cst": "none"},
@@ -319,7 +319,12 @@ def fuse_by_boosting(
     settings: Mapping[str, Any], parts: list[Part], bench: Bench
 ) -> tuple[np.ndarray, float]:
     """Return test scores of RankFusion, its rounds chosen on the validation part."""
-    model = RankFusion(n_rounds=bench.rounds(500, 30), early_stopping_rounds=10**6, random_state=0)
+    model = RankFusion(
+        n_rounds=bench.rounds(500, 30),
+        eval_metric="map",
+        early_stopping_rounds=10**6,
+        random_state=0,
+    )
     model.set_params(n_jobs=bench.n_jobs, **settings)
     model.fit(*parts[0], eval_set=tuple(parts[1]))
     best = float(model.history_["validation"][model.best_iteration_ - 1])
@@ -462,8 +467,6 @@ def rankboost(learner: str) -> Callable[[Bench], Any]:
     return lambda bench: RankBoost(
         learner,
         n_rounds=bench.rounds(300, 30),
-        monotonic_cst="none",
-        objective="pairs",
         random_state=bench.seed,
         **THESIS,
     )
@@ -471,7 +474,9 @@ def rankboost(learner: str) -> Callable[[Bench], Any]:
 
 def adaboost(bench: Bench) -> Any:
     """Return discrete AdaBoost with full steps."""
-    return AdaBoostMH("stump", n_rounds=bench.rounds(300, 30), random_state=bench.seed)
+    return AdaBoostMH(
+        "stump", preset="paper", n_rounds=bench.rounds(300, 30), random_state=bench.seed
+    )
 
 
 # By row: the model, and whether it sees ranks within the query.

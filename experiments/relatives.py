@@ -144,14 +144,16 @@ def fit_method(method: str, X: Any, y: Any, n_rounds: int, seed: int) -> Any:
     tree = Tree("stump", LEAVES)
     common = {"n_rounds": n_rounds, "random_state": seed, "votes": "discrete"}
     if method == "AdaBoost.MH":
-        return AdaBoostMH(tree, **common).fit(X, y)
+        return AdaBoostMH(tree, preset="paper", **common).fit(X, y)
     if method == "arc-x4":
-        return train_with_objective(AdaBoostMH(tree, **common), ArcX4, X, y)
+        return train_with_objective(AdaBoostMH(tree, preset="paper", **common), ArcX4, X, y)
     if method == "FilterBoost":
         sampled = {"loss": "logistic", "sampling": "weight", "subsample": 0.3}
-        return AdaBoostMH(tree, **common, **sampled).fit(X, y)
+        return AdaBoostMH(tree, preset="paper", **common, **sampled).fit(X, y)
     if method == "bagging":
-        alone = AdaBoostMH(Tree("stump", 64, "free", "gain"), n_rounds=1, votes="real")
+        alone = AdaBoostMH(
+            Tree("stump", 64, "free", "gain"), preset="paper", n_rounds=1, votes="real"
+        )
         return BaggingClassifier(alone, n_estimators=min(n_rounds, 50), random_state=seed).fit(X, y)
     # What boost-by-majority must know beforehand is chosen on a fifth of the rows.
     rows, aside, classes, others = train_test_split(
@@ -164,7 +166,7 @@ def fit_method(method: str, X: Any, y: Any, n_rounds: int, seed: int) -> Any:
 
 
 def _by_majority(X: Any, y: Any, n_rounds: int, gamma: float) -> AdaBoostMH:
-    model = AdaBoostMH(Tree("stump", LEAVES), n_rounds=n_rounds, votes="discrete")
+    model = AdaBoostMH(Tree("stump", LEAVES), preset="paper", n_rounds=n_rounds, votes="discrete")
     return train_with_objective(model, partial(BoostByMajority, n_rounds, gamma), X, y)
 
 
