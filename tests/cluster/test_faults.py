@@ -74,9 +74,8 @@ def test_a_ranker_starts_again_before_the_first_checkpoint(client, spread, tmp_p
     kill = signaling(victim(client, X, 1)[1], signal.SIGKILL, tmp_path / "killed", n_rounds=2)
     qid = np.arange(240) // 7
     own = [Checkpoint(tmp_path / "model"), kill]
-    settings = {"learner": "stump", "preset": "paper", "n_rounds": 6}
-    result = DaskRankBoost(**settings, callbacks=own).fit(X, y, da.from_array(qid, chunks=40))
-    same(result, RankBoost(**settings).fit(*local, qid))
+    result = DaskRankBoost(n_rounds=6, callbacks=own).fit(X, y, da.from_array(qid, chunks=40))
+    same(result, RankBoost(n_rounds=6).fit(*local, qid))
 
 
 def test_control_c_keeps_the_rounds_so_far(client, spread, tmp_path):

@@ -47,16 +47,19 @@ def evaluation(name: str, metric: str) -> str:
 
 
 def average_rounds(rounds: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
-    """Return the quantities of a round of several bags: their means.
+    """Return the quantities of a round of several bags: means, and bounds of the mean model.
 
     Energies are averaged such that the bound is the mean of the bags' bounds, or their geometric
-    mean with the exponential loss. Either bounds the loss of the mean model: losses are convex, and
-    the exponential loss satisfies Hölder's inequality.
+    mean with the exponential loss: losses are convex, and the exponential loss satisfies Hölder's
+    inequality. Softmax bounds count errors, and add up: the mean errs only where some bag does.
+    Bounds of the top of the list weight pairs by the order of one model; of a mean, only 1 is sure.
     """
     if len(rounds) == 1:
         return rounds[0]
     n_bags = len(rounds)
     means = {name: sum(values[name] for values in rounds) / n_bags for name in rounds[0]}
+    if "bound" in means:
+        means["bound"] = 1.0 if "ranking_loss" in means else n_bags * means["bound"]
     if "energy" in means:
         weight = means.get("weight", math.nan)
         if weight > 0:
@@ -72,7 +75,8 @@ def average_rounds(rounds: Sequence[Mapping[str, float]]) -> Mapping[str, float]
 class History(Mapping[str, Reals]):
     """The record of every round: one array for each quantity.
 
-    Quantities that were not recorded are NaN; those that are NaN in every round are not listed.
+    Quantities that were not recorded are NaN; those that are NaN in every round are not listed. Of
+    a mean of models, those of the training rows are means over the models.
 
     - `edge`: the edge as a share of the weight (r of Iyer 1999, eq. 4.5, for rankers);
     - `alpha`: the base coefficient; of a ranker, half of Iyer's, because rules output -1 or +1;
@@ -80,7 +84,9 @@ class History(Mapping[str, Reals]):
     - `bound`: an upper bound on the Hamming or ranking loss. With the exponential loss it is the
       running product of Z. The logistic loss decreases by at least ``weight * (1 - energy)`` in a
       round, and the bound is what remains of it in units of ln 2. With the softmax loss it is twice
-      the mean probability of the wrong classes, which bounds the training error;
+      the mean probability of the wrong classes, which bounds the training error; of a mean of
+      models, the sum of their bounds. With objectives for the top of the list it bounds 1 minus
+      the metric, and is 1 for a mean of models;
     - `validation`: the eval metric of the validation rows; of several, the first metric on the last
       set. Each metric of each set has a record of its own, such as `test:log_loss`;
     - `columns`: the number of columns searched, summed over the decisions of the round;
