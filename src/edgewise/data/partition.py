@@ -72,15 +72,16 @@ class Partition:
 
     def fsum(self, values: NDArray[np.float64]) -> float:
         """Return the sum of numbers at all processes, rounded once: the same for every order."""
+        return self.fsums([values])[0]
+
+    def fsums(self, arrays: Sequence[NDArray[np.float64]]) -> list[float]:
+        """Return the sum of each array, rounded once, in one exchange with the other processes."""
         if self.numbers is None:
-            return math.fsum(values.tolist())
-        # The exact sum here, as a few numbers: each is the rounding error of the one before.
-        numbers, partials = values.tolist(), list[float]()
-        while (partial := math.fsum([*numbers, *(-number for number in partials)])) != 0.0:
-            partials.append(partial)
-            if not math.isfinite(partial):
-                break
-        return math.fsum(number for others in self.collective.gather(partials) for number in others)
+            return [math.fsum(values.tolist()) for values in arrays]
+        partials = self.collective.gather([_partial_sums(values.tolist()) for values in arrays])
+        return [
+            math.fsum(number for sums in partials for number in sums[i]) for i in range(len(arrays))
+        ]
 
     def any(self, flag: Any) -> bool:
         """Return whether it is true of any process."""
@@ -131,3 +132,13 @@ class Partition:
         return Partition(
             len(rows), np.searchsorted(rows, local_numbers).astype(np.int64), self.collective
         )
+
+
+def _partial_sums(numbers: list[float]) -> list[float]:
+    """Return an exact sum as a few numbers: each is the rounding error of the one before."""
+    partials: list[float] = []
+    while (partial := math.fsum([*numbers, *(-number for number in partials)])) != 0.0:
+        partials.append(partial)
+        if not math.isfinite(partial):
+            break
+    return partials

@@ -85,8 +85,9 @@ _USUAL_TREES = TreeCandidate()
 # The leaves of small and of the largest trees to compare.
 _SMALL_TREES, _SMALL_TREES_OF_CLASSES, _LARGEST_TREES = 3, 4, 128
 
-# From this many rows on a sample decides, on which small trees do better than on all rows.
-_NO_SMALL_TREES_FROM = 50_000
+# Fewer rows cannot tell candidates apart. From the second number on a sample decides, on which small
+# trees do better than on all rows.
+_COMPARE_FROM, _NO_SMALL_TREES_FROM = 1_000, 50_000
 _SOFTMAX_DAMPING = 0.5
 
 # Averaging pays most where rows are few. Bags share the work of a round, in values of the table
@@ -277,7 +278,7 @@ def tree_candidates(model: "AdaBoostMH", learner: Learner | str, goal: Goal) -> 
         before = model.fitted_.candidate
         return [c for c in (_USUAL_TREES, small, large, softmax) if c.name == before]
     candidates = [_USUAL_TREES]
-    if not _chooses_rounds(model):
+    if not _chooses_rounds(model) or goal.n_rows < _COMPARE_FROM:
         return candidates
     if model.max_leaf_nodes is None:
         candidates += [small, large] if goal.n_rows < _NO_SMALL_TREES_FROM else [large]

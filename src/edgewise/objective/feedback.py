@@ -392,7 +392,9 @@ class GradedLists(Feedback):
         # From the middle of each query, so that little cancels; only differences count.
         outputs = outputs - self.layout.middles(outputs)
         products = self.pairs.pair_moments(self.lists, scores + step * outputs, outputs)
-        sums = {(a, b): self._total(products[a, b]) for a in range(3) for b in range(3 - a)}
+        indices = [(a, b) for a in range(3) for b in range(3 - a)]
+        totals = self.partition.fsums([products[a, b] for a, b in indices])
+        sums = dict(zip(indices, totals, strict=True))
         # (A B)' = A' B + A B' and (A B)'' = A'' B + 2 A' B' + A B'', A of exp(H), B of exp(-H).
         slope = sums[1, 0] + sums[0, 1]
         return Moments(sums[0, 0], slope, sums[2, 0] + 2 * sums[1, 1] + sums[0, 2])
@@ -421,13 +423,13 @@ class GradedLists(Feedback):
     def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
         layout = self.layout
         up, down = factors_of(layout, scores)
-        masses = []
+        energies = []
         for lower, upper in ((~high, high), (high, ~high)):
             ups = group_sums(up * lower, layout.group_starts)
             downs = group_sums(down * upper, layout.group_starts)
-            energies = self.query_weights * by_query(layout, downs * sums_below(layout, ups))
-            masses.append(self._total(energies))
-        return masses[0], masses[1]
+            energies.append(self.query_weights * by_query(layout, downs * sums_below(layout, ups)))
+        lower_energy, upper_energy = self.partition.fsums(energies)
+        return lower_energy, upper_energy
 
     def quantize(self, scores: Reals, rows: Rows | None = None) -> ListWeights:
         layout = self.layout

@@ -367,8 +367,10 @@ class Ranking(Objective):
     def _range(self, phi: NDArray) -> tuple[float, float]:
         """Return the smallest and the largest output in all processes."""
         real = phi.astype(np.float64)
-        lowest, highest = float(real.min(initial=np.inf)), float(real.max(initial=-np.inf))
-        return self._partition.min(lowest), self._partition.max(highest)
+        # The maximum of the negated outputs as well, in one exchange.
+        ends = np.array([(-real).max(initial=-np.inf), real.max(initial=-np.inf)])
+        negated, highest = self._partition.max(ends).tolist()
+        return -negated, highest
 
     def _scale(self, phi: NDArray) -> tuple[Reals, float]:
         """Return outputs scaled to [0, 1], and their span: only differences count."""

@@ -245,9 +245,9 @@ class Top(Objective, PairSearch):
         """Make scores the current ones; weigh the pairs and quantize them for the search."""
         self.scores = scores
         sums: TopSums = self.backend.pairs.weigh_top(self.lists, scores)
-        fsum = self.lists.queries.fsum
-        self._energy = fsum(sums.energies)
-        self._progress = TopProgress(max(0.0, fsum(sums.losses)), fsum(sums.bounds))
+        totals = self.lists.queries.fsums([sums.energies, sums.losses, sums.bounds])
+        self._energy, loss, bound = totals
+        self._progress = TopProgress(max(0.0, loss), bound)
         scale = 1.0 / max(self._energy, 1e-300)
         # In the memory of the sums, because documents may be many.
         self._potentials = np.multiply(sums.potentials, scale, out=sums.potentials)
