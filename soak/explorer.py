@@ -323,16 +323,19 @@ def _draw_weights(rng: random.Random, n_rows: int) -> np.ndarray | None:
 
 @contextmanager
 def smaller(limits: dict[str, int]) -> Iterator[None]:
-    """Lower the limits, and the most rounds that held-out rows choose from."""
+    """Lower the limits, compare candidates on any number of rows, and choose from fewer rounds."""
     candidates = ranking.ranking_candidates
 
     def few_rounds(*arguments: Any) -> list[Any]:
         return [c._replace(max_rounds=_MAX_ROUNDS) for c in candidates(*arguments)]
 
-    rounds = {"edgewise.estimators.classification.MAX_ROUNDS": _MAX_ROUNDS}
+    always = {
+        "edgewise.estimators.classification._COMPARE_FROM": 0,
+        "edgewise.estimators.classification.MAX_ROUNDS": _MAX_ROUNDS,
+    }
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(ranking, "ranking_candidates", few_rounds))
-        for name, value in {**limits, **rounds}.items():
+        for name, value in {**limits, **always}.items():
             stack.enter_context(mock.patch(name, value))
         yield
 

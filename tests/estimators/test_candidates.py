@@ -25,6 +25,12 @@ def _compiled(monkeypatch):
     monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
 
 
+@pytest.fixture(autouse=True)
+def _few_rows(monkeypatch):
+    """Compare trees on fewer rows than usual."""
+    monkeypatch.setattr(classification, "_COMPARE_FROM", 600)
+
+
 def compared(**settings):
     return AdaBoostMH(n_bags=1, **settings)
 
@@ -54,6 +60,10 @@ def test_what_is_compared():
 )
 def test_settings_leave_candidates_out(settings, expected):
     assert names(compared(**settings).fit(X, CLASSES)) == expected
+
+
+def test_few_rows_compare_nothing():
+    assert names(compared().fit(X[:599], ADDITIVE[:599])) == []
 
 
 def test_columns_that_only_tell_together_take_large_trees():

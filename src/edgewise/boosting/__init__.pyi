@@ -7,10 +7,10 @@ from edgewise.boosting.callbacks import (
     EarlyStopping as EarlyStopping,
     ProgressBar as ProgressBar,
     StoppingRule as StoppingRule,
-    metric_size as metric_size,
     TimeLimit as TimeLimit,
     TrainingRun as TrainingRun,
     check_callbacks as check_callbacks,
+    metric_size as metric_size,
 )
 from edgewise.boosting.history import (
     CLASSIFIER_FIELDS as CLASSIFIER_FIELDS,

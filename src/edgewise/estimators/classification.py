@@ -17,12 +17,7 @@ from edgewise.data import BinnedTable, Table
 from edgewise.estimators.advice import warn_about_labels, warn_about_model
 from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
-from edgewise.estimators.job import (
-    DEFAULT_BINS,
-    Job,
-    ResolvedSettings,
-    TrainingProblem,
-)
+from edgewise.estimators.job import DEFAULT_BINS, Job, ResolvedSettings, TrainingProblem
 from edgewise.estimators.rates import MAX_RATE_SCORES, MAX_SUBSET_VALUES
 from edgewise.estimators.rows import ValidationSet, check_column_kinds
 from edgewise.estimators.targets import LabeledRows, Labels, read_rows
@@ -85,8 +80,8 @@ _USUAL_TREES = TreeCandidate()
 # The leaves of small and of the largest trees to compare.
 _SMALL_TREES, _SMALL_TREES_OF_CLASSES, _LARGEST_TREES = 3, 4, 128
 
-# Fewer rows cannot tell candidates apart. From the second number on a sample decides, on which small
-# trees do better than on all rows.
+# Fewer rows cannot tell candidates apart. From the second number on, a sample decides, on which
+# small trees do better than on all rows.
 _COMPARE_FROM, _NO_SMALL_TREES_FROM = 1_000, 50_000
 _SOFTMAX_DAMPING = 0.5
 

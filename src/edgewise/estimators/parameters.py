@@ -147,10 +147,10 @@ class RankingParameters(TrainingParameters):
     Parameters
     ----------
     preset : {"auto", "paper"}, default "auto"
-        The values of all parameters that you leave at "auto" or None. "auto" has those that
-        held-out queries choose, "paper" those of RankBoost (Iyer 1999; Freund, Iyer, Schapire and
-        Singer 2003): stumps on pairs, 500 rounds of full steps, equal weights of all pairs, and
-        weights of thresholds of any sign (WeakLearn.3).
+        The values of all parameters that you leave at "auto" or None. With "auto", held-out queries
+        choose them; "paper" is RankBoost (Iyer 1999; Freund, Iyer, Schapire and Singer 2003):
+        stumps on pairs, 500 rounds of full steps, equal weights of all pairs, and weights of
+        thresholds of any sign (WeakLearn.3).
     eval_metric : {"auto"}, str, callable or list of them, default "auto"
         The metric that held-out queries choose by, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
         "precision@10", "recall@10", "auc", "disagreement", "prot" or "precision_at_full_recall",

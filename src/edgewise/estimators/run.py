@@ -124,11 +124,11 @@ class Setup(Generic[F]):
             rates = self.training_rates.take(rows.astype(np.intp))
         return replace(self, job=job, binned=self.select(rows), training_rates=rates)
 
-    def split(self, rows: Rows, others: Rows) -> tuple["Setup[F]", BinnedTable]:
+    def split_rows(self, rows: Rows, others: Rows) -> tuple["Setup[F]", BinnedTable]:
         """Return the same on some of the rows, and others, in the same bins.
 
-        Both have the rates of categories among the first alone: what the labels of others tell
-        about them must not choose the model.
+        Both have the rates of categories among the first alone, so that the labels of held-out
+        rows choose the model by their predictions only.
         """
         setup, rates = self.on_rows(rows), self.training_rates
         if rates is None or setup.training_rates is None:

@@ -102,7 +102,7 @@ def fit_into_time(setups: Sequence[Setup[F]]) -> list[Setup[F]]:
         return [replace(candidate, limit=limit) for candidate in setups]
     if not setup.validation:
         kept, inside = job.rows.deal(5, seed)[0]
-        setup, held_out = setup.split(kept.astype(ROW), inside.astype(ROW))
+        setup, held_out = setup.split_rows(kept.astype(ROW), inside.astype(ROW))
         validation = job.rows.fold_targets(inside)._replace(binned=held_out)
         source = fraction_source(len(inside) / n_rows)
         setup = replace(setup, validation=(validation,), source=source)

@@ -325,7 +325,7 @@ def split_folds(setup: Setup[F]) -> list[FoldRows]:
     """Return the rows of each fold; none where no row can be held out."""
     folds = []
     for kept, inside in setup.job.rows.folds(setup.start.seed):
-        outside, binned = setup.split(kept.astype(ROW), inside.astype(ROW))
+        outside, binned = setup.split_rows(kept.astype(ROW), inside.astype(ROW))
         targets = setup.job.rows.fold_targets(inside)
         folds.append(FoldRows(outside, targets._replace(binned=binned), len(inside)))
     return folds
