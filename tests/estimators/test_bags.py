@@ -197,11 +197,12 @@ def test_bags_need_something_to_draw():
         means(subsample=1.0, search="exhaustive").fit(X, TWO)
 
 
-def test_few_rows_have_bags_by_default():
+def test_trees_have_bags_by_default():
     assert AdaBoostMH(n_rounds=3).fit(X, TWO).settings_.n_bags == 4
     assert AdaBoostMH("stump", n_rounds=3).fit(X, TWO).settings_.n_bags == 1
     assert AdaBoostMH("tree", n_rounds=3, preset="paper").fit(X, TWO).settings_.n_bags == 1
-    assert auto_bags(Goal(n_rows=5_000, n_columns=3)) == 1
+    assert auto_bags(Goal(n_rows=5_000, n_columns=3)) == 2
+    assert auto_bags(Goal(n_rows=500_000, n_columns=3)) == 1
     assert auto_bags(Goal(n_rows=1_000, n_columns=10_000)) == 1
 
 

@@ -7,7 +7,12 @@ import pytest
 
 from edgewise import AdaBoostMH, Haar, Indicator, Product, Selector, Stump, Tree, load
 from edgewise.estimators import classification
-from edgewise.estimators.classification import PAPER_SETTINGS, TreeCandidate, auto_settings
+from edgewise.estimators.classification import (
+    PAPER_SETTINGS,
+    TreeCandidate,
+    auto_rate,
+    auto_settings,
+)
 from edgewise.learners import NAMED_LEARNERS, Goal
 
 PAGE = Path(__file__).parents[2] / "docs/guide/defaults.md"
@@ -24,7 +29,9 @@ def auto(goal, n_rows=10_000):
     """Return the learner of "auto" with its settings."""
     goal = goal._replace(n_rows=n_rows, n_columns=20)
     tree = NAMED_LEARNERS["auto"](Stump(), goal)
-    return {**vars(tree), **auto_settings(goal)}
+    settings = auto_settings(goal)
+    rate = auto_rate(goal, settings["n_bags"])
+    return {**vars(tree), **settings, "learning_rate": rate}
 
 
 def spanned(values):
@@ -46,7 +53,7 @@ def shown(value):
 def documented_table():
     """Return the table of docs/guide/defaults.md, made from the code."""
     presets = {
-        kind: [auto(goal, n_rows) for goal in goals for n_rows in (500, 10_000, 100_000)]
+        kind: [auto(goal, n_rows) for goal in goals for n_rows in (500, 10_000, 100_000, 1_000_000)]
         for kind, goals in KINDS.items()
     }
     paper = {**vars(Tree()), **PAPER_SETTINGS}
@@ -117,12 +124,27 @@ def test_the_default_uses_what_goes_with_auto(goal, y):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "n_classes", "rate"), [(499_999, 2, 0.1), (500_000, 2, 0.2), (500_000, 3, 0.1)]
+    ("n_rows", "n_classes", "n_bags", "rate"),
+    [
+        (1_999, 2, 4, 0.1),
+        (2_000, 2, 2, 0.2),
+        (2_000, 3, 2, 0.2),
+        (499_999, 2, 2, 0.2),
+        (500_000, 2, 1, 0.2),
+        (500_000, 3, 1, 0.1),
+    ],
 )
-def test_many_rows_of_two_classes_take_larger_steps(n_rows, n_classes, rate):
+def test_the_number_of_models_and_their_steps_follow_the_rows(n_rows, n_classes, n_bags, rate):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (n_rows, 1), dtype=np.int8), rng.integers(0, n_classes, n_rows)
-    assert AdaBoostMH(n_rounds=1).fit(X, y).settings_.learning_rate == rate
+    settings = AdaBoostMH(n_rounds=1).fit(X, y).settings_
+    assert (settings.n_bags, settings.learning_rate) == (n_bags, rate)
+
+
+def test_a_single_model_takes_small_steps():
+    X, y = np.random.default_rng(0).integers(0, 2, (2_000, 1)), np.arange(2_000) % 2
+    for settings in ({"n_bags": 1}, {"learner": "stump"}, {"subsample": 1.0}):
+        assert AdaBoostMH(n_rounds=1, **settings).fit(X, y).settings_.learning_rate == 0.1
 
 
 def test_the_default_learns_which_of_many_columns_to_search():

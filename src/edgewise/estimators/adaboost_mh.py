@@ -62,7 +62,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         Number of models to average, a power of two. Each draws rows and columns of its own, so it
         needs `subsample` below 1 or a search of random columns. Averaging lowers the error, most of
         all on few rows, and multiplies the training time by `n_bags`. None is up to 4 for trees on
-        fewer than 2,000 rows, fewer with many columns or classes, else 1; 1 for "paper".
+        fewer than 2,000 rows, fewer with many columns or classes, and 2 for trees on fewer than
+        500,000 rows; otherwise, and for "paper", 1.
     loss : {"exponential", "logistic", "softmax"} or None, default None
         The loss to minimize. The last two resist wrong labels. "softmax" is the log loss of the
         class probabilities, started from the class priors if votes are real; for two classes and

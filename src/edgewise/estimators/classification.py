@@ -58,9 +58,8 @@ _NOISE_ERRORS = 0.5
 # Folds take this many steps in one, up to this learning rate.
 _STRIDE, _MAX_FOLD_RATE = 4, 0.4
 
-# From this many rows on, rounds take long: larger steps halve the time, and cost next to no
-# accuracy unless several classes compete.
-_LARGER_STEPS_FROM = 500_000
+# The learning rate of a single model, or of several on few rows; and of several on more.
+_RATE, _RATE_OF_MEANS = 0.1, 0.2
 
 # The learner that a name means with a preset.
 _MEANINGS = {"auto": {"tree": "auto"}, "paper": {"auto": "stump"}}
@@ -86,23 +85,42 @@ _COMPARE_FROM, _NO_SMALL_TREES_FROM = 1_000, 50_000
 _SOFTMAX_DAMPING = 0.5
 
 # Averaging pays most where rows are few. Bags share the work of a round, in values of the table
-# times score columns, so that a fit takes less than half a second.
-_MAX_BAGS, _BAG_ROWS, _BAG_WORK = 4, 2_000, 400_000
+# times score columns, so that a fit takes less than half a second. On more rows, two models of half
+# as many rounds take the time of one.
+_MAX_BAGS, _FEW_ROWS, _BAG_WORK = 4, 2_000, 400_000
+
+# From this many rows on, rounds take long. One model in larger steps halves the time, and costs
+# next to no accuracy unless several classes compete.
+_MANY_ROWS = 500_000
 
 
 def auto_bags(goal: Goal) -> int:
-    """Return the default number of models to average, for trees: more where rounds are fast.
+    """Return the default number of trees' models to average.
 
     Examples
     --------
     >>> goals = Goal(1, n_rows=500), Goal(15, n_rows=500), Goal(1, n_rows=9_000)
     >>> [auto_bags(goal._replace(n_columns=20)) for goal in goals]
-    [4, 2, 1]
+    [4, 2, 2]
     """
-    if goal.n_rows >= _BAG_ROWS:
-        return 1
+    if goal.n_rows >= _FEW_ROWS:
+        return 2 if goal.n_rows < _MANY_ROWS else 1
     affordable = _BAG_WORK // max(goal.n_rows * goal.n_columns * goal.n_scores, 1)
     return next(n for n in (_MAX_BAGS, 2, 1) if n <= affordable or n == 1)
+
+
+def auto_rate(goal: Goal, n_bags: int) -> float:
+    """Return the default learning rate.
+
+    Examples
+    --------
+    >>> few, more, many = (Goal(1, n_rows=n_rows) for n_rows in (500, 9_000, 1_000_000))
+    >>> auto_rate(few, 4), auto_rate(more, 2), auto_rate(more, 1), auto_rate(many, 1)
+    (0.1, 0.2, 0.1, 0.2)
+    """
+    averages = n_bags > 1 and goal.n_rows >= _FEW_ROWS
+    takes_long = goal.apart and goal.n_rows >= _MANY_ROWS
+    return _RATE_OF_MEANS if averages or takes_long else _RATE
 
 
 def auto_settings(goal: Goal) -> dict[str, Any]:
@@ -111,7 +129,7 @@ def auto_settings(goal: Goal) -> dict[str, Any]:
         "votes": "real",
         # Of two classes and of labels the same loss, started from the priors.
         "loss": "softmax" if goal.apart else "logistic",
-        "learning_rate": 0.2 if goal.apart and goal.n_rows >= _LARGER_STEPS_FROM else 0.1,
+        "learning_rate": None,  # see `auto_rate`
         "subsample": 0.7,
         "damping": 0.5 if goal.apart else 0.1,
         # Tiny tables could not be split otherwise.
@@ -318,12 +336,11 @@ def resolve_classifier(
     default_bags = int(values["n_bags"]) if isinstance(resolved, Tree) else 1
     if model.warm_start and model.__sklearn_is_fitted__():
         default_bags = model.fitted_.n_bags
-    rate, damping, n_rounds = float(values["learning_rate"]), values["damping"], values["n_rounds"]
+    damping, n_rounds = values["damping"], values["n_rounds"]
     objective = HammingSettings(
         votes=values["votes"],
         factorized=bool(model.factorized),
         loss=values["loss"],
-        learning_rate=rate,
         subsample=float(values["subsample"]),
         sampling=str(model.sampling),
         trim=None if model.trim is None else float(model.trim),
@@ -332,23 +349,35 @@ def resolve_classifier(
         min_leaf_rows=int(values["min_samples_leaf"]),
         damping=None if damping is None else float(damping),
     )
-    stride = max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate)))
-    assert _STOPPING.patience is not None
-    # Smaller steps need more rounds to go as far.
-    patience = round(_STOPPING.patience * max(1.0, _PATIENT_RATE / (stride * rate)))
-    return ResolvedSettings(
+    settings = ResolvedSettings(
         resolved,
         objective,
         resolve_search(values["search"]),
         values["max_bins"],
         None if isinstance(n_rounds, str) else int(n_rounds),
-        _STOPPING._replace(patience=patience),
+        _STOPPING,
         learner_name,
         goal,
-        round(MAX_ROUNDS * max(1.0, _PATIENT_RATE / (stride * rate))),
-        stride=stride,
         reasons=reasons,
     ).with_bags(model.n_bags, default_bags)
+    rate = values["learning_rate"]
+    return _at_rate(settings, auto_rate(goal, settings.n_bags) if rate is None else float(rate))
+
+
+def _at_rate(
+    settings: ResolvedSettings[HammingSettings], rate: float
+) -> ResolvedSettings[HammingSettings]:
+    """Return the settings at a learning rate: smaller steps need more rounds to go as far."""
+    stride = max(1, min(_STRIDE, int(_MAX_FOLD_RATE / rate)))
+    more = max(1.0, _PATIENT_RATE / (stride * rate))
+    assert _STOPPING.patience is not None
+    return replace(
+        settings,
+        objective=replace(settings.objective, learning_rate=rate),
+        stopping=_STOPPING._replace(patience=round(_STOPPING.patience * more)),
+        max_rounds=round(MAX_ROUNDS * more),
+        stride=stride,
+    )
 
 
 def _check_votes(model: "AdaBoostMH", learner: Learner, votes: str) -> None:

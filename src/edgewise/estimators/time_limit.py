@@ -95,7 +95,7 @@ def fit_into_time(setups: Sequence[Setup[F]]) -> list[Setup[F]]:
     # Setup and validation take time, too.
     n_rounds, n_rows = 0.8 * (setup.limit - elapsed) / seconds, partition.n_rows
     fold_cost = sum(len(kept) for kept, _ in folds) / (setup.fold_stride * n_rows)
-    cost = setup.n_bags + fold_cost * (len(setups) + setup.n_bags - 1)
+    cost = setup.n_bags + fold_cost * (len(setups) + setup.fold_bags - 1)
     rate = job.settings.objective.learning_rate if job.model.learning_rate is None else None
     pace = pace_for(n_rounds, cost, n_rows, rate)
     if pace == Pace():

@@ -66,9 +66,6 @@ _ROUNDS_WITHOUT_CHOICE = 50
 # Candidates for large tables are compared on a sample of rows.
 _COMPARED_ROWS = 20_000
 
-# The models of a mean that are trained on each fold.
-_FOLD_BAGS = 4
-
 # Reasons for which a choice on folds ends before it is done.
 _CUT_SHORT = ("interrupted", "time limit")
 
@@ -226,14 +223,16 @@ def choose_on_sample(setups: Sequence[Setup[F]]) -> Setup[F]:
 def choose_on_folds(setups: Sequence[Setup[F]]) -> tuple[Setup[F], Choice]:
     """Return the best candidate, and its number of rounds.
 
-    Candidates are compared by single models, even where the model will be a mean.
+    Candidates are compared by single models, even where the model will be a mean; so are rounds,
+    unless there are few rows.
     """
+    n_bags = setups[0].fold_bags
     if len(setups) == 1:
-        return setups[0], choose_rounds(setups[0], split_folds(setups[0]), _FOLD_BAGS)
+        return setups[0], choose_rounds(setups[0], split_folds(setups[0]), n_bags)
     best, choice = compare_on_folds(setups)
     setup = setups[best]
-    if setup.n_bags > 1 and choice.stop_reason not in _CUT_SHORT:
-        choice_of_mean = choose_rounds(setup, split_folds(setup), _FOLD_BAGS)
+    if n_bags > 1 and choice.stop_reason not in _CUT_SHORT:
+        choice_of_mean = choose_rounds(setup, split_folds(setup), n_bags)
         if choice_of_mean.stop_reason in _CUT_SHORT:
             return setup, choice._replace(stop_reason=choice_of_mean.stop_reason)
         record = replace(choice_of_mean.record, compared=choice.record.compared)
@@ -334,18 +333,17 @@ def split_folds(setup: Setup[F]) -> list[FoldRows]:
 def choose_rounds(
     setup: Setup[F],
     folds: Sequence[FoldRows],
-    max_bags: int = 1,
+    n_bags: int = 1,
     leader: _Leader | None = None,
 ) -> Choice:
     """Return the number of rounds that folds choose; training ends if it falls behind a leader.
 
-    Of a mean of models, up to `max_bags` are trained on each fold.
+    Of a mean of models, `n_bags` are trained on each fold.
     """
     if not folds:
         return Choice(HeldOutRecord("too few rows", _ROUNDS_WITHOUT_CHOICE))
     n_rows = setup.binned.partition.n_rows
     source, stride = fold_source([fold.n_inside for fold in folds], n_rows), setup.fold_stride
-    refit_bags, n_bags = setup.n_bags, min(setup.n_bags, max_bags)
     settings = replace(setup.job.settings.in_larger_steps(stride), n_bags=n_bags)
     job = replace(setup.job, settings=settings)
     sets = [fold.inside for fold in folds]
@@ -371,7 +369,7 @@ def choose_rounds(
         )
         # The refit takes time in proportion to its rows and rounds.
         n_trained = n_bags * sum(n_rows - fold.n_inside for fold in folds)
-        fraction = n_trained / (n_trained + stride * n_rows * refit_bags)
+        fraction = n_trained / (n_trained + stride * n_rows * setup.n_bags)
         callbacks = [*make_callbacks(setup, True, fraction, stride), best_scores]
         if leader is not None:
             callbacks.append(_Race(leader, job.round_ratio, job.larger_is_better))
