@@ -40,6 +40,7 @@ _LIMITS = (
     {"edgewise.estimators.pairs._MAX_TESTED_ROWS": 150},
     {"edgewise.estimators.train._COMPARED_ROWS": 80},
     {"edgewise.estimators.train.NO_REFIT_ROWS": 100},
+    {"edgewise.estimators.classification._FEW_ROWS": 100},
 )
 """Numbers of rows and rounds from which on training takes other ways, for small tables."""
 
@@ -329,13 +330,13 @@ def smaller(limits: dict[str, int]) -> Iterator[None]:
     def few_rounds(*arguments: Any) -> list[Any]:
         return [c._replace(max_rounds=_MAX_ROUNDS) for c in candidates(*arguments)]
 
-    always = {
+    base_limits = {
         "edgewise.estimators.classification._COMPARE_FROM": 0,
         "edgewise.estimators.classification.MAX_ROUNDS": _MAX_ROUNDS,
     }
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(ranking, "ranking_candidates", few_rounds))
-        for name, value in {**limits, **always}.items():
+        for name, value in {**base_limits, **limits}.items():
             stack.enter_context(mock.patch(name, value))
         yield
 

@@ -8,8 +8,10 @@ from tests.helpers import assert_same_run, assert_same_terms
 from edgewise import AdaBoostMH, Checkpoint, Lazy, RankBoost, Tree, load
 from edgewise.boosting.history import average_rounds
 from edgewise.common import checks
+from edgewise.estimators import classification, time_limit
 from edgewise.estimators.classification import auto_bags
 from edgewise.estimators.run import bag_seed
+from edgewise.estimators.time_limit import Pace
 from edgewise.learners import Goal
 from edgewise.metrics.classification import log_loss
 
@@ -256,3 +258,60 @@ def test_a_short_time_has_one_model_unless_a_number_is_given():
 
 def test_rows_drawn_by_weight_are_draws():
     assert means(2, subsample=1.0, sampling="weight").fit(X, TWO).settings_.n_bags == 2
+
+
+@pytest.fixture
+def two_models(monkeypatch):
+    """Average two models at a rate of 0.2 on the few rows here."""
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
+    monkeypatch.setattr(classification, "_FEW_ROWS", 200)
+
+
+def test_two_models_take_larger_steps_from_rounds_that_single_models_choose(two_models):
+    model = AdaBoostMH().fit(X, TWO)
+    settings = model.settings_
+    assert (settings.n_bags, settings.learning_rate) == (2, 0.2)
+    assert model.n_rounds_ == model.fitted_.held_out.n_rounds
+    assert len(model.terms_) == 2 * model.n_rounds_
+    assert model.fitted_.held_out.stride == 2
+    # Folds train the first model alone.
+    single = AdaBoostMH(n_bags=1, learning_rate=0.2).fit(X, TWO)
+    ours, theirs = model.fitted_.held_out, single.fitted_.held_out
+    np.testing.assert_array_equal(ours.values, theirs.values)
+    assert (ours.log_loss, ours.temperature) == (theirs.log_loss, theirs.temperature)
+    np.testing.assert_array_equal(model.terms_[::2].votes, single.terms_.votes)
+
+
+def test_folds_average_as_many_models_as_the_user_asks_for(two_models):
+    losses = [AdaBoostMH(n_bags=n).fit(X, TWO).settings_.held_out_log_loss for n in (1, 2, 4)]
+    assert len(set(losses)) == 3
+
+
+def test_two_models_are_the_same_everywhere_and_go_on(two_models, monkeypatch, tmp_path):
+    whole = AdaBoostMH().fit(X, THREE)
+    assert whole.settings_.n_bags == 2
+    assert_same_terms(AdaBoostMH(n_jobs=2).fit(X, THREE), whole)
+    more = whole.n_rounds_ + 4
+    whole.save(tmp_path / "model.edgewise")
+    loaded = load(tmp_path / "model.edgewise").set_params(n_rounds=more, warm_start=True)
+    expected = AdaBoostMH(n_rounds=more).fit(X, THREE)
+    assert_same_terms(loaded.fit(X, THREE), expected)
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numpy")
+    assert_same_terms(AdaBoostMH().fit(X, THREE), whole)
+
+
+def test_a_short_time_has_one_model_in_usual_steps(two_models, monkeypatch):
+    pace = Pace(folds=False)
+    monkeypatch.setattr(time_limit, "pace_for", lambda *_: pace)
+    settings = AdaBoostMH(time_limit=10.0).fit(X, TWO).settings_
+    assert (settings.n_bags, settings.learning_rate) == (1, 0.1)
+    assert settings.reasons["n_bags"] == "time_limit"
+
+
+def test_two_models_in_larger_steps_need_no_more_time(two_models, monkeypatch):
+    costs = []
+    monkeypatch.setattr(time_limit, "pace_for", lambda _, cost, *__: costs.append(cost) or Pace())
+    for settings in ({}, {"n_bags": 1}):
+        AdaBoostMH(time_limit=10.0, **settings).fit(X, TWO)
+    # Two models of half as many rounds, and folds in steps of the same size.
+    assert costs[0] == pytest.approx(costs[1])

@@ -145,6 +145,15 @@ def test_a_single_model_takes_small_steps():
     X, y = np.random.default_rng(0).integers(0, 2, (2_000, 1)), np.arange(2_000) % 2
     for settings in ({"n_bags": 1}, {"learner": "stump"}, {"subsample": 1.0}):
         assert AdaBoostMH(n_rounds=1, **settings).fit(X, y).settings_.learning_rate == 0.1
+    assert AdaBoostMH(n_rounds=1, learning_rate=0.2).fit(X, y).settings_.n_bags == 1
+    assert AdaBoostMH(n_rounds=1, learning_rate=0.2).fit(X[:500], y[:500]).settings_.n_bags == 4
+
+
+def test_a_warm_start_on_more_rows_keeps_models_and_steps():
+    X, y = np.random.default_rng(0).integers(0, 2, (2_000, 1)), np.arange(2_000) % 2
+    model = AdaBoostMH(n_rounds=1, warm_start=True).fit(X[:1_900], y[:1_900])
+    settings = model.set_params(n_rounds=2).fit(X, y).settings_
+    assert (settings.n_bags, settings.learning_rate) == (4, 0.1)
 
 
 def test_the_default_learns_which_of_many_columns_to_search():

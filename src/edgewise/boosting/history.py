@@ -52,7 +52,7 @@ def average_rounds(rounds: Sequence[Mapping[str, float]]) -> Mapping[str, float]
     Energies are averaged such that the bound is the mean of the bags' bounds, or their geometric
     mean with the exponential loss: losses are convex, and the exponential loss satisfies Hölder's
     inequality. Softmax bounds count errors, and add up: the mean errs only where some bag does.
-    Bounds of the top of the list weight pairs by the order of one model; of a mean, only 1 is sure.
+    Top-of-list bounds weight pairs by the order of one model, so a mean has the trivial bound 1.
     """
     if len(rounds) == 1:
         return rounds[0]
@@ -75,8 +75,8 @@ def average_rounds(rounds: Sequence[Mapping[str, float]]) -> Mapping[str, float]
 class History(Mapping[str, Reals]):
     """The record of every round: one array for each quantity.
 
-    Quantities that were not recorded are NaN; those that are NaN in every round are not listed. Of
-    a mean of models, those of the training rows are means over the models.
+    Quantities that were not recorded are NaN; those that are NaN in every round are not listed. For
+    a mean of models, training quantities other than `energy` and `bound` are averaged.
 
     - `edge`: the edge as a share of the weight (r of Iyer 1999, eq. 4.5, for rankers);
     - `alpha`: the base coefficient; of a ranker, half of Iyer's, because rules output -1 or +1;

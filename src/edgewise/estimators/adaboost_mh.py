@@ -46,7 +46,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         with ``preset="paper"``.
     learning_rate : float or None, default None
         Factor on every step, above 0 and at most 1. Smaller steps need more rounds and overfit
-        less. None is 0.1, or 0.2 for two classes and labels from 500,000 rows on; 1 for "paper".
+        less. None is 0.1; 0.2 for two models on 2,000 rows or more (see `n_bags`), and for two
+        classes and labels from 500,000 rows on; 1 for "paper".
     max_leaf_nodes : int or None, default None
         Maximum number of leaves of the trees of "auto" and "tree". None is 8 to 32, more for more
         classes and rows; 8 for "paper".
@@ -62,8 +63,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         Number of models to average, a power of two. Each draws rows and columns of its own, so it
         needs `subsample` below 1 or a search of random columns. Averaging lowers the error, most of
         all on few rows, and multiplies the training time by `n_bags`. None is up to 4 for trees on
-        fewer than 2,000 rows, fewer with many columns or classes, and 2 for trees on fewer than
-        500,000 rows; otherwise, and for "paper", 1.
+        fewer than 2,000 rows, fewer with many columns or classes. It is 2 for trees on fewer than
+        500,000 rows, unless `learning_rate` is given; otherwise, and for "paper", 1.
     loss : {"exponential", "logistic", "softmax"} or None, default None
         The loss to minimize. The last two resist wrong labels. "softmax" is the log loss of the
         class probabilities, started from the class priors if votes are real; for two classes and

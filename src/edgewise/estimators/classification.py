@@ -58,8 +58,8 @@ _NOISE_ERRORS = 0.5
 # Folds take this many steps in one, up to this learning rate.
 _STRIDE, _MAX_FOLD_RATE = 4, 0.4
 
-# The learning rate of a single model, or of several on few rows; and of several on more.
-_RATE, _RATE_OF_MEANS = 0.1, 0.2
+# The usual learning rate, and the one of two models, or of many rows, whose rounds take longer.
+USUAL_RATE, _LARGER_RATE = 0.1, 0.2
 
 # The learner that a name means with a preset.
 _MEANINGS = {"auto": {"tree": "auto"}, "paper": {"auto": "stump"}}
@@ -79,14 +79,16 @@ _USUAL_TREES = TreeCandidate()
 # The leaves of small and of the largest trees to compare.
 _SMALL_TREES, _SMALL_TREES_OF_CLASSES, _LARGEST_TREES = 3, 4, 128
 
-# Fewer rows cannot tell candidates apart. From the second number on, a sample decides, on which
-# small trees do better than on all rows.
-_COMPARE_FROM, _NO_SMALL_TREES_FROM = 1_000, 50_000
+# Fewer rows cannot tell candidates apart.
+_COMPARE_FROM = 1_000
+
+# From this many rows on a sample decides, on which small trees do better than on all rows.
+_NO_SMALL_TREES_FROM = 50_000
 _SOFTMAX_DAMPING = 0.5
 
-# Averaging pays most where rows are few. Bags share the work of a round, in values of the table
-# times score columns, so that a fit takes less than half a second. On more rows, two models of half
-# as many rounds take the time of one.
+# Averaging pays most where rows are few. The limit on the work of a round, in values of the table
+# times score columns, keeps a fit below half a second. On more rows, two models of half as many
+# rounds take the time of one.
 _MAX_BAGS, _FEW_ROWS, _BAG_WORK = 4, 2_000, 400_000
 
 # From this many rows on, rounds take long. One model in larger steps halves the time, and costs
@@ -95,7 +97,7 @@ _MANY_ROWS = 500_000
 
 
 def auto_bags(goal: Goal) -> int:
-    """Return the default number of trees' models to average.
+    """Return the default number of tree models to average.
 
     Examples
     --------
@@ -120,7 +122,7 @@ def auto_rate(goal: Goal, n_bags: int) -> float:
     """
     averages = n_bags > 1 and goal.n_rows >= _FEW_ROWS
     takes_long = goal.apart and goal.n_rows >= _MANY_ROWS
-    return _RATE_OF_MEANS if averages or takes_long else _RATE
+    return _LARGER_RATE if averages or takes_long else USUAL_RATE
 
 
 def auto_settings(goal: Goal) -> dict[str, Any]:
@@ -333,9 +335,12 @@ def resolve_classifier(
     assert isinstance(resolved, Learner)
     _check_votes(model, resolved, values["votes"])
     # Averaged trees are no harder to read than a single model's; a list of rules is.
-    default_bags = int(values["n_bags"]) if isinstance(resolved, Tree) else 1
+    default_bags, default_rate = int(values["n_bags"]) if isinstance(resolved, Tree) else 1, None
+    is_large, rate = goal.n_rows >= _FEW_ROWS, values["learning_rate"]
+    if is_large and rate is not None:
+        default_bags = 1
     if model.warm_start and model.__sklearn_is_fitted__():
-        default_bags = model.fitted_.n_bags
+        default_bags, default_rate = model.fitted_.n_bags, model.fitted_.learning_rate
     damping, n_rounds = values["damping"], values["n_rounds"]
     objective = HammingSettings(
         votes=values["votes"],
@@ -360,11 +365,15 @@ def resolve_classifier(
         goal,
         reasons=reasons,
     ).with_bags(model.n_bags, default_bags)
-    rate = values["learning_rate"]
-    return _at_rate(settings, auto_rate(goal, settings.n_bags) if rate is None else float(rate))
+    if is_large and model.n_bags is None:
+        # A single model is nearly as good a guide, in half the time.
+        settings = replace(settings, fold_bags=1)
+    if rate is None:
+        rate = default_rate or auto_rate(goal, settings.n_bags)
+    return at_rate(settings, float(rate))
 
 
-def _at_rate(
+def at_rate(
     settings: ResolvedSettings[HammingSettings], rate: float
 ) -> ResolvedSettings[HammingSettings]:
     """Return the settings at a learning rate: smaller steps need more rounds to go as far."""

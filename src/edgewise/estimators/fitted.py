@@ -93,7 +93,8 @@ class Fitted(Scorer):
         """The decrease of the training loss by each term.
 
         It is exact for the exponential loss. For others it is a lower bound or, for the top of a
-        list, the decrease with the weights that pairs had before the round.
+        list, the decrease with the weights that pairs had before the round; relative to the loss if
+        models are averaged.
         """
         rounds = slice(self.n_rounds)
         energies = np.maximum(self.history["energy"][rounds], 1e-300)

@@ -23,6 +23,9 @@ S = TypeVar("S", HammingSettings, RankSettings | TopSettings)
 DEFAULT_BINS = 256
 """Bins of a column: enough for trees, whose histograms then stay in cache."""
 
+# Four models choose the rounds of any mean.
+_MAX_FOLD_BAGS = 4
+
 _ANY_GOAL = Goal()
 
 
@@ -41,6 +44,7 @@ class ResolvedSettings(Generic[S]):
     max_rounds: int = 0  # that held-out rows choose from
     stride: int = 1  # rounds of the refit for each round on folds
     n_bags: int = 1  # models to average
+    fold_bags: int = 1  # models to average on each fold
     reasons: Mapping[str, str] = field(default_factory=dict)  # the origin of each setting
 
     @property
@@ -59,7 +63,8 @@ class ResolvedSettings(Generic[S]):
         """Return the settings of a mean of models, which are all the same if nothing is drawn."""
         n_columns = self.goal.n_columns
         if self.draws_rows or not self.search.searches_all(n_columns):
-            return replace(self, n_bags=default if n_bags is None else int(n_bags))
+            n_bags = default if n_bags is None else int(n_bags)
+            return replace(self, n_bags=n_bags, fold_bags=min(n_bags, _MAX_FOLD_BAGS))
         if n_bags is not None and n_bags > 1:
             raise ValueError(
                 f"n_bags={n_bags} needs rounds that draw rows or columns: give subsample below 1, "

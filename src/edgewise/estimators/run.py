@@ -43,9 +43,6 @@ F = TypeVar("F", bound=Fitted)
 TYPICAL_ROUNDS = 100
 """A number of rounds by which kernels are chosen."""
 
-# The maximum number of a mean's models that each fold trains; from this many rows on, one.
-_FOLD_BAGS, _FOLD_BAG_ROWS = 4, 2_000
-
 # The training that compiles kernels in another process, half of whose rows are held out.
 _WARMUP_ROWS, _WARMUP_ROUNDS = 512, 3
 
@@ -155,12 +152,6 @@ class Setup(Generic[F]):
         patience = self.job.model.early_stopping_rounds
         is_default = patience is None and not self.early_stopping
         return self.job.settings.stride if is_default else 1
-
-    @property
-    def fold_bags(self) -> int:
-        """The models of a mean that are trained on each fold to choose the rounds."""
-        is_large = self.binned.partition.n_rows >= _FOLD_BAG_ROWS
-        return 1 if is_large else min(self.n_bags, _FOLD_BAGS)
 
     @property
     def early_stopping(self) -> list[Callback]:

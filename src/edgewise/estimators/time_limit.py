@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from edgewise.boosting import Callback, History, TermList, TrainingRun, boost
 from edgewise.common.dtypes import ROW
+from edgewise.estimators.classification import USUAL_RATE, at_rate, auto_rate
 from edgewise.estimators.rows import fraction_source
 from edgewise.estimators.run import TYPICAL_ROUNDS, F, Setup
 from edgewise.estimators.targets import LabeledRows
 
-# The usual choice of rounds and the fit after it begin if they have time for this many rounds.
+# The usual choice of rounds and the fit after it begin if they have time for this many rounds of
+# the usual learning rate.
 _MIN_ROUNDS_FOR_FOLDS = 400
 
 # Steps grow, up to this rate, so that fewer rounds replace this many usual ones.
@@ -94,9 +96,17 @@ def fit_into_time(setups: Sequence[Setup[F]]) -> list[Setup[F]]:
     setup = replace(setup, limit=limit)
     # Setup and validation take time, too.
     n_rounds, n_rows = 0.8 * (setup.limit - elapsed) / seconds, partition.n_rows
+    settings = job.settings
     fold_cost = sum(len(kept) for kept, _ in folds) / (setup.fold_stride * n_rows)
-    cost = setup.n_bags + fold_cost * (len(setups) + setup.fold_bags - 1)
-    rate = job.settings.objective.learning_rate if job.model.learning_rate is None else None
+    cost = settings.n_bags + fold_cost * (len(setups) + settings.fold_bags - 1)
+    is_free = job.model.learning_rate is None
+    if is_free:
+        cost *= USUAL_RATE / settings.objective.learning_rate
+    if job.model.n_bags is None and settings.n_bags > 1:
+        settings = replace(settings, n_bags=1).because_of("time_limit", "n_bags")
+        if is_free:
+            settings = at_rate(settings, auto_rate(settings.goal, 1))
+    rate = settings.objective.learning_rate if is_free else None
     pace = pace_for(n_rounds, cost, n_rows, rate)
     if pace == Pace():
         return [replace(candidate, limit=limit) for candidate in setups]
@@ -106,9 +116,7 @@ def fit_into_time(setups: Sequence[Setup[F]]) -> list[Setup[F]]:
         validation = job.rows.fold_targets(inside)._replace(binned=held_out)
         source = fraction_source(len(inside) / n_rows)
         setup = replace(setup, validation=(validation,), source=source)
-    settings = job.settings.in_larger_steps(pace.factor)
-    if job.model.n_bags is None and settings.n_bags > 1:
-        settings = replace(settings, n_bags=1).because_of("time_limit", "n_bags")
+    settings = settings.in_larger_steps(pace.factor)
     if pace.factor > 1.0:
         settings = settings.because_of("time_limit", "learning_rate")
     if pace.fraction < 1.0:

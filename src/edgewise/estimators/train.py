@@ -223,10 +223,9 @@ def choose_on_sample(setups: Sequence[Setup[F]]) -> Setup[F]:
 def choose_on_folds(setups: Sequence[Setup[F]]) -> tuple[Setup[F], Choice]:
     """Return the best candidate, and its number of rounds.
 
-    Candidates are compared by single models, even where the model will be a mean; so are rounds,
-    unless there are few rows.
+    Candidates are compared as single models, even where the model will be a mean.
     """
-    n_bags = setups[0].fold_bags
+    n_bags = setups[0].job.settings.fold_bags
     if len(setups) == 1:
         return setups[0], choose_rounds(setups[0], split_folds(setups[0]), n_bags)
     best, choice = compare_on_folds(setups)
@@ -338,7 +337,7 @@ def choose_rounds(
 ) -> Choice:
     """Return the number of rounds that folds choose; training ends if it falls behind a leader.
 
-    Of a mean of models, `n_bags` are trained on each fold.
+    Each fold trains `n_bags` of the averaged models.
     """
     if not folds:
         return Choice(HeldOutRecord("too few rows", _ROUNDS_WITHOUT_CHOICE))
