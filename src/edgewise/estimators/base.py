@@ -46,6 +46,7 @@ class BoostedModel(Storable, Generic[F]):
     """An estimator that trains by boosting; `fitted_` holds all that training leaves."""
 
     _wording: ClassVar[type[Wording]] = Wording  # puts rules into words
+    _adds_equal_rules: ClassVar[bool] = False
     fitted_: F
 
     terms_: Terms = from_record(
@@ -142,7 +143,7 @@ class BoostedModel(Storable, Generic[F]):
     def rules(self, n: int | None = 10) -> list[ReadableRule]:
         """Return the `n` strongest rules in words (None: all), largest coefficients first.
 
-        A ranker adds up the coefficients of equal rules.
+        A ranker, and a mean of models, adds up the coefficients of equal rules.
         """
         check_is_fitted(self)
         if n is not None:
@@ -230,9 +231,18 @@ class BoostedModel(Storable, Generic[F]):
         raise NotImplementedError
 
     def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
-        """Return the rules to list: number, rule and coefficients."""
-        moves = self.terms_.coefficients
-        return [(t, self.terms_.rule(t), moves[t]) for t in range(len(moves))]
+        """Return the rules to list: number, rule and coefficients.
+
+        Averaged models, and rankers, add up the coefficients of equal rules.
+        """
+        terms, adds = self.terms_, self._adds_equal_rules or self.fitted_.n_bags > 1
+        listed: dict[object, tuple[int, Rule, Reals]] = {}
+        for t, moves in enumerate(terms.coefficients):
+            rule = terms.rule(t)
+            key = t if not adds or rule.key is None else rule.key
+            first, _, sums = listed.get(key, (t, rule, np.zeros_like(moves)))
+            listed[key] = (first, rule, sums + moves)
+        return list(listed.values())
 
     def _scores(self, X: Any) -> Reals:
         """Return the scores of rows, of shape (n, K)."""

@@ -36,7 +36,7 @@ from edgewise.estimators.rows import EvalSet, name_eval_sets
 from edgewise.estimators.train import fit
 from edgewise.metrics import Lists
 from edgewise.metrics.registry import first_metric, larger_is_better, storable_metric
-from edgewise.model import OrderExplanation, RankWording, Rule
+from edgewise.model import OrderExplanation, RankWording
 from edgewise.model.explain import explain_order
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Ranker(BoostedModel[FittedRanker]):
 
     stored: ClassVar = {"fitted_": RANKER}
     _wording = RankWording
+    _adds_equal_rules = True
 
     preset: str
     eval_metric: Any
@@ -69,15 +70,6 @@ class Ranker(BoostedModel[FittedRanker]):
             metric = self.fitted_.eval_metric
         value = measure(metric, y if isinstance(y, Lists) else Lists(y, qid), scores)
         return value if larger_is_better(metric, default=True) else -value
-
-    def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
-        """Return the rules to list, the coefficients of equal ones added up."""
-        listed: dict[object, tuple[int, Rule, Reals]] = {}
-        for t, rule, moves in super()._listed_rules():
-            key = rule.key or t
-            first, _, held = listed.get(key, (t, rule, np.zeros(1)))
-            listed[key] = (first, rule, held + moves)
-        return list(listed.values())
 
     def _score_names(self) -> list[object]:
         return ["score"]
