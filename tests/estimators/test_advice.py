@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from edgewise import AdaBoostMH
+from edgewise.estimators import advice
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -44,6 +45,24 @@ def test_suspicious_data_have_a_warning(X, y, named, caplog):
 @pytest.mark.parametrize("parameters", [{}, {"learner": "stump", "n_rounds": 30}], ids=str)
 def test_sound_data_have_none(load, parameters, caplog):
     assert warnings_of(caplog, *load(return_X_y=True), **parameters) == []
+
+
+def test_columns_that_only_tell_together_are_no_leak(caplog, monkeypatch):
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(2_000, 4))
+    y = rows[:, 0] * rows[:, 1] > 0
+    # The second split of a tree may have nearly all the gain.
+    monkeypatch.setattr(advice, "_ONE_COLUMN", 0.4)
+    monkeypatch.setattr(advice, "_LEAK_LOSS", 1.0)
+    assert warnings_of(caplog, rows, y) == []
+    rows[:, 1] = np.where(y, 1.0, -1.0) * np.abs(rows[:, 1])
+    assert [text for text in warnings_of(caplog, rows, y) if "'x1', which alone" in text]
+
+
+def test_a_column_that_tells_all_labels_is_a_leak(caplog):
+    labels = np.stack([Y, 1 - Y], axis=1)
+    messages = warnings_of(caplog, X.assign(leak=3.0 * Y), labels)
+    assert [message for message in messages if "'leak'" in message]
 
 
 def test_labels_may_be_anything(caplog):

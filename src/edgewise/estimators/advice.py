@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgewise.common.dtypes import Codes
 from edgewise.common.text import quote_names
-from edgewise.data import Bins
+from edgewise.data import BinnedTable, Bins
 from edgewise.data.binned import Coding
 from edgewise.estimators.targets import Labels
 
@@ -24,8 +25,9 @@ _MANY_NUMBERS, _FEW_ROWS = 30, 100
 _MIN_ROWS = 100
 
 # A column is an id if this share of rows have a value of their own. It is a leak if this share of
-# the importances is its own, and the log loss below this share of the class frequencies'.
-_UNIQUE, _ONE_COLUMN, _LEAK_LOSS = 0.9, 0.9, 0.05
+# the importances is its own, the log loss below this share of the class frequencies', and the error
+# of the commonest class in each of its bins below this share of the commonest class's.
+_UNIQUE, _ONE_COLUMN, _LEAK_LOSS, _LEAK_ERROR = 0.9, 0.9, 0.05, 0.2
 
 # Fewer bins may be even by chance.
 _MIN_THRESHOLDS = 16
@@ -59,11 +61,11 @@ def warn_about_labels(labels: Labels, n_rows: int) -> None:
         )
 
 
-def warn_about_model(fitted: "FittedClassifier", bins: Sequence[Coding]) -> None:
+def warn_about_model(fitted: "FittedClassifier", binned: BinnedTable, labels: Labels) -> None:
     """Warn about a model that is no better than the class frequencies, or too good to be true."""
     if fitted.n_rows < _MIN_ROWS:
         return
-    _warn_about_ids(fitted, bins)
+    _warn_about_ids(fitted, binned.bins)
     record = fitted.held_out
     if record is None or not record.prior_log_loss > 0:
         return
@@ -78,12 +80,25 @@ def warn_about_model(fitted: "FittedClassifier", bins: Sequence[Coding]) -> None
     elif ratio < _LEAK_LOSS and fitted.n_features > 1:
         importances = fitted.importances(fitted.decreases)
         best = int(importances.argmax())
-        if importances[best] >= _ONE_COLUMN:
+        if importances[best] >= _ONE_COLUMN and _predicts_alone(binned.codes(best), labels):
             logger.warning(
                 "X has the column %r, which alone predicts nearly all held-out rows: if it is "
                 "known only after the target, leave it out",
                 fitted.feature_name(best),
             )
+
+
+def _predicts_alone(bins: Codes, labels: Labels) -> bool:
+    """Return whether the commonest class in each bin is nearly always right, or so each label."""
+    errors = prior_errors = 0
+    for classes in labels.codes.T if labels.multilabel else labels.codes[None]:
+        n_classes = int(classes.max(initial=0)) + 1
+        pairs = bins.astype(np.int64) * n_classes + classes
+        size = n_classes * (int(bins.max(initial=0)) + 1)
+        counts = np.bincount(pairs, minlength=size).reshape(-1, n_classes)
+        errors += len(classes) - int(counts.max(axis=1).sum())
+        prior_errors += len(classes) - int(counts.sum(axis=0).max())
+    return errors < _LEAK_ERROR * prior_errors
 
 
 def _warn_about_ids(fitted: "FittedClassifier", bins: Sequence[Coding]) -> None:

@@ -517,7 +517,7 @@ class ClassifierJob(Job[FittedClassifier]):
 
     def review(self, fitted: FittedClassifier, binned: BinnedTable) -> None:
         if self.rows.partition.is_root:
-            warn_about_model(fitted, binned.bins)
+            warn_about_model(fitted, binned, self.rows.labels)
 
     def joint_measure(
         self, monitors: Sequence[Monitor], sets: Sequence[ValidationSet]
