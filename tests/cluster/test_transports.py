@@ -37,18 +37,20 @@ def exercise(processes):
         processes.allreduce(np.array([processes.rank / 3]), "max"),
         processes.allreduce(np.array([processes.rank / 3]), "min"),
         processes.gather("ab" * processes.rank),
+        processes.gather("ab" * 400 * processes.rank),
         processes.broadcast(None),
         processes.broadcast({"from": processes.rank}, 1),
     )
 
 
 def check(found, n):
-    for sums, most, least, gathered, nothing, given in found:
+    for sums, most, least, gathered, long, nothing, given in found:
         for values in sums:
             assert values.tolist() == (np.arange(6).reshape(2, 3) * sum(range(n + 1))).tolist()
         assert [values.dtype.str[1:] for values in sums] == ["u1", "i4", "i8", "u8"]
         assert (most.item(), least.item()) == ((n - 1) / 3, 0.0)
         assert gathered == ["ab" * rank for rank in range(n)]
+        assert long == ["ab" * 400 * rank for rank in range(n)]
         assert nothing is None
         assert given == {"from": 1}
 
