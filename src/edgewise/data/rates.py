@@ -24,7 +24,7 @@ class CategoryRates:
     combinations of two categorical columns.
     """
 
-    columns: Columns  # (R, 2), the categorical columns of each; the second is -1 if there is none
+    columns: Columns  # (R, 2), the one or two categorical columns of each; -1: a single column
     names: tuple[str, ...]
     starts: Columns  # (R + 1,), the bounds of each column's rates
     # By category, the last of a column for missing and unseen ones; or by combination, the last for
@@ -40,7 +40,7 @@ class CategoryRates:
         tables: Sequence[Reals],
         combinations: Sequence[Codes],
     ) -> "CategoryRates":
-        """Return the rates of one or two columns each, given those of each category.
+        """Return the rates of one or two columns each, given the rates by category.
 
         For two columns, `combinations` has the codes of the categories of each rate but the last.
         """

@@ -208,7 +208,7 @@ def _read_member(content: bytes, member: str) -> bytes:
     with tarfile.open(fileobj=file) as archived:
         stream = archived.extractfile(member)
         if stream is None:
-            raise ValueError("it is no file")
+            raise ValueError("it is not a file")
         return _read_limited(stream)
 
 

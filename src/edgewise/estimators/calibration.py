@@ -51,7 +51,7 @@ class CalibratedLogLoss:
     """The log loss of rows at the temperature that suits them, as their scores move.
 
     From round to round the temperature moves by one Newton step of what `best_temperature`
-    minimizes. `standard_error` is that of the difference from the lowest loss so far.
+    minimizes. `standard_error` belongs to the difference from the lowest loss so far.
 
     Examples
     --------

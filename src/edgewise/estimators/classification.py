@@ -334,7 +334,7 @@ def resolve_classifier(
     resolved = NAMED_LEARNERS[learner](Stump(), goal) if isinstance(learner, str) else learner
     assert isinstance(resolved, Learner)
     _check_votes(model, resolved, values["votes"])
-    # Averaged trees are no harder to read than a single model's; a list of rules is.
+    # Averaging would make lists of rules longer, which are there to be read.
     default_bags, default_rate = int(values["n_bags"]) if isinstance(resolved, Tree) else 1, None
     is_large, rate = goal.n_rows >= _FEW_ROWS, values["learning_rate"]
     if is_large and rate is not None:

@@ -33,7 +33,7 @@ _N_FITS, _MAX_STEP = 4, 3.0
 
 
 class Interaction(NamedTuple):
-    """What the combinations of two columns tell about a class."""
+    """The interaction of two columns with respect to a class."""
 
     evidence: float  # that they tell more than both columns, in standard deviations
     gain: float  # in log-likelihood, expected of the rates by combination over those by column

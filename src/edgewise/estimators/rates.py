@@ -80,7 +80,7 @@ class _FoldCounts(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """What a column of rates is counted from."""
+    """The source of a column of rates."""
 
     codes: NDArray[np.integer]  # of the rows here
     n_codes: int
@@ -131,7 +131,7 @@ def shrink_rates(n_hits: Reals, n_rows: Reals, strength: float) -> tuple[Reals, 
 
 
 def fit_rates(rows: LabeledRows, seed: int) -> tuple[CategoryRates, TrainingRates] | None:
-    """Return the rates of classes by category, and those of the training rows from other folds.
+    """Return the rates of classes by category, and the training rows' rates from other folds.
 
     Pairs of columns whose combinations tell more than both columns have rates by combination, too.
     Folds are drawn by a hash of the row number. None where no column has rates that differ.

@@ -80,7 +80,9 @@ class PairRates(NamedTuple):
     column: int
     name: str
     sources: tuple[int, int]
-    combinations: Codes  # (C, 2), codes; after those of the categories, for missing and unseen ones
+    combinations: (
+        Codes  # (C, 2), codes; one beyond the categories is for missing and unknown values
+    )
     rates: Reals  # (C + 1,), the last for other combinations
 
 

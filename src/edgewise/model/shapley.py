@@ -51,7 +51,7 @@ class Shares(NamedTuple):
         return self._replace(columns=columns, values=values, pairs=positions[self.pairs])
 
     def divide(self, sources: Sequence[tuple[int, ...]]) -> "Shares":
-        """Return the shares of one or two columns that each column is made of.
+        """Return the shares of the source columns, one or two for each derived column.
 
         The two share its value equally. What it contributes without its pairs is what they do
         only together.
