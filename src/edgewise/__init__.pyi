@@ -31,6 +31,7 @@ from edgewise.estimators import (
 )
 from edgewise.fusion.queries import normalize_by_query as normalize_by_query
 from edgewise.learners import (
+    Additive as Additive,
     Best as Best,
     ColumnLearner as ColumnLearner,
     Feature as Feature,

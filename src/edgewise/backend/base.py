@@ -245,6 +245,18 @@ class Candidates:
     score_edges: Exacts | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Sets of columns; the columns that are tested on one path of a tree must belong to one set."""
+
+    members: NDArray[np.bool_]  # (sets, columns of the table)
+
+    def allowed_after(self, path: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which columns may be tested after those of a path."""
+        sets = self.members[:, path].all(axis=1)
+        return np.asarray(self.members[sets].any(axis=0))
+
+
 class Growth(NamedTuple):
     """How a tree grows best first: the leaf whose split improves the criterion most is split next.
 
@@ -263,6 +275,7 @@ class Growth(NamedTuple):
     damping: float = 0.0  # added to the mass of either side in gains
     # For categorical columns, the group of each value; without an entry each value is a group.
     groups: Mapping[int, Columns] = MappingProxyType({})
+    interactions: Interactions | None = None  # None: any columns may be tested together
 
 
 class NodeSplit(NamedTuple):
@@ -279,8 +292,8 @@ class NodeSearch(Protocol):
     def split_root(self, problem: Any) -> NodeSplit | None:
         """Return the split of all rows, or None to grow no tree."""
 
-    def split_leaf(self, problem: Any) -> NodeSplit | None:
-        """Return the best split of the rows of a leaf, or None without any."""
+    def split_leaf(self, problem: Any, path: tuple[int, ...]) -> NodeSplit | None:
+        """Return the best split of a leaf below tests of some columns, or None without any."""
 
 
 VALUE_SMOOTHING = 20.0

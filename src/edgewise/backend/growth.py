@@ -29,6 +29,7 @@ class _Leaf:
     is_rest: bool = False  # whether its histograms follow from its parent's and its sibling's
     is_searched: bool = False
     split: NodeSplit | None = None
+    path: tuple[int, ...] = ()  # the columns that are tested above it
 
     @property
     def improvement(self) -> int:
@@ -55,7 +56,7 @@ def grow_best_first(
         # The smaller child first: histograms of the larger one follow by subtraction.
         for leaf in sorted(leaves, key=lambda leaf: leaf.is_rest):
             if not leaf.is_searched and leaf is not root and leaf.problem.size > 1:
-                leaf.split = search.split_leaf(leaf.problem)
+                leaf.split = search.split_leaf(leaf.problem, leaf.path)
             leaf.is_searched = True
         best = root if not nodes else max(leaves, key=lambda leaf: leaf.improvement)
         if nodes and best.improvement <= 0:
@@ -69,11 +70,12 @@ def grow_best_first(
 def _children(backend: ColumnSearch, leaf: _Leaf, node: int) -> list[_Leaf]:
     assert leaf.split is not None
     low, high = split_node(backend, leaf.problem, leaf.split.test)
+    path = (*leaf.path, *(factor.column for factor in leaf.split.test.factors))
     covers = low.size + high.size == leaf.problem.size
     larger_is_low = high.size < low.size
     return [
-        _Leaf(low, node, is_rest=covers and larger_is_low),
-        _Leaf(high, node, is_high=True, is_rest=covers and not larger_is_low),
+        _Leaf(low, node, is_rest=covers and larger_is_low, path=path),
+        _Leaf(high, node, is_high=True, is_rest=covers and not larger_is_low, path=path),
     ]
 
 

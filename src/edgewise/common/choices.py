@@ -9,7 +9,7 @@ PRESETS = ("auto", "paper")
 VOTES = ("discrete", "real", "abstain")
 LOSSES = ("exponential", "logistic", "softmax")
 
-RANK_LEARNERS = ("auto", "stump", "product", "tree", "feature")
+RANK_LEARNERS = ("auto", "stump", "additive", "product", "tree", "feature")
 OBJECTIVES = ("pairs", "ndcg", "map")
 RANK_CRITERIA = ("edge", "energy")
 RANK_STEPS = ("bound", "exact")

@@ -1,5 +1,6 @@
 """Classifiers: parameters and their defaults, the job, its metrics and its probabilities."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ from edgewise.estimators.rows import ValidationSet, check_column_kinds
 from edgewise.estimators.targets import LabeledRows, Labels, read_rows
 from edgewise.learners import (
     NAMED_LEARNERS,
+    Additive,
     Goal,
     Learner,
     Stump,
@@ -72,9 +74,11 @@ class TreeCandidate(NamedTuple):
     leaves: int = 0  # 0: the usual number
     softmax: bool = False  # whether several classes take the softmax loss, and splits by gain
     round_ratio: int = 1  # rounds for each of the usual trees
+    pairs: bool = True  # whether an additive model has pairs
 
 
 _USUAL_TREES = TreeCandidate()
+_CURVES = TreeCandidate("curves", pairs=False)
 
 # The leaves of small and of the largest trees to compare.
 _SMALL_TREES, _SMALL_TREES_OF_CLASSES, _LARGEST_TREES = 3, 4, 128
@@ -94,6 +98,9 @@ _MAX_BAGS, _FEW_ROWS, _BAG_WORK = 4, 2_000, 400_000
 # From this many rows on, rounds take long. One model in larger steps halves the time, and costs
 # next to no accuracy unless several classes compete.
 _MANY_ROWS = 500_000
+
+# Means of additive models are cheap, and show how far curves vary.
+_ADDITIVE_BAGS = {20_000: 8, _MANY_ROWS: 4, math.inf: 2}
 
 
 def auto_bags(goal: Goal) -> int:
@@ -228,6 +235,10 @@ def _tests_numbers(learner: Learner | str) -> bool:
     return isinstance(learner, str) or "numeric" in learner.kinds()
 
 
+def _is_additive(learner: Learner | str) -> bool:
+    return learner == "additive" or isinstance(learner, Additive)
+
+
 def _chooses_rounds(model: "AdaBoostMH") -> bool:
     """Return whether held-out rows choose the number of rounds."""
     n_rounds = model.n_rounds
@@ -250,7 +261,9 @@ def classification_problem(
         warn_about_labels(rows.labels, rows.partition.n_rows)
     wants_rates = model.category_rates
     if wants_rates == "auto":
+        # An additive model shows every category.
         wants_rates = model.preset == "auto" and _tests_numbers(learner)
+        wants_rates = wants_rates and not _is_additive(learner)
     uses_rates = bool(wants_rates) and rows.labels.n_scores <= MAX_RATE_SCORES
     max_subset_values = MAX_SUBSET_VALUES if uses_rates else None
 
@@ -283,7 +296,7 @@ def tree_candidates(model: "AdaBoostMH", learner: Learner | str, goal: Goal) -> 
     After a warm start, the only candidate is the one that the earlier fit chose.
     """
     if learner != "auto":
-        return [_USUAL_TREES]
+        return _additive_candidates(model, learner, goal)
     small_leaves = _SMALL_TREES if goal.apart else _SMALL_TREES_OF_CLASSES
     large_leaves = min(_LARGEST_TREES, 4 * auto_leaves(goal.n_scores, goal.n_rows))
     small = TreeCandidate("small trees", small_leaves, round_ratio=2)
@@ -303,6 +316,19 @@ def tree_candidates(model: "AdaBoostMH", learner: Learner | str, goal: Goal) -> 
     return candidates
 
 
+def _additive_candidates(
+    model: "AdaBoostMH", learner: Learner | str, goal: Goal
+) -> list[TreeCandidate]:
+    """Return an additive model with pairs, and one without where held-out rows may tell."""
+    candidates = [_USUAL_TREES]
+    if learner == "additive" or (isinstance(learner, Additive) and learner.chooses_pairs):
+        if model.warm_start and model.__sklearn_is_fitted__():
+            return [c for c in (_USUAL_TREES, _CURVES) if c.name == model.fitted_.candidate]
+        if _chooses_rounds(model) and goal.n_rows >= _COMPARE_FROM:
+            candidates.append(_CURVES)
+    return candidates
+
+
 def resolve_classifier(
     model: "AdaBoostMH",
     learner: Learner | str,
@@ -313,7 +339,8 @@ def resolve_classifier(
     """Return the settings of a classifier for the rows and score columns in `goal`."""
     is_auto, reasons = model.preset == "auto", {}
     values = auto_settings(goal) if is_auto else dict(PAPER_SETTINGS)
-    if candidate.softmax:
+    is_additive = _is_additive(learner)
+    if candidate.softmax or (is_additive and is_auto):
         values |= {"loss": "softmax", "damping": _SOFTMAX_DAMPING}
     for name in values:
         value = getattr(model, name)
@@ -337,7 +364,10 @@ def resolve_classifier(
     # Averaging would make lists of rules longer, which are there to be read.
     default_bags, default_rate = int(values["n_bags"]) if isinstance(resolved, Tree) else 1, None
     is_large, rate = goal.n_rows >= _FEW_ROWS, values["learning_rate"]
-    if is_large and rate is not None:
+    if is_additive and is_auto:
+        default_bags = next(n for limit, n in _ADDITIVE_BAGS.items() if goal.n_rows < limit)
+        default_rate = USUAL_RATE
+    elif is_large and rate is not None:
         default_bags = 1
     if model.warm_start and model.__sklearn_is_fitted__():
         default_bags, default_rate = model.fitted_.n_bags, model.fitted_.learning_rate
@@ -435,6 +465,10 @@ class ClassifierJob(Job[FittedClassifier]):
                 assert isinstance(learner, Tree)
                 learner = replace(learner, max_leaf_nodes=int(max_leaf_nodes))
             learner = self._vary(learner)
+        if isinstance(learner, Additive):
+            if not self.candidate.pairs:
+                learner = replace(learner, max_pairs=0)
+            learner = learner.in_larger_steps(settings.objective.learning_rate / USUAL_RATE)
         check_column_kinds(learner, binned)
         return learner
 

@@ -11,7 +11,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.rows import ValidationSet
-from edgewise.learners import Goal, Learner, Tree
+from edgewise.learners import Additive, Goal, Learner
 from edgewise.metrics.registry import larger_is_better
 from edgewise.objective import HammingSettings, Objective, RankSettings, TopSettings
 from edgewise.objective.feedback import Layout
@@ -54,6 +54,11 @@ class ResolvedSettings(Generic[S]):
         return not (self.draws_rows or trims) and isinstance(self.search, Exhaustive)
 
     @property
+    def leaves_rows_out(self) -> bool:
+        """Whether each bag leaves out other rows, so that their spread shows the model's error."""
+        return isinstance(self.learner, Additive)
+
+    @property
     def draws_rows(self) -> bool:
         """Whether rounds search a random sample of the rows."""
         uniform = getattr(self.objective, "sampling", "uniform") == "uniform"
@@ -62,7 +67,8 @@ class ResolvedSettings(Generic[S]):
     def with_bags(self, n_bags: int | None, default: int = 1) -> "ResolvedSettings[S]":
         """Return the settings of a mean of models, which are all the same if nothing is drawn."""
         n_columns = self.goal.n_columns
-        if self.draws_rows or not self.search.searches_all(n_columns):
+        draws = self.draws_rows or self.leaves_rows_out
+        if draws or not self.search.searches_all(n_columns):
             n_bags = default if n_bags is None else int(n_bags)
             return replace(self, n_bags=n_bags, fold_bags=min(n_bags, _MAX_FOLD_BAGS))
         if n_bags is not None and n_bags > 1:
@@ -74,9 +80,7 @@ class ResolvedSettings(Generic[S]):
 
     def in_larger_steps(self, factor: float) -> "ResolvedSettings[S]":
         """Return the settings of fewer rounds that go as far."""
-        learner = self.learner
-        if isinstance(learner, Tree):
-            learner = replace(learner, small_rounds=round(learner.small_rounds / factor))
+        learner = self.learner.in_larger_steps(factor)
         rate = factor * self.objective.learning_rate
         return replace(self, learner=learner, objective=replace(self.objective, learning_rate=rate))
 

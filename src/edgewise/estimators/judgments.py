@@ -207,10 +207,13 @@ class JudgedRows(RankingRows):
         return training, self.fold_targets(held_out)._replace(table=self.table.take(held_out))
 
     def folds(self, seed: int) -> list[Fold]:
+        n_used = _FOLDS // 2 if self.partition.n_rows >= MANY_DOCUMENTS else _FOLDS
+        return self.deal(_FOLDS, seed)[:n_used]
+
+    def deal(self, n_folds: int, seed: int) -> list[Fold]:
         queries = self.queries.global_rows(self.query)
         drawn = np.random.default_rng(seed).permutation(self.queries.n_rows)
-        n_used = _FOLDS // 2 if self.partition.n_rows >= MANY_DOCUMENTS else _FOLDS
-        folds = np.array_split(drawn, _FOLDS)[:n_used]
+        folds = np.array_split(drawn, min(n_folds, len(drawn)))
         return [self._split_rows(np.isin(queries, fold)) for fold in folds]
 
     def _split_rows(self, is_inside: NDArray[np.bool_]) -> Fold:
@@ -401,6 +404,9 @@ class JudgedPairs(RankingRows):
 
     def bin_mass(self, weighted: bool) -> None:
         """Return no weights: rows count equally."""
+
+    def deal(self, n_folds: int, seed: int) -> list[Fold]:
+        return []
 
     def hold_out(self, fraction: float, seed: int) -> Any:
         raise ValueError("validation_fraction needs grades: give fit_pairs an eval_set")

@@ -114,6 +114,10 @@ class TrainingRows:
         """Return the folds that choose rounds."""
         raise NotImplementedError
 
+    def deal(self, n_folds: int, seed: int) -> list[Fold]:
+        """Return the rows outside and inside each of at most `n_folds` folds."""
+        raise NotImplementedError
+
     def fold_targets(self, rows: NDArray[np.intp]) -> ValidationSet:
         """Return the targets and weights of the rows in a fold, wherever they are."""
         raise NotImplementedError

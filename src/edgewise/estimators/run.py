@@ -26,7 +26,7 @@ from edgewise.boosting import (
     boost,
     mean_monitors,
 )
-from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.threads import n_threads
 from edgewise.data import BinnedTable, Table, encode
 from edgewise.data.part import select_rows
@@ -110,7 +110,9 @@ class Setup(Generic[F]):
             self.start, seed=seed, search_states=states[b * n_states : (b + 1) * n_states]
         )
         job = replace(self.job, settings=replace(settings, objective=objective, n_bags=1))
-        return replace(self, job=job, start=start)
+        bag = replace(self, job=job, start=start)
+        folds = self.job.rows.deal(self.n_bags, self.start.seed) if settings.leaves_rows_out else []
+        return bag.on_rows(folds[b][0].astype(ROW)) if len(folds) == self.n_bags else bag
 
     def with_job(self, job: Job[F]) -> "Setup[F]":
         """Return the same for another job, from its first round on."""

@@ -178,7 +178,6 @@ class LabeledRows(TrainingRows):
         return self.deal(n_folds, seed)[:n_used]
 
     def deal(self, n_folds: int, seed: int) -> list[Fold]:
-        """Return the rows outside and inside each of `n_folds` folds."""
         every = np.arange(self.partition.n_rows)
         folds = fold_rows(self.all_labels, n_folds, seed)
         return [(np.setdiff1d(every, inside, assume_unique=True), inside) for inside in folds]

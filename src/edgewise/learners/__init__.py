@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
+from edgewise.learners.additive import Additive
 from edgewise.learners.base import (
     SMOOTHING,
     ColumnLearner,
@@ -25,6 +26,7 @@ from edgewise.learners.tree import Tree
 __all__ = [
     "NAMED_LEARNERS",
     "SMOOTHING",
+    "Additive",
     "Best",
     "ColumnLearner",
     "Comparison",
@@ -105,6 +107,7 @@ NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Learner]] = {
     "stump": lambda base, _: base,
     "product": lambda base, _: Product(base, n_terms=3),
     "tree": _tree,
+    "additive": lambda base, _: Additive(base),
     "feature": lambda _, goal: Feature(goal.missing),
 }
 """The learner of each name, given the learner of one-column rules for the table."""

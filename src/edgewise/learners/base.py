@@ -8,7 +8,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
-from edgewise.backend.base import Backend, Bounds, Candidates, Histogram, Problem, ScanQuery
+from edgewise.backend.base import (
+    Backend,
+    Bounds,
+    Candidates,
+    Histogram,
+    Interactions,
+    Problem,
+    ScanQuery,
+)
 from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.filters import HaarFilters
@@ -111,6 +119,8 @@ class Round(NamedTuple):
     floor: float = SMOOTHING * SEARCH_SCALE
     damping: float = 0.0  # what gains add to the mass of either side
     newton: bool = False  # whether masses are curvatures, and leaves vote edge over mass
+    interactions: Interactions | None = None  # which columns may be tested together
+    path: tuple[int, ...] = ()  # the columns that are tested together with the new rule
 
     @property
     def table(self) -> BinnedTable:
@@ -186,6 +196,10 @@ class Learner(BaseEstimator):
     def refit_on_all_weights(self, found: FoundRule, round: Round) -> FoundRule:
         """Return a rule found on a part of the weights, refitted to all of them in `round`."""
         return found
+
+    def in_larger_steps(self, factor: float) -> Self:
+        """Return the learner of fewer rounds that go as far."""
+        return self
 
     def find_per_score(self, round: Round) -> Rule | None:
         """Return the best base function of each score column by itself."""
@@ -272,7 +286,9 @@ class ColumnLearner(Learner):
         if round.extra_columns and len(columns) < len(self.columns_):
             columns = np.union1d(columns, np.intersect1d(round.extra_columns, self.columns_))
         self.count_searches(len(columns))
-        return columns
+        if round.interactions is None:
+            return columns
+        return columns[round.interactions.allowed_after(round.path)[columns]]
 
     def count_searches(self, n_columns: int, n_searches: int = 1) -> None:
         """Count searches of some columns."""

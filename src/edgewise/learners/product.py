@@ -94,7 +94,8 @@ class Product(Wrapper):
         present = [term for term in others if term.factors]
         if not present:
             return self.base_.find(round)
-        return self.base_.find(round.on(round.backend.flip(round.problem, present)))
+        path = (*round.path, *(factor.column for term in present for factor in term.factors))
+        return self.base_.find(round.on(round.backend.flip(round.problem, present), path=path))
 
     def product_search(self) -> tuple[Columns, int] | None:
         """Return the columns to search and the number of terms, if a backend may find products."""

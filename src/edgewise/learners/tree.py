@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from edgewise.backend.base import (
     MISSING_AUTO,
     GrownTree,
     Growth,
+    Interactions,
     NodeSplit,
     Problem,
     RoundResult,
@@ -213,11 +214,13 @@ class Tree(Wrapper):
         constrained = round.pairs is not None and round.pairs.constrains
         if not growth.same_columns or not round.compare.splits or constrained:
             return growth, []
-        full_growth, pulled = self._growth_in_one_call(round.min_sums, round.damping)
+        full_growth, pulled = self._growth_in_one_call(
+            round.min_sums, round.damping, round.interactions
+        )
         return full_growth or growth, pulled
 
     def _growth_in_one_call(
-        self, min_sums: tuple[int, ...], damping: float
+        self, min_sums: tuple[int, ...], damping: float, interactions: Interactions | None
     ) -> tuple[Growth | None, list[Columns]]:
         """Return the plan of growing a tree in one call, or None, and each splitter's columns."""
         if self.leaf_votes != "free":
@@ -237,6 +240,7 @@ class Tree(Wrapper):
             min_sums,
             damping,
             subsets.groups_ if subsets is not None and subsets.rare > 1 else {},
+            interactions,
         )
         return growth, pulled
 
@@ -249,7 +253,9 @@ class Tree(Wrapper):
                 improvements = grown.improvements[end - len(columns) : end]
                 learner.search_.learn(columns, improvements, grown.mass, round.compare.by_gain)
 
-    def growth_ahead(self, t: int, min_sums: tuple[int, ...]) -> tuple[Growth | None, float]:
+    def growth_ahead(
+        self, t: int, min_sums: tuple[int, ...], interactions: Interactions | None
+    ) -> tuple[Growth | None, float]:
         """Return the plan by which a backend grows trees from round `t` on, and for how long.
 
         None if a search is not of all columns: then it cannot grow several trees in one call.
@@ -258,7 +264,7 @@ class Tree(Wrapper):
         complete = all(x.searches_all and not x.search_.learns for x in learners)
         growth = None
         if complete and self._splits(min_sums):
-            growth = self._growth_in_one_call(min_sums, 0.0)[0]
+            growth = self._growth_in_one_call(min_sums, 0.0, interactions)[0]
         if growth is not None:
             growth = growth._replace(max_leaf_nodes=self._leaves(t))
         return growth, self.small_rounds - t if t < self.small_rounds else math.inf
@@ -274,6 +280,9 @@ class Tree(Wrapper):
         assert result.tree is not None
         grown = result.tree._replace(growth=growth)
         return LazyTree(partial(_make_nodes, table, self.splitters_, grown), result.votes)
+
+    def in_larger_steps(self, factor: float) -> Self:
+        return replace(self, small_rounds=round(self.small_rounds / factor))
 
     def refit_on_all_weights(self, found: FoundRule, round: Round) -> FoundRule:
         """Return a tree grown on a part of the weights, with its leaves' votes on all."""
@@ -301,19 +310,20 @@ class _NodeSearch:
 
     def split_root(self, problem: Problem) -> NodeSplit | None:
         if self.first is None:
-            return self._find_split(problem, 0, 0)
+            return self._find_split(problem, 0, 0, ())
         no_edges = np.zeros(problem.n_scores, dtype=np.int64)
         return NodeSplit(self.first, 0, no_edges) if self._holds(problem, self.first) else None
 
-    def split_leaf(self, problem: Problem) -> NodeSplit | None:
+    def split_leaf(self, problem: Problem, path: tuple[int, ...]) -> NodeSplit | None:
         by_gain, edge = self.round.compare.by_gain, problem.edge
-        return self._find_split(
-            problem, edge, problem.gain(self.round.damping) if by_gain else edge
-        )
+        unsplit = problem.gain(self.round.damping) if by_gain else edge
+        return self._find_split(problem, edge, unsplit, path)
 
-    def _find_split(self, problem: Problem, baseline: int, unsplit: int) -> NodeSplit | None:
+    def _find_split(
+        self, problem: Problem, baseline: int, unsplit: int, path: tuple[int, ...]
+    ) -> NodeSplit | None:
         """Return the best split; `unsplit` is the edge or gain without one."""
-        best = self.base.find(self.round.on(problem, baseline=baseline))
+        best = self.base.find(self.round.on(problem, baseline=baseline, path=path))
         if best is None:
             return None
         assert isinstance(best.rule, Test)

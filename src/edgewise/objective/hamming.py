@@ -318,7 +318,7 @@ class Hamming(Objective):
         if settings.min_leaf_weight > 0 or not isinstance(learner, Tree):
             return None, 0
         min_sums = (settings.min_leaf_rows,) if settings.min_leaf_rows > 1 else ()
-        return learner.growth_ahead(t, min_sums)
+        return learner.growth_ahead(t, min_sums, None)
 
     def _finish_tree(
         self, learner: Tree, growth: Growth, t: int, result: RoundResult

@@ -139,8 +139,8 @@ def boost(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         grow(
             always, n, ProblemRows(rows, source.signed, source.lanes, source.constraints),
-            SplitSearch(split_search.layout, damped_query), directions, by_edge, weights, tree,
-            finished,
+            SplitSearch(split_search.layout, damped_query, split_search.sets), directions, by_edge,
+            weights, tree, finished,
         )  # fmt: skip
         if tree.counts[1] < 2:
             return r, weight

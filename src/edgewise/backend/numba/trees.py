@@ -96,6 +96,10 @@ class _Growing(NamedTuple):
     # Of each column, summed over all searches, and last the mass of the searched rows.
     improvements: Exacts
     histograms: Integers  # (slots, bins)
+    # With interactions, the columns that are tested above each leaf, -1 after the last, and which
+    # columns may be tested there.
+    paths: Columns  # (leaves, nodes)
+    allowed: NDArray[np.bool_]  # (leaves, columns)
 
 
 class ProblemRows(NamedTuple):
@@ -111,10 +115,15 @@ class ProblemRows(NamedTuple):
 
 
 class SplitSearch(NamedTuple):
-    """The columns that are searched for splits, and the splits that are looked for."""
+    """The columns that are searched for splits, and the splits that are looked for.
+
+    `sets` are the sets of columns that may be tested together, as `base.Interactions` has them, or
+    none where all may.
+    """
 
     layout: _Layout
     query: SplitQuery
+    sets: NDArray[np.bool_]  # (sets, columns)
 
 
 class FinishedTree(NamedTuple):
@@ -138,8 +147,16 @@ def _newest(tree):  # type: ignore[no-untyped-def]
     return low, high
 
 
+@inner
+def _bins_of(q, layout, weights):  # type: ignore[no-untyped-def]
+    """Return where the bins of a column are among those of its batch."""
+    lanes = 1 << (weights[3].ndim - 1)
+    start = layout.columns.bases[q] * lanes
+    return start, start + weights[2] * layout.columns.n_codes[q] * lanes
+
+
 @inlined
-def _sum_batch(batch, layout, weights, tree):  # type: ignore[no-untyped-def]
+def _sum_batch(batch, layout, sets, weights, tree):  # type: ignore[no-untyped-def]
     """Sum the columns of a batch over the smaller of the newest leaves. OUT tree.histograms."""
     smaller, _ = _newest(tree)
     rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
@@ -148,7 +165,17 @@ def _sum_batch(batch, layout, weights, tree):  # type: ignore[no-untyped-def]
     bins = tree.histograms[tree.leaves[smaller].slot, start:stop]
     positions, bases, n_codes, has_missing = layout.columns
     columns = (positions[low:high], bases[low:high], n_codes[low:high], has_missing[low:high])
-    if len(rows) < len(layout.by_row) // _FAR:
+    if len(sets) and smaller > 0:
+        # Few columns may be tested below others.
+        first = np.zeros(1, dtype=bases.dtype)
+        for q in range(low, high):
+            if tree.allowed[smaller, q]:
+                begin, end = _bins_of(q, layout, weights)
+                single = (
+                    positions[q : q + 1], first, n_codes[q : q + 1], has_missing[q : q + 1],
+                )  # fmt: skip
+                sum_dense(layout.codes, single, weights, rows, bins[begin:end])
+    elif len(rows) < len(layout.by_row) // _FAR:
         sum_few(layout.by_row, low, columns, weights, rows, bins)
     else:
         sum_dense(layout.codes, columns, weights, rows, bins)
@@ -165,7 +192,7 @@ def _search(  # type: ignore[no-untyped-def]
     compared by gain: Numba then compiles no more than is needed. OUT the tree's histograms, splits
     and value_sides.
     """
-    layout, query = split_search.layout, split_search.query
+    layout, query, sets = split_search
     histograms, (_, _, _, width) = tree.histograms, weights
     _, bases, n_codes, has_missing = layout.columns
     lanes, n_lanes = 1 << (width.ndim - 1), tree.sums.shape[2]
@@ -179,13 +206,20 @@ def _search(  # type: ignore[no-untyped-def]
         low, high = layout.batches[batch], layout.batches[batch + 1]
         start, stop = layout.starts[batch], layout.starts[batch + 1]
         if sums:
-            _sum_batch(batch, layout, weights, tree)
+            _sum_batch(batch, layout, sets, weights, tree)
         small_bins = histograms[tree.leaves[smaller].slot, start:stop]
         if larger >= 0:
             # It has the memory of its parent: the difference is its histograms.
             large_bins = histograms[tree.leaves[larger].slot, start:stop]
-            for at in range(len(large_bins)):
-                large_bins[at] -= small_bins[at]
+            if len(sets):
+                for q in range(low, high):
+                    if tree.allowed[larger, q]:
+                        begin, end = _bins_of(q, layout, weights)
+                        for at in range(begin, end):
+                            large_bins[at] -= small_bins[at]
+            else:
+                for at in range(len(large_bins)):
+                    large_bins[at] -= small_bins[at]
         for side in range(2 if larger >= 0 else 1):
             leaf = smaller if side == 0 else larger
             bins = histograms[tree.leaves[leaf].slot, start:stop]
@@ -193,6 +227,9 @@ def _search(  # type: ignore[no-untyped-def]
             for q in range(low, high):
                 column = ColumnBins(bases[q], n_codes[q], has_missing[q])
                 best, first, missing = np.int64(-1), 0, 0
+                if len(sets) and not tree.allowed[leaf, q]:
+                    tree.splits[side, q, 0] = best
+                    continue
                 if directions is not None and q >= layout.n_cut:
                     best = scan_values(
                         bins, column, query, directions, totals, lanes, edges, keys, orders,
@@ -313,6 +350,35 @@ def _assign_slots(parent, tree):  # type: ignore[no-untyped-def]
     smaller, larger = _newest(tree)
     tree.leaves[larger].slot, tree.leaves[smaller].slot = tree.leaves[parent].slot, tree.counts[1]
     tree.counts[1] += 1
+
+
+@inner
+def _allow_columns(parent, sets, tree):  # type: ignore[no-untyped-def]
+    """Set the columns that may be tested in the newest leaves; -1 is the parent of the root."""
+    smaller, larger = _newest(tree)
+    path, allowed = tree.paths[smaller], tree.allowed[smaller]
+    depth = 0
+    if parent >= 0:
+        while tree.paths[parent, depth] >= 0:
+            path[depth] = tree.paths[parent, depth]
+            depth += 1
+        path[depth] = tree.leaves[parent].column
+        depth += 1
+    path[depth] = -1
+    for q in range(len(allowed)):
+        allowed[q] = False
+    for members in sets:
+        is_open = True
+        for at in range(depth):
+            is_open = is_open and members[path[at]]
+        if is_open:
+            for q in range(len(allowed)):
+                allowed[q] = allowed[q] or members[q]
+    if larger >= 0:
+        for at in range(depth + 1):
+            tree.paths[larger, at] = path[at]
+        for q in range(len(allowed)):
+            tree.allowed[larger, q] = allowed[q]
 
 
 @inlined
@@ -448,11 +514,13 @@ def grow(  # type: ignore[no-untyped-def]
     A tree that is not new goes on from where its newest leaves have been searched. IN the arguments
     up to by_edge. OUT weights, tree, finished.
     """
-    layout, query = split_search.layout, split_search.query
+    layout, query, sets = split_search
     if is_new:
         _put_rows(0, len(source.rows), source, query.n_columns, weights, tree)
         _begin(source.rows, weights[1], tree)
         sum_rows(weights, source.rows, tree.sums[0, 0], tree.sums[1, 0])
+        if len(sets):
+            _allow_columns(np.intp(-1), sets, tree)
     is_searched = not is_new
     while tree.counts[1] < len(finished.nodes):
         if not is_searched:
@@ -465,6 +533,8 @@ def grow(  # type: ignore[no-untyped-def]
         if tree.leaves[leaf].size > most_rows:
             return leaf
         _split_leaf(leaf, layout, weights, tree)
+        if len(sets):
+            _allow_columns(leaf, sets, tree)
         is_searched = False
     _finish(query.n_scores, query.by_gain, tree, finished)
     return np.intp(-1)
@@ -478,6 +548,7 @@ search = kernel(_search.py_func)
 partition_rows = kernel(_partition_rows.py_func)
 add_children = kernel(_add_children.py_func)
 assign_slots = kernel(_assign_slots.py_func)
+allow_columns = kernel(_allow_columns.py_func)
 
 
 class TreeGrower:
@@ -531,6 +602,8 @@ class TreeGrower:
             np.zeros(3, dtype=np.intp),
             np.zeros(len(positions) + 1, dtype=np.int64),
             aligned_zeros((max_leaves, int(self._layout.starts[-1])), dtype.type),
+            np.zeros((2 * max_leaves, max_leaves), dtype=np.intp),
+            np.zeros((2 * max_leaves, len(positions)), dtype=np.bool_),
         )
 
     def grow(
@@ -551,6 +624,8 @@ class TreeGrower:
             self._threads.spans(len(rows), _SPAN),
         )
         begin(rows, n, tree)
+        if len(split_search.sets):
+            allow_columns(-1, split_search.sets, tree)
         # All processes split every leaf together.
         most_rows = _THREADS_FROM // n_columns if partition is None else -1
         partition = partition or Partition(n)
@@ -563,6 +638,8 @@ class TreeGrower:
             sizes = leaves["size"][tree.counts[0] - 2 : tree.counts[0]]
             sizes[:] = partition.sum(sizes)
             assign_slots(parent, tree)
+            if len(split_search.sets):
+                allow_columns(parent, split_search.sets, tree)
             smaller, larger = self._newest()
             sums[:, smaller] = partition.sum(self._sums_of(smaller, weights))
             sums[:, larger] = sums[:, parent] - sums[:, smaller]
@@ -630,7 +707,8 @@ class TreeGrower:
         layout, tree = split_search.layout, self.tree
         batches = range(len(layout.starts) - 1)
         if not partition.is_whole:
-            self._threads.map(lambda batch: sum_batch(batch, layout, weights, tree), batches)
+            sets = split_search.sets
+            self._threads.map(lambda batch: sum_batch(batch, layout, sets, weights, tree), batches)
             small_bins = tree.histograms[tree.leaves["slot"][self._newest()[0]]]
             small_bins[:] = partition.sum(small_bins)
         arguments = (partition.is_whole, split_search, *self.kinds, weights, tree)
@@ -659,7 +737,10 @@ class TreeGrower:
                 by_row[block] = layout.codes[positions, block].T
             self._layout = layout._replace(by_row=by_row)
         self._has_grown = True
-        return SplitSearch(self._layout, query)
+        sets = np.empty((0, len(growth.columns)), dtype=np.bool_)
+        if growth.interactions is not None:
+            sets = np.ascontiguousarray(growth.interactions.members[:, growth.columns])
+        return SplitSearch(self._layout, query, sets)
 
     def lease_leaves(self) -> Lease:
         """Give the next tree memory of its own for the leaf of each row."""
