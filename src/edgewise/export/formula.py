@@ -162,9 +162,9 @@ class Formula:
         return any(isinstance(value, str) for value in self.categories.get(j, ()))
 
     def describe(self, term: SignedTest | VotingTree) -> str:
-        """Return a product or a tree in words, a tree on several lines."""
+        """Return a product in words, or the paths of a tree, one per line."""
         rule = term.test if isinstance(term, SignedTest) else term.tree
-        return rule.sentence(self.wording, term.moves)[1]
+        return rule.sentence(self.wording, term.moves)
 
 
 def formula_of(model: Any) -> Formula:
