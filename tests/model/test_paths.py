@@ -17,7 +17,7 @@ def meets(path, rows):
     met = np.ones(rows.n_rows, dtype=bool)
     for condition in path.conditions.values():
         if isinstance(condition, Outcomes):
-            met &= np.isin(condition.product.signs(rows), list(condition.signs))
+            met &= np.isin(condition.test.signs(rows), list(condition.signs))
         elif isinstance(condition, Interval):
             values = rows.numbers(condition.column)
             high = True if condition.high is None else values < condition.high

@@ -146,7 +146,7 @@ def test_a_term(words):
 def test_a_term_with_real_votes_has_the_largest_of_them(words):
     rule = words.rule(1, EVERYWHERE, np.array([0.1, -0.7, 0.2]))
     assert rule.alpha == pytest.approx(0.7)
-    assert str(rule) == "+0.70 * (always) -> votes for c (0.20), a (0.10), against b (0.70)"
+    assert str(rule) == "(always) -> -0.70 for b, +0.20 for c, +0.10 for a"
 
 
 def test_a_cut_for_each_class(words):
@@ -161,8 +161,8 @@ def test_a_cut_for_each_class(words):
 def test_a_tree_is_read_as_its_paths(words):
     nodes = (Node(Cut(0, 3.5, 0), 1, -1, -4), Node(subset(2, [3]), -2, -3, -5))
     leaves = np.array([[1, -1, -1], [-1, 1, -1], [-1, -1, 1], [0, 0, 0], [0, 0, 0]], np.int8)
-    parts = TreeRule(nodes, leaves).parts(np.array([0.5, 0.5, 0.5]))
-    assert [str(words.rule(1, path, moves)) for path, moves in parts] == [
+    tree, moves = TreeRule(nodes, leaves), np.array([0.5, 0.5, 0.5])
+    assert str(words.rule(1, tree, moves)).splitlines() == [
         "size >= 3.5 -> +0.50 for a, -0.50 for b, -0.50 for c",
         "size < 3.5, color is red -> +0.50 for c, -0.50 for a, -0.50 for b",
         "size < 3.5, color is not red -> +0.50 for b, -0.50 for a, -0.50 for c",
@@ -229,4 +229,4 @@ def test_a_constant_is_told_as_such_by_every_learner():
     X, y = np.zeros((10, 1)), [0] * 7 + [1] * 3
     for learner in ("stump", "product", [Stump(), Stump()]):
         (rule,) = AdaBoostMH(learner, preset="paper", n_rounds=1).fit(X, y).rules()
-        assert str(rule) == "+0.42 * (always) -> votes for 0, against 1"
+        assert str(rule) == "(always) -> +0.42 for 0"

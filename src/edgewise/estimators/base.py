@@ -150,9 +150,20 @@ class BoostedModel(Storable, Generic[F]):
         """Return the `n` strongest rules in words (None: all), largest coefficients first.
 
         A ranker, and a mean of models, adds up the coefficients of equal rules. Trees are read as
-        paths: the conditions that lead to a leaf, and what the leaf adds to the scores. Equal paths
-        of several trees are added up. A row's score is the sum of all paths that it meets. Paths on
-        which a test abstains, as on missing values where training had none, come last.
+        paths: the conditions that lead to a leaf, and the votes that the leaf adds to the scores.
+        A row gets the votes of all paths that it meets. Equal paths of several trees are added up;
+        paths on which a test abstains, as on missing values where training had none, come last.
+
+        Examples
+        --------
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = [[20.0], [30.0], [50.0], [70.0]], ["poor", "rich", "rich", "poor"]
+        >>> model = AdaBoostMH("tree", preset="paper", votes="real", n_rounds=1).fit(X, y)
+        >>> for rule in model.rules():
+        ...     print(rule)
+        x0 >= 60 -> +3.31 for poor
+        25 <= x0 < 60 -> +3.31 for rich
+        x0 < 25 -> +0.55 for poor
         """
         check_is_fitted(self)
         if n is not None:
@@ -247,7 +258,7 @@ class BoostedModel(Storable, Generic[F]):
     def _listed_rules(self) -> list[tuple[int, Rule | Path, Reals]]:
         """Return the rules and paths to list: number, rule and coefficients.
 
-        Averaged models, and rankers, add up the coefficients of equal rules; all add equal paths.
+        Averaged models, and rankers, add up the coefficients of equal rules; all models, of paths.
         """
         terms = self.fitted_.with_subsets(_MAX_CATEGORIES).terms
         adds = self._adds_equal_rules or self.fitted_.n_bags > 1

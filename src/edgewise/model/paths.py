@@ -1,49 +1,56 @@
 """Paths through trees: conjunctions of conditions, one for each column, that end in a leaf."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from edgewise.common.dtypes import Reals
 
 if TYPE_CHECKING:
-    from edgewise.model.rules import ProductRule
+    from edgewise.model.rules import Test
     from edgewise.model.wording import Wording
 
 
-class Condition(Protocol):
+class Condition(ABC):
     """The values of one subject, a column or a product of tests, that a path lets through."""
 
     @property
+    @abstractmethod
     def subject(self) -> object:
         """The column, or the key of the product."""
 
     @property
+    @abstractmethod
     def key(self) -> object:
         """The same for equal conditions."""
 
     @property
+    @abstractmethod
     def can_hold(self) -> bool:
         """Whether any value meets the condition."""
 
     @property
     def always_holds(self) -> bool:
         """Whether all values meet the condition."""
+        return False
 
+    @abstractmethod
     def intersect(self, other: Any) -> "Condition":
         """Return the condition that both hold, of the same subject."""
 
+    @abstractmethod
     def factor_words(self, wording: "Wording") -> str:
         """Return the condition as text."""
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Condition):
     """The numbers of a column from `low` to below `high`, and missing values if `missing`."""
 
     column: int
     low: float
-    high: float | None  # None: no bound; infinite values are below no other
+    high: float | None  # None: no bound, and infinity is inside
     missing: bool
 
     @property
@@ -83,32 +90,30 @@ def only_missing(column: int, missing: bool) -> Interval:
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class Outcomes(Condition):
     """The outputs of a product of tests that a path lets through."""
 
-    product: "ProductRule"
+    test: "Test"
     signs: frozenset[int]
-
-    always_holds = False
 
     @property
     def subject(self) -> object:
-        return self.product.key
+        return self.test.key
 
     @property
     def key(self) -> object:
-        return self.product.key, self.signs
+        return self.test.key, self.signs
 
     @property
     def can_hold(self) -> bool:
         return bool(self.signs)
 
     def intersect(self, other: "Outcomes") -> "Outcomes":
-        return Outcomes(self.product, self.signs & other.signs)
+        return Outcomes(self.test, self.signs & other.signs)
 
     def factor_words(self, wording: "Wording") -> str:
         (sign,) = self.signs
-        return f"{self.product.words(wording)} = {f'{sign:+d}' if sign else '0'}"
+        return f"{self.test.words(wording)} = {f'{sign:+d}' if sign else '0'}"
 
 
 @dataclass(frozen=True)

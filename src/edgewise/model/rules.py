@@ -97,9 +97,9 @@ class Test(Rule):
     def factors(self) -> "tuple[Cut | Subset, ...]":
         """The cuts and subsets whose product this is; none for the constant."""
 
-    @abstractmethod
     def condition(self, sign: int) -> Condition:
         """Return the condition for an output of -1, 0 or +1."""
+        return Outcomes(self, frozenset([sign]))
 
     def outputs(self, source: Source) -> Signs:
         return self.signs(source)[None]
@@ -130,6 +130,8 @@ class Test(Rule):
         return " * ".join(texts) or "(always)"
 
     def sentence(self, wording: "Wording", moves: Reals) -> str:
+        if not self.factors:
+            return Path().sentence(wording, moves)
         return wording.term(self.words(wording), moves, is_real=False)
 
 
@@ -180,7 +182,7 @@ EVERYWHERE = Cut(CONSTANT, -np.inf, 1)
 
 
 @dataclass(frozen=True)
-class Subset(Test):
+class Subset(Test, Condition):
     """+1 on some values of a categorical column, -1 on the others.
 
     Kégl and Busa-Fekete 2009a, eq. 9. `values` holds the output for each value, and last the one
@@ -246,9 +248,6 @@ class ProductRule(Test):
     @property
     def factors(self) -> "tuple[Cut | Subset, ...]":
         return self.terms
-
-    def condition(self, sign: int) -> Outcomes:
-        return Outcomes(self, frozenset([sign]))
 
 
 @dataclass(frozen=True)
