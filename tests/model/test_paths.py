@@ -33,7 +33,7 @@ def test_a_row_meets_one_path_of_a_tree(make_rule_terms, rule_rows, seed, n_scor
     rows, (terms, _) = rule_rows(seed), make_rule_terms(seed, 3, n_scores, "t")
     for tree in terms.rules:
         count, total = 0, np.zeros((n_scores, rows.n_rows))
-        for path, outputs in tree.paths():
+        for path, outputs in tree.find_paths():
             met = meets(path, rows)
             count, total = count + met, total + np.outer(outputs, met)
         assert (count == 1).all()

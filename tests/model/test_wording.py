@@ -172,7 +172,7 @@ def test_a_tree_is_read_as_its_paths(words):
 def test_the_strength_of_a_path_is_its_largest_vote(words):
     nodes = (Node(Cut(0, 3.5, 0), -1, -2, -3),)
     leaves = np.array([[0.5, -1.5, 0.0], [-0.5, 2.0, 0.1], [0.0, 0.0, 0.0]])
-    high, low = TreeRule(nodes, leaves).parts(np.full(3, 0.2))
+    high, low = TreeRule(nodes, leaves).split_paths(np.full(3, 0.2))
     rule = words.rule(1, *high)
     assert rule.alpha == pytest.approx(0.4)
     assert str(rule) == "size >= 3.5 -> +0.40 for b, -0.10 for a, +0.02 for c"

@@ -264,7 +264,7 @@ class BoostedModel(Storable, Generic[F]):
         adds = self._adds_equal_rules or self.fitted_.n_bags > 1
         listed: dict[object, tuple[int, Rule | Path, Reals]] = {}
         for t, coefficients in enumerate(terms.coefficients):
-            for rule, moves in terms.rule(t).parts(coefficients):
+            for rule, moves in terms.rule(t).split_paths(coefficients):
                 is_added = rule.key is not None and (adds or isinstance(rule, Path))
                 key = rule.key if is_added else t
                 first, _, sums = listed.get(key, (t, rule, 0.0))

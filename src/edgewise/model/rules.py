@@ -73,8 +73,8 @@ class Rule(ABC):
     def check(cls, terms: "Terms", which: Columns) -> None:
         """Raise unless the terms `which` can be unpacked as this kind; a file may hold anything."""
 
-    def parts(self, moves: Reals) -> "Iterable[tuple[Rule | Path, Reals]]":
-        """Return what is read on its own, with its votes; `moves` are the coefficients alpha v."""
+    def split_paths(self, moves: Reals) -> "Iterable[tuple[Rule | Path, Reals]]":
+        """Return the paths of a tree, or else the rule, with votes; `moves` are alpha v."""
         return [(self, moves)]
 
     @abstractmethod
@@ -331,7 +331,7 @@ class TreeRule(Rule):
     def check(cls, terms: "Terms", which: Columns) -> None:
         """Do nothing: `Terms.check` follows the nodes of all terms."""
 
-    def paths(self) -> Iterator[tuple[Path, NDArray[Any]]]:
+    def find_paths(self) -> Iterator[tuple[Path, NDArray[Any]]]:
         """Yield the paths that rows can take, each with the outputs of its leaf."""
         reached = {0: Path()}
         for index, node in enumerate(self.nodes):
@@ -343,14 +343,14 @@ class TreeRule(Rule):
                 elif longer:
                     yield longer, self.leaves[-1 - child]
 
-    def parts(self, moves: Reals) -> Iterator[tuple[Path, Reals]]:
-        """Yield the paths to leaves that vote, each with its votes."""
-        for path, outputs in self.paths():
+    def split_paths(self, moves: Reals) -> Iterator[tuple[Path, Reals]]:
+        """Yield the paths to leaves that vote, with their votes."""
+        for path, outputs in self.find_paths():
             if outputs.any():
                 yield path, moves * outputs
 
     def sentence(self, wording: "Wording", moves: Reals) -> str:
-        return "\n".join(path.sentence(wording, votes) for path, votes in self.parts(moves))
+        return "\n".join(path.sentence(wording, votes) for path, votes in self.split_paths(moves))
 
 
 class LazyTree(TreeRule):
