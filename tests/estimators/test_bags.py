@@ -170,16 +170,14 @@ def test_a_file_keeps_the_mean(tmp_path):
 
 
 def test_rules_name_their_round():
-    rules = means(2, n_rounds=3).fit(X, TWO).rules(n=100)
-    # The first rules of both models, the class frequencies, are equal.
-    assert sorted(rule.round for rule in rules) == [1, 2, 2, 3, 3]
+    rules = means(2, n_rounds=3).fit(X, TWO).rules(n=None)
+    assert {rule.round for rule in rules} == {1, 2, 3}
 
 
 def test_equal_rules_are_listed_once():
     # Each model begins with the class frequencies.
     model = means(4, loss="softmax", votes="real", n_rounds=3).fit(X, np.arange(240) % 5 == 0)
-    texts = [rule.text.partition("*")[2] for rule in model.rules(n=None)]
-    assert sum(" (always)" in text for text in texts) == 1
+    assert sum("(always)" in rule.text for rule in model.rules(n=None)) == 1
     stumps = means(2, learner="stump", n_rounds=40).fit(X, TWO)
     texts = [rule.text.partition("*")[2].partition("->")[0] for rule in stumps.rules(n=None)]
     assert len(set(texts)) == len(texts) < 80

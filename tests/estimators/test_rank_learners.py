@@ -156,7 +156,8 @@ def test_words_and_importances(trained, case):
     model, X, _, _ = trained(case)
     worded = model.rules(None)
     assert [str(rule) for rule in model.rules(3)] == [str(rule) for rule in worded[:3]]
-    sizes = [rule.alpha for rule in worded]
+    # Paths on which a test abstains, on missing values, come last.
+    sizes = [rule.alpha for rule in worded if "missing" not in str(rule)]
     assert sizes == sorted(sizes, reverse=True)
     assert all(any(name in str(rule) for name in X.columns) for rule in worded)
     importances = model.feature_importances_

@@ -602,7 +602,7 @@ def test_any_number_in_the_arrays_of_rules(rules, tmp_path, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert model.predict(frame).shape == (40,)
-        assert len(model.rules(None)) == 6
+        assert all(rule.text for rule in model.rules(None))
 
 
 @FUZZ

@@ -42,7 +42,8 @@ def subset(column, inside, missing=0):
         (Cut(0, 3.5, 0), "(size >= 3.5)"),
         (Cut(0, 3.5, -1), "(size >= 3.5)"),
         (Cut(1, 3.5, 1), "(weight >= 3.5 or missing)"),
-        (Cut(0, 1234567.0, 0), "(size >= 1.23457e+06)"),
+        (Cut(0, 1234567.0, 0), "(size >= 1,234,567)"),
+        (Cut(0, 2008.5, 0), "(size >= 2008.5)"),
         (Cut(0, -0.25, 0), "(size >= -0.25)"),
         (Cut(0, -np.inf, -1), "(size is present)"),
         (Cut(0, -np.inf, 0), "(size is present)"),
@@ -145,7 +146,7 @@ def test_a_term(words):
 def test_a_term_with_real_votes_has_the_largest_of_them(words):
     rule = words.rule(1, EVERYWHERE, np.array([0.1, -0.7, 0.2]))
     assert rule.alpha == pytest.approx(0.7)
-    assert str(rule) == "+0.70 * (always) -> votes for c (0.20), a (0.10), against b (0.70)"
+    assert str(rule) == "(always) -> -0.70 for b, +0.20 for c, +0.10 for a"
 
 
 def test_a_cut_for_each_class(words):
@@ -157,26 +158,25 @@ def test_a_cut_for_each_class(words):
     ]
 
 
-def test_a_tree(words):
+def test_a_tree_is_read_as_its_paths(words):
     nodes = (Node(Cut(0, 3.5, 0), 1, -1, -4), Node(subset(2, [3]), -2, -3, -5))
     leaves = np.array([[1, -1, -1], [-1, 1, -1], [-1, -1, 1], [0, 0, 0], [0, 0, 0]], np.int8)
-    rule = words.rule(1, TreeRule(nodes, leaves), np.array([0.5, 0.5, 0.5]))
-    assert str(rule).splitlines() == [
-        "+0.50 * tree",
-        "  (size >= 3.5): votes for a, against b, c",
-        "  else:",
-        "    (color is red): votes for c, against a, b",
-        "    else: votes for b, against a, c",
+    tree, moves = TreeRule(nodes, leaves), np.array([0.5, 0.5, 0.5])
+    assert str(words.rule(1, tree, moves)).splitlines() == [
+        "size >= 3.5 -> +0.50 for a, -0.50 for b, -0.50 for c",
+        "size < 3.5, color is red -> +0.50 for c, -0.50 for a, -0.50 for b",
+        "size < 3.5, color is not red -> +0.50 for b, -0.50 for a, -0.50 for c",
     ]
-    assert rule.alpha == 0.5
 
 
-def test_a_tree_with_real_leaves_has_the_largest_of_them(words):
+def test_the_strength_of_a_path_is_its_largest_vote(words):
     nodes = (Node(Cut(0, 3.5, 0), -1, -2, -3),)
     leaves = np.array([[0.5, -1.5, 0.0], [-0.5, 2.0, 0.1], [0.0, 0.0, 0.0]])
-    rule = words.rule(1, TreeRule(nodes, leaves), np.full(3, 0.2))
+    high, low = TreeRule(nodes, leaves).split_paths(np.full(3, 0.2))
+    rule = words.rule(1, *high)
     assert rule.alpha == pytest.approx(0.4)
-    assert "else: votes for a (0.10), against b (0.30)" in str(rule)
+    assert str(rule) == "size >= 3.5 -> +0.40 for b, -0.10 for a, +0.02 for c"
+    assert str(words.rule(1, *low)) == "size < 3.5 -> -0.30 for b, +0.10 for a"
 
 
 # The rules of a model
@@ -184,7 +184,7 @@ def test_a_tree_with_real_leaves_has_the_largest_of_them(words):
 
 @pytest.mark.parametrize(
     "learner",
-    [Stump(), Product(Stump()), Tree(Stump(), max_leaf_nodes=3), "stump", "auto"],
+    [Stump(), Product(Stump()), "stump", "auto"],
     ids=str,
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -195,6 +195,19 @@ def test_the_strongest_rules_come_first(blobs, learner, n_classes):
     order = [(-rule.alpha, rule.round) for rule in rules]
     assert order == sorted(order)
     assert model.rules() == rules[:10]
+    assert model.rules(3) == rules[:3]
+
+
+def test_the_strongest_paths_come_first(blobs):
+    X, y = blobs(n_classes=3)
+    model = AdaBoostMH(Tree(Stump(), max_leaf_nodes=4), preset="paper", n_rounds=25).fit(X, y)
+    rules = model.rules(None)
+    assert len({rule.text for rule in rules}) == len(rules)
+    # Columns without missing values in training: tests abstain on these.
+    abstains = ["missing" in rule.text for rule in rules]
+    assert abstains == sorted(abstains)
+    order = [(-rule.alpha, rule.round) for rule in rules if "missing" not in rule.text]
+    assert order == sorted(order)
     assert model.rules(3) == rules[:3]
 
 
@@ -216,4 +229,4 @@ def test_a_constant_is_told_as_such_by_every_learner():
     X, y = np.zeros((10, 1)), [0] * 7 + [1] * 3
     for learner in ("stump", "product", [Stump(), Stump()]):
         (rule,) = AdaBoostMH(learner, preset="paper", n_rounds=1).fit(X, y).rules()
-        assert str(rule) == "+0.42 * (always) -> votes for 0, against 1"
+        assert str(rule) == "(always) -> +0.42 for 0"

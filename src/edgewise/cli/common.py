@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -174,18 +175,17 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
         click.echo(f"{name:<16} {one_line(value)}".rstrip())
 
 
-def print_rules(model: Any, n: int, max_lines: int = 16) -> None:
-    """Print the strongest rules of a model, as many as fit on some lines, at least the first."""
+def print_rules(model: Any, n: int) -> None:
+    """Print the `n` strongest rules of a model, as many as fit on 5 `n` lines."""
     # Rounds may repeat a rule, and a constant is not worth showing.
     texts = dict.fromkeys(str(rule) for rule in model.rules(2 * n))
     rules = [text.split("\n") for text in texts if "(always)" not in text][:n]
     if not rules:
         return
-    lines = rules[0]
-    for rule in rules[1:]:
-        if len(lines) + len(rule) <= max_lines:
-            lines = lines + rule
-    print_heading("Strongest rules")
+    # Rules with a cut for each class take several lines.
+    lines, max_lines = list(chain.from_iterable(rules)), 5 * n
+    of_trees = ": paths through the trees, whose votes add up" if model.terms_.n_trees else ""
+    print_heading(f"Strongest rules{of_trees}")
     for line in lines[:max_lines]:
         click.echo(f" {one_line(line)}")
     if len(lines) > max_lines:

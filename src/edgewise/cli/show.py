@@ -28,8 +28,9 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
           the settings and sizes of a recommender
 
     A rule tests one or more columns; where the test holds, it adds its votes to
-    the scores of the classes, and otherwise subtracts them. A tree adds the votes
-    of the leaf that a row reaches. No code of the file is run.
+    the scores of the classes, and otherwise subtracts them. Trees are listed as
+    paths: a row that meets all conditions of a path gets its votes. No code of
+    the file is run.
     """
     from edgewise import RankFusion, Recommender
 
@@ -59,11 +60,12 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
         return
     common.print_facts(facts)
     print_effects(columns)
-    if rows is None:
+    # Of trees, the explanation has the importances alone.
+    if rows is None and not loaded.terms_.n_trees:
         common.print_heading("Columns that rules test, alone or together")
         lines = [[f"{c.amount:.1%}", c.name, c.detail] for c in contributions]
         common.print_table([["importance", "columns", "votes"], *lines], left=(1, 2))
-    common.print_rules(loaded, n, max_lines=5 * n)
+    common.print_rules(loaded, n)
 
 
 def _boosting_facts(model: Any) -> Facts:
@@ -85,7 +87,9 @@ def _boosting_facts(model: Any) -> Facts:
         ]
     if isinstance(model, RankFusion):
         facts.append(("lists", _format_names(list(model.list_names_))))
-    facts.append(("learner", "custom" if model.learner_ is None else repr(model.learner_)))
+    # Long settings take several indented lines.
+    settings = " ".join(repr(model.learner_).split())
+    facts.append(("learner", "custom" if model.learner_ is None else settings))
     if model.schema_ is not None:
         facts.append(("target", f"{', '.join(model.schema_.target)} ({model.schema_.task})"))
     n_used = int((model.feature_importances_ > 0).sum())
@@ -108,7 +112,8 @@ def _history_facts(model: Any) -> Facts:
     columns = model.history_["columns"][:rounds]
     columns = columns[columns == columns]
     if len(columns):
-        facts.append(("columns searched", f"{columns.mean():,.1f} per round"))
+        unit = "tree, counted at each node" if model.terms_.n_trees else "round"
+        facts.append(("columns searched", f"{columns.mean():,.1f} per {unit}"))
     return facts
 
 

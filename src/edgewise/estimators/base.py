@@ -22,6 +22,7 @@ from edgewise.estimators.fitted import Fitted
 from edgewise.estimators.rows import check_columns
 from edgewise.model import (
     ModelExplanation,
+    Path,
     ReadableRule,
     RowExplanation,
     Rule,
@@ -30,11 +31,16 @@ from edgewise.model import (
 )
 from edgewise.model.explain import explain_model, explain_row
 from edgewise.model.file import Storable
+from edgewise.model.wording import MAX_NAMES
 
 if TYPE_CHECKING:
     from edgewise.learners import Learner
 
 F = TypeVar("F", bound=Fitted)
+
+# Rules name the categories of columns that have no more, and else their rate of a class: a side of
+# half of them is named in full.
+_MAX_CATEGORIES = 2 * MAX_NAMES
 
 
 def from_record(name: str, description: str) -> Any:
@@ -143,7 +149,21 @@ class BoostedModel(Storable, Generic[F]):
     def rules(self, n: int | None = 10) -> list[ReadableRule]:
         """Return the `n` strongest rules in words (None: all), largest coefficients first.
 
-        A ranker, and a mean of models, adds up the coefficients of equal rules.
+        A ranker, and a mean of models, adds up the coefficients of equal rules. Trees are read as
+        paths: the conditions that lead to a leaf, and the votes that the leaf adds to the scores.
+        A row gets the votes of all paths that it meets. Equal paths of several trees are added up;
+        paths on which a test abstains, as on missing values where training had none, come last.
+
+        Examples
+        --------
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = [[20.0], [30.0], [50.0], [70.0]], ["poor", "rich", "rich", "poor"]
+        >>> model = AdaBoostMH("tree", preset="paper", votes="real", n_rounds=1).fit(X, y)
+        >>> for rule in model.rules():
+        ...     print(rule)
+        x0 >= 60 -> +3.31 for poor
+        25 <= x0 < 60 -> +3.31 for rich
+        x0 < 25 -> +0.55 for poor
         """
         check_is_fitted(self)
         if n is not None:
@@ -151,7 +171,12 @@ class BoostedModel(Storable, Generic[F]):
         fitted = self.fitted_
         wording = self._wording(fitted.feature_name, fitted.categories, self._score_names())
         listed = sorted(
-            self._listed_rules(), key=lambda entry: (-wording.size(entry[1], entry[2]), entry[0])
+            self._listed_rules(),
+            key=lambda entry: (
+                isinstance(entry[1], Path) and entry[1].abstains,
+                -wording.size(entry[1], entry[2]),
+                entry[0],
+            ),
         )
         return [wording.rule(t // fitted.n_bags + 1, rule, moves) for t, rule, moves in listed[:n]]
 
@@ -230,18 +255,20 @@ class BoostedModel(Storable, Generic[F]):
     def _score_names(self) -> list[object]:
         raise NotImplementedError
 
-    def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
-        """Return the rules to list: number, rule and coefficients.
+    def _listed_rules(self) -> list[tuple[int, Rule | Path, Reals]]:
+        """Return the rules and paths to list: number, rule and coefficients.
 
-        Averaged models, and rankers, add up the coefficients of equal rules.
+        Averaged models, and rankers, add up the coefficients of equal rules; all models, of paths.
         """
-        terms, adds = self.terms_, self._adds_equal_rules or self.fitted_.n_bags > 1
-        listed: dict[object, tuple[int, Rule, Reals]] = {}
-        for t, moves in enumerate(terms.coefficients):
-            rule = terms.rule(t)
-            key = t if not adds or rule.key is None else rule.key
-            first, _, sums = listed.get(key, (t, rule, np.zeros_like(moves)))
-            listed[key] = (first, rule, sums + moves)
+        terms = self.fitted_.with_subsets(_MAX_CATEGORIES).terms
+        adds = self._adds_equal_rules or self.fitted_.n_bags > 1
+        listed: dict[object, tuple[int, Rule | Path, Reals]] = {}
+        for t, coefficients in enumerate(terms.coefficients):
+            for rule, moves in terms.rule(t).split_paths(coefficients):
+                is_added = rule.key is not None and (adds or isinstance(rule, Path))
+                key = rule.key if is_added else t
+                first, _, sums = listed.get(key, (t, rule, 0.0))
+                listed[key] = (first, rule, sums + moves)
         return list(listed.values())
 
     def _scores(self, X: Any) -> Reals:

@@ -70,7 +70,6 @@ class VotingTree(NamedTuple):
     """A tree, and what each of its leaves adds."""
 
     tree: TreeRule
-    moves: Reals  # (K,), the coefficients of the tree
     leaves: Reals  # (L, K), outputs times coefficients
 
 
@@ -161,10 +160,9 @@ class Formula:
         """Return whether a column holds categories that are strings."""
         return any(isinstance(value, str) for value in self.categories.get(j, ()))
 
-    def describe(self, term: SignedTest | VotingTree) -> str:
-        """Return a product or a tree in words, a tree on several lines."""
-        rule = term.test if isinstance(term, SignedTest) else term.tree
-        return rule.sentence(self.wording, term.moves)[1]
+    def describe(self, product: SignedTest) -> str:
+        """Return a product in words."""
+        return product.test.sentence(self.wording, product.moves)
 
 
 def formula_of(model: Any) -> Formula:
@@ -227,7 +225,7 @@ def _collect_terms(terms: Terms, n_categories: dict[int, int], offset: float) ->
         elif isinstance(rule, TreeRule):
             leaves, root = rule.leaves * move, rule.skip_constant_nodes(0)
             if root >= 0:
-                trees.append(VotingTree(rule, move, leaves))
+                trees.append(VotingTree(rule, leaves))
             else:
                 cuts.append((EVERYWHERE, leaves[-1 - root]))
         else:

@@ -154,12 +154,12 @@ def _products(formula: Formula) -> _Entries:
 
 
 def _trees(formula: Formula) -> _Entries:
-    for voting in formula.trees:
+    for number, voting in enumerate(formula.trees, start=1):
         nodes = [
             (_tests(formula, node.test), node.high, node.low, node.abstain)
             for node in voting.tree.nodes
         ]
-        yield formula.describe(voting), (nodes, [*map(_tuple, voting.leaves)])
+        yield f"tree {number}", (nodes, [*map(_tuple, voting.leaves)])
 
 
 def _tests(formula: Formula, test: Test) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ from edgewise.model.explain import (
     RowExplanation as RowExplanation,
 )
 from edgewise.model.file import load as load
+from edgewise.model.paths import Path as Path
 from edgewise.model.rules import (
     EVERYWHERE as EVERYWHERE,
     Cut as Cut,

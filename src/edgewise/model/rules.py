@@ -6,7 +6,7 @@ entry of `KINDS`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Columns, Reals, Signs
 from edgewise.data import CONSTANT, BinnedTable, RawRows
+from edgewise.model.paths import Condition, Interval, Outcomes, Path, only_missing
 
 if TYPE_CHECKING:
     from edgewise.model.terms import Packer, Terms
@@ -72,9 +73,13 @@ class Rule(ABC):
     def check(cls, terms: "Terms", which: Columns) -> None:
         """Raise unless the terms `which` can be unpacked as this kind; a file may hold anything."""
 
+    def split_paths(self, moves: Reals) -> "Iterable[tuple[Rule | Path, Reals]]":
+        """Return the paths of a tree, or else the rule, with votes; `moves` are alpha v."""
+        return [(self, moves)]
+
     @abstractmethod
-    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
-        """Return the size of a term and the term in words; `moves` are its coefficients alpha v."""
+    def sentence(self, wording: "Wording", moves: Reals) -> str:
+        """Return a term in words; `moves` are its coefficients alpha v."""
 
 
 class Test(Rule):
@@ -91,6 +96,10 @@ class Test(Rule):
     @abstractmethod
     def factors(self) -> "tuple[Cut | Subset, ...]":
         """The cuts and subsets whose product this is; none for the constant."""
+
+    def condition(self, sign: int) -> Condition:
+        """Return the condition for an output of -1, 0 or +1."""
+        return Outcomes(self, frozenset([sign]))
 
     def outputs(self, source: Source) -> Signs:
         return self.signs(source)[None]
@@ -117,9 +126,12 @@ class Test(Rule):
 
     def words(self, wording: "Wording") -> str:
         """Return the test as text, in brackets."""
-        return " * ".join(factor.factor_words(wording) for factor in self.factors) or "(always)"
+        texts = [f"({factor.factor_words(wording)})" for factor in self.factors]
+        return " * ".join(texts) or "(always)"
 
-    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+    def sentence(self, wording: "Wording", moves: Reals) -> str:
+        if not self.factors:
+            return Path().sentence(wording, moves)
         return wording.term(self.words(wording), moves, is_real=False)
 
 
@@ -154,6 +166,12 @@ class Cut(Test):
         """The factor as numbers of the arrays of `Terms`."""
         return (self.column, self.threshold, self.missing, _NO_VALUES)
 
+    def condition(self, sign: int) -> Interval:
+        if sign == 0:
+            return only_missing(self.column, self.missing == 0)
+        low, high = (self.threshold, None) if sign > 0 else (-np.inf, self.threshold)
+        return Interval(self.column, low, high, self.missing == sign)
+
     def factor_words(self, wording: "Wording") -> str:
         """Return the factor as text."""
         return wording.cut(self.column, self.threshold, self.missing)
@@ -164,7 +182,7 @@ EVERYWHERE = Cut(CONSTANT, -np.inf, 1)
 
 
 @dataclass(frozen=True)
-class Subset(Test):
+class Subset(Test, Condition):
     """+1 on some values of a categorical column, -1 on the others.
 
     Kégl and Busa-Fekete 2009a, eq. 9. `values` holds the output for each value, and last the one
@@ -190,6 +208,25 @@ class Subset(Test):
     def numbers(self) -> PackedFactor:
         """The factor as numbers of the arrays of `Terms`."""
         return (self.column, np.nan, 0, self.values)
+
+    @property
+    def subject(self) -> object:
+        return self.column
+
+    @property
+    def can_hold(self) -> bool:
+        return bool((self.values > 0).any())
+
+    @property
+    def always_holds(self) -> bool:
+        return bool((self.values > 0).all())
+
+    def condition(self, sign: int) -> "Subset":
+        signs = self.values * sign if sign else np.where(self.values == 0, 1, -1)
+        return Subset(self.column, signs.astype(np.int8))
+
+    def intersect(self, other: "Subset") -> "Subset":
+        return Subset(self.column, np.minimum(self.values, other.values))
 
     def factor_words(self, wording: "Wording") -> str:
         """Return the factor as text."""
@@ -294,21 +331,26 @@ class TreeRule(Rule):
     def check(cls, terms: "Terms", which: Columns) -> None:
         """Do nothing: `Terms.check` follows the nodes of all terms."""
 
-    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
-        size, head = wording.tree_head(self.leaves, moves)
-        return size, f"{head}\n{self._branches(wording, moves, 0, 1)}"
+    def find_paths(self) -> Iterator[tuple[Path, NDArray[Any]]]:
+        """Yield the paths that rows can take, each with the outputs of its leaf."""
+        reached = {0: Path()}
+        for index, node in enumerate(self.nodes):
+            path = reached.get(index)
+            for sign, child in ((1, node.high), (-1, node.low), (0, node.abstain)):
+                longer = path and path.extend(node.test.condition(sign), sign == 0)
+                if longer and child >= 0:
+                    reached[child] = longer
+                elif longer:
+                    yield longer, self.leaves[-1 - child]
 
-    def _branches(self, wording: "Wording", moves: Reals, index: int, depth: int) -> str:
-        """Return the branches of a node, one per line, indented by their depth."""
-        node, lines = self.nodes[index], []
-        branches = [(node.test.words(wording), node.high), ("else", node.low)]
-        for test, child in branches if node.test.factors else branches[:1]:
-            if child >= 0:
-                branch = f"\n{self._branches(wording, moves, child, depth + 1)}"
-            else:
-                branch = " " + wording.leaf(moves * self.leaves[-1 - child], self.is_real)
-            lines.append(f"{'  ' * depth}{test}:{branch}")
-        return "\n".join(lines)
+    def split_paths(self, moves: Reals) -> Iterator[tuple[Path, Reals]]:
+        """Yield the paths to leaves that vote, with their votes."""
+        for path, outputs in self.find_paths():
+            if outputs.any():
+                yield path, moves * outputs
+
+    def sentence(self, wording: "Wording", moves: Reals) -> str:
+        return "\n".join(path.sentence(wording, votes) for path, votes in self.split_paths(moves))
 
 
 class LazyTree(TreeRule):
@@ -359,13 +401,12 @@ class PerScore(Rule):
         are_cuts = (last - first <= 1) & (terms.value_starts[first] == terms.value_starts[last])
         require(are_cuts.all(), "a term does not have one cut for each score column")
 
-    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+    def sentence(self, wording: "Wording", moves: Reals) -> str:
         names = wording.classes[-len(moves) :]
-        text = "\n".join(
+        return "\n".join(
             f"{move:+.2f} * {cut.words(wording)} -> votes for {name}"
             for name, cut, move in zip(names, self.cuts, moves, strict=True)
         )
-        return float(np.abs(moves).max(initial=0.0)), text
 
 
 @dataclass(frozen=True)
@@ -398,9 +439,9 @@ class Scores(Rule):
 
     def words(self, wording: "Wording") -> str:
         """Return the rule as text."""
-        return wording.scores(self.column, self.values)
+        return f"({wording.scores(self.column, self.values)})"
 
-    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+    def sentence(self, wording: "Wording", moves: Reals) -> str:
         return wording.term(self.words(wording), moves, is_real=True)
 
 
@@ -439,7 +480,7 @@ class Linear(Rule):
         require(is_numeric.all(), "a term takes a categorical column as numbers")
         require(np.isfinite(terms.thresholds[factors]).all(), "the fill of a term must be finite")
 
-    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+    def sentence(self, wording: "Wording", moves: Reals) -> str:
         test = f"({wording.name(self.column)}, {self.fill:.6g} where missing)"
         return wording.term(test, moves, is_real=True)
 

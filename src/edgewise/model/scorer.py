@@ -119,25 +119,25 @@ class Scorer:
         )
         return scorer, linear
 
-    def with_subsets(self) -> Self:
+    def with_subsets(self, max_categories: float = np.inf) -> Self:
         """Return the same model with subsets of categories for cuts of the rates of one column.
 
-        Rates by two columns stay.
+        Rates by two columns stay, and those of more than `max_categories`.
         """
         rates = self.rates
         if rates is None:
             return self
 
-        subsets, n_pairs = {}, 0
+        subsets, n_kept = {}, 0
         for f in np.flatnonzero(self.terms.columns >= self.n_features).tolist():
             r = int(self.terms.columns[f]) - self.n_features
             sources = rates.sources(r)
-            if len(sources) > 1:
-                n_pairs += 1
+            if len(sources) > 1 or len(self.categories[int(sources[0])]) > max_categories:
+                n_kept += 1
                 continue
             signs = np.where(rates.table(r) >= self.terms.thresholds[f], 1, -1).astype(np.int8)
             subsets[f] = Subset(int(sources[0]), signs)
-        kept = rates if n_pairs else None
+        kept = rates if n_kept else None
         return replace(self, terms=self.terms.with_subsets(subsets), rates=kept)
 
     def sources(self, j: int) -> tuple[int, ...]:

@@ -219,6 +219,11 @@ class Terms:
         return self.children.shape[1]
 
     @property
+    def n_trees(self) -> int:
+        """The number of terms that are trees."""
+        return int((self.kinds == _TREE).sum())
+
+    @property
     def n_scores(self) -> int:
         """K, the number of score columns."""
         return self.votes.shape[1]

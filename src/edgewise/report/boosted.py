@@ -27,7 +27,7 @@ _MAX_COLUMNS, _MAX_BARS, _MAX_CONTRIBUTIONS = 200, 20, 9
 _MAX_EFFECTS, _MAX_STEPS, _MAX_VALUES, _MAX_LINES, _GRID = 12, 60, 15, 6, 25
 # Stands between the values of two rows that are compared.
 _AND = " against "
-# Trees take many lines: rules end at the first of these.
+# Rules with a cut for each class take many lines: rules end at the first of these.
 _MAX_RULES, _MAX_CHARACTERS = 100, 60_000
 
 
@@ -251,8 +251,15 @@ class BoostedSections:
             items.append({"text": rule.text, "strength": float(rule.alpha), "round": rule.round})
         if not items:
             return "", []
-        which = "All" if len(items) == total else f"The {len(items)} strongest of {total:,}"
         rules = {"kind": "rules", "items": items, "search": "Find in the rules"}
+        if n_trees := self.model.terms_.n_trees:
+            lead = (
+                f"The {pluralize(len(items), 'strongest paths')} through "
+                f"{pluralize(n_trees, 'trees')}. A row's score is the sum of the votes of all "
+                "paths that it meets. Equal paths are added up, under the first of their rounds."
+            )
+            return lead, [rules]
+        which = "All" if len(items) == total else f"The {len(items)} strongest of {total:,}"
         return f"{which} rules, by decreasing strength.", [rules]
 
     def contributions(self, rows: Sequence[tuple[str, str, float]]) -> list[Block]:

@@ -57,7 +57,7 @@ def boosted_summary(model: Any) -> str:
     held_out = getattr(model.fitted_, "held_out", None)
     if not model.evals_result_ and held_out is not None and held_out.error == held_out.error:
         facts.append(("held-out error", format_percent(held_out.error, 2)))
-    rules = [_rule(rule, is_open=i == 0) for i, rule in enumerate(model.rules(_MAX_RULES))]
+    rules = [f"<li><pre>{escape(rule.text)}</pre></li>" for rule in model.rules(_MAX_RULES)]
     return _summary(
         f'<div class="parts">{_table(facts)}{_draw(curves)}</div>',
         f"<p>Strongest rules</p><ol>{''.join(rules)}</ol>",
@@ -97,18 +97,6 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
         for name, value in rows
     )
     return f"<table><tbody>{''.join(cells)}</tbody></table>"
-
-
-def _rule(rule: Any, is_open: bool) -> str:
-    """Return a rule; the branches of a tree can be opened."""
-    head, *branches = escape(rule.text).split("\n")
-    if not branches:
-        return f"<li><pre>{head}</pre></li>"
-    attribute = " open" if is_open else ""
-    return (
-        f"<li><details{attribute}><summary>{head} (round {rule.round:,})</summary>"
-        "<pre>" + "\n".join(branches) + "</pre></details></li>"
-    )
 
 
 def _scale_losses(curves: Sequence[LearningCurve]) -> tuple[Callable[[float], float], list[float]]:

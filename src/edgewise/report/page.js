@@ -497,12 +497,12 @@
     const count = el("p", { class: "count", role: "status" }), more = el("button", { type: "button", class: "more" });
     let query = "", all = false;
     const drawRule = (rule) => {
-      const lines = rule.text.split("\n"), tree = lines.length > 1;
+      const lines = rule.text.split("\n"), several = lines.length > 1;
       const head = [bar(rule.strength, null, null, [0, max]), el("span", { class: "detail" }, `round ${rule.round.toLocaleString("en")}`)];
-      const text = el(tree ? "pre" : "p", tree ? { tabindex: 0 } : {}, highlight(rule.text, query));
+      const text = el(several ? "pre" : "p", several ? { tabindex: 0 } : {}, highlight(rule.text, query));
       if (lines.length < 8) return el("li", {}, el("div", { class: "strength" }, head), text);
       return el("li", {}, el("div", { class: "strength" }, head),
-        el("details", { open: Boolean(query) }, el("summary", {}, el("code", {}, `${lines[0]}: ${lines[1].trim().replace(/:$/, "")}`), el("span", { class: "detail" }, ` and ${lines.length - 2} more lines`)), text));
+        el("details", { open: Boolean(query) }, el("summary", {}, el("code", {}, lines[0]), el("span", { class: "detail" }, ` and ${lines.length - 1} more lines`)), text));
     };
     const draw = () => {
       const matches = block.items.filter((rule) => !query || rule.text.toLowerCase().includes(query));

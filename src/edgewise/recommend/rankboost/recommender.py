@@ -421,11 +421,11 @@ class ReferenceWording(RankWording):
         condition = "" if threshold == -np.inf else f" >= {threshold:g}"
         if feature is None:
             also = {1: " or did not rate it", 0: "; half where unrated"}.get(missing, "")
-            return f"({name} rated it{condition}{also})"
+            return f"{name} rated it{condition}{also}"
         if feature.category is not None:
-            return f"({name})"
+            return name
         also = {1: " or is missing", 0: "; half where missing"}.get(missing, "")
-        return f"({name}{condition or ' is known'}{also})"
+        return f"{name}{condition or ' is known'}{also}"
 
     def _value_of(self, column: int, code: int) -> str:
         """Return the value that a code stands for, -1 for missing."""
