@@ -67,7 +67,7 @@ def stages(model, X, y, n_terms, every):
     """Return the test errors, in per cent, after every few rounds."""
     import cupy
 
-    terms = model.terms_
+    terms = model.fitted_.terms
     n_rounds, n_scores = terms.votes.shape
     columns = np.full((n_rounds, n_terms), -1, dtype=np.int32)
     thresholds = np.zeros((n_rounds, n_terms))
@@ -147,10 +147,16 @@ def main() -> None:
         model.fit(X, y)
         seconds = time.perf_counter() - start
         errors = stages(model, rows, own, int(n_terms), options.every)
-        parts = (model.terms_.columns, model.terms_.thresholds, model.terms_.alphas)
+        parts = (
+            model.fitted_.terms.columns,
+            model.fitted_.terms.thresholds,
+            model.fitted_.terms.alphas,
+        )
         digest = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16]
         last = errors[len(errors) // 2 :]
-        searches = float(np.mean(model.history_["columns"]) / len(np.unique(model.terms_.columns)))
+        searches = float(
+            np.mean(model.history_["columns"]) / len(np.unique(model.fitted_.terms.columns))
+        )
         print(
             f"{name:10} {n_terms:>2} terms  {model.n_rounds_:6d} rounds in {seconds:6.1f} s  last "
             f"half {last.mean():5.2f} ({last.std():.2f})  end {errors[-1]:5.2f}  {digest}",

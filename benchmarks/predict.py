@@ -150,7 +150,7 @@ def measure_products(
     model = AdaBoostMH(learner=Product(Stump(), 3), preset="paper", n_rounds=PRODUCT_ROUNDS).fit(
         X, y
     )
-    once = terms = model.terms_
+    once = terms = model.fitted_.terms
     for _ in range(PRODUCT_COPIES - 1):
         terms = terms + once
     model.fitted_ = replace(model.fitted_, terms=terms)

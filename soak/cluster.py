@@ -75,7 +75,7 @@ class Cluster(Part):
         timer.cancel()
         if not killed:
             self.seconds_taken[task] = time.monotonic() - started
-        ours, theirs = model.terms_, self.expected[task].terms_
+        ours, theirs = model.fitted_.terms, self.expected[task].fitted_.terms
         assert ours.votes.tobytes() == theirs.votes.tobytes()
         assert ours.thresholds.tobytes() == theirs.thresholds.tobytes()
         return killed or Counter({"after the end": 1})

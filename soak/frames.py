@@ -109,7 +109,7 @@ def output(rule: Any, row: list[Any], categories: dict[int, tuple[Any, ...]]) ->
 
 def expected(model: AdaBoostMH, rows: list[list[Any]]) -> np.ndarray:
     """Return the scores of rows, term by term and row by row."""
-    terms, categories = model.terms_, model.fitted_.categories
+    terms, categories = model.fitted_.terms, model.fitted_.categories
     moves = [(terms.rule(t), terms.coefficients[t]) for t in range(len(terms))]
     return np.array(
         [
@@ -162,7 +162,7 @@ def check(named: dict[str, tuple[str, list[Any]]], learner: str) -> None:
         for other in (polars_frame(named), pa.Table.from_pandas(frame, preserve_index=False)):
             np.testing.assert_array_equal(model.decision_function(other).ravel(), scores.ravel())
         again = AdaBoostMH(chosen, n_rounds=4, preset=preset).fit(polars_frame(named), y)
-        assert again.terms_.votes.tobytes() == model.terms_.votes.tobytes()
+        assert again.fitted_.terms.votes.tobytes() == model.fitted_.terms.votes.tobytes()
         with contextlib.suppress(ValueError):
             model.decision_function(frame.iloc[:0])
             raise AssertionError("a frame without rows is refused")

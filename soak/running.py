@@ -52,7 +52,9 @@ class Threads(Part):
         path = self.folder / "shared.edgewise"
         model.save(path)
         expected, shared = np.asarray(ask(edgewise.load(path))).tobytes(), edgewise.load(path)
-        expected_terms = AdaBoostMH("tree", n_rounds=6, n_jobs=2).fit(X, Y).terms_.votes.tobytes()
+        expected_terms = (
+            AdaBoostMH("tree", n_rounds=6, n_jobs=2).fit(X, Y).fitted_.terms.votes.tobytes()
+        )
         start = threading.Barrier(_N_THREADS + 1)
 
         def answers() -> list[bytes]:
@@ -61,7 +63,7 @@ class Threads(Part):
 
         def trains() -> bytes:
             start.wait()
-            return AdaBoostMH("tree", n_rounds=6, n_jobs=2).fit(X, Y).terms_.votes.tobytes()
+            return AdaBoostMH("tree", n_rounds=6, n_jobs=2).fit(X, Y).fitted_.terms.votes.tobytes()
 
         with ThreadPoolExecutor(_N_THREADS + 1) as pool:
             trained = pool.submit(trains)

@@ -32,8 +32,11 @@ def cases(table):
 
 def assert_same_terms(left, right):
     """Assert that two models have the same terms, bit for bit."""
-    for field in fields(left.terms_):
-        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+    for field in fields(left.fitted_.terms):
+        ours, theirs = (
+            getattr(left.fitted_.terms, field.name),
+            getattr(right.fitted_.terms, field.name),
+        )
         assert np.asarray(ours).dtype == np.asarray(theirs).dtype, field.name
         np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
 

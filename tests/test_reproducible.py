@@ -24,8 +24,11 @@ SHAPES = {
 
 
 def same(left, right):
-    for field in fields(left.terms_):
-        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+    for field in fields(left.fitted_.terms):
+        ours, theirs = (
+            getattr(left.fitted_.terms, field.name),
+            getattr(right.fitted_.terms, field.name),
+        )
         np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     for name in ("edge", "energy", "train_error", "hamming_loss", "pseudo_weight"):
         np.testing.assert_array_equal(left.history_[name], right.history_[name], err_msg=name)
@@ -221,7 +224,9 @@ def test_random_searches_follow_the_seed(backend):
         models[name] = AdaBoostMH("stump", n_rounds=20, search=Lazy(2), random_state=1).fit(X, y)
     same(models["numpy"], models["numba"])
     other = AdaBoostMH("stump", n_rounds=20, search=Lazy(2), random_state=2).fit(X, y)
-    assert (other.terms_.stumps.columns != models["numpy"].terms_.stumps.columns).any()
+    assert (
+        other.fitted_.terms.stumps.columns != models["numpy"].fitted_.terms.stumps.columns
+    ).any()
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "tree", "auto"])

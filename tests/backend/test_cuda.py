@@ -52,8 +52,8 @@ def device(request):
 
 
 def assert_same(model, other):
-    for name in model.terms_.__dataclass_fields__:
-        ours, theirs = getattr(model.terms_, name), getattr(other.terms_, name)
+    for name in model.fitted_.terms.__dataclass_fields__:
+        ours, theirs = getattr(model.fitted_.terms, name), getattr(other.fitted_.terms, name)
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
     for name in model.history_:
         np.testing.assert_array_equal(model.history_[name], other.history_[name], err_msg=name)

@@ -115,7 +115,7 @@ def test_small_trees_come_first():
     learner = Tree(Stump(), 6, "free", "gain", small_rounds=21)
     given = {"votes": "real", "loss": "logistic", "damping": 0.5, "learning_rate": 0.1}
     model, _ = both(X, y, learner=learner, n_rounds=40, **given)
-    sizes = np.diff(model.terms_.firsts) + 1  # leaves, one more than nodes
+    sizes = np.diff(model.fitted_.terms.firsts) + 1  # leaves, one more than nodes
     assert sizes.tolist() == [3] * 21 + [6] * 19
 
 

@@ -106,7 +106,7 @@ def test_a_round_that_falls_back_counts_both_looks():
     model = AdaBoostMH(Stump(constant=False), preset="paper", search=First(), n_rounds=1).fit(
         X, [0, 0, 1, 1]
     )
-    assert model.terms_.columns.ravel().tolist() == [1]
+    assert model.fitted_.terms.columns.ravel().tolist() == [1]
     assert model.history_["columns"].tolist() == [3]
     assert model.history_["saved"].tolist() == [0.0]
 

@@ -46,7 +46,7 @@ def test_weights_stay_a_distribution(long_run):
 def test_steps_stay_steps(long_run):
     _, _, model, _ = long_run
     history = model.history_
-    assert np.isfinite(model.terms_.coefficients).all()
+    assert np.isfinite(model.fitted_.terms.coefficients).all()
     assert (history["energy"] > 0).all()
     assert (history["energy"] < 1).all()
     assert (history["hamming_loss"] <= history["bound"] + 1e-9).all()
@@ -55,7 +55,7 @@ def test_steps_stay_steps(long_run):
 def test_the_table_does_not_grow_with_the_rounds(long_run):
     X, y, model, _ = long_run
     short = AdaBoostMH("stump", preset="paper", n_rounds=1000).fit(X, y)
-    np.testing.assert_array_equal(short.terms_.alphas, model.terms_.alphas[:1000])
+    np.testing.assert_array_equal(short.fitted_.terms.alphas, model.fitted_.terms.alphas[:1000])
     sizes = [sum(len(curve.scores) for curve in m.explain()) for m in (short, model)]
     # Two columns of eight values have seven places to cut at.
     assert sizes[1] <= 2 * 8

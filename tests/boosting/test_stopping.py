@@ -36,7 +36,7 @@ def test_early_stopping_keeps_the_best_round(noisy, blobs, eval_metric, early_st
     assert model.best_iteration_ == values.argmin() + 1
     assert len(values) == model.best_iteration_ + early_stopping_rounds
     assert model.n_rounds_ == model.best_iteration_
-    assert len(model.terms_) == model.n_rounds_ * model.settings_.n_bags
+    assert len(model.fitted_.terms) == model.n_rounds_ * model.settings_.n_bags
     full = AdaBoostMH(n_rounds=model.best_iteration_).fit(X, y)
     np.testing.assert_array_equal(full.decision_function(new), model.decision_function(new))
     assert len(list(model.staged_predict(new))) == model.best_iteration_
@@ -316,7 +316,8 @@ def test_ctrl_c_in_a_process_of_its_own():
         # Equal rows of several classes: no number of rounds fits them.
         X, y = np.arange(200.0)[:, None] // 20, np.arange(200) % 3
         model = AdaBoostMH("stump", n_rounds=10**9, time_limit=60.0, callbacks=[Ready()]).fit(X, y)
-        print(model.stop_reason_, model.n_rounds_ >= 20, model.n_rounds_ == len(model.terms_))
+        n_terms = len(model.fitted_.terms)
+        print(model.stop_reason_, model.n_rounds_ >= 20, model.n_rounds_ == n_terms)
         print(len(model.predict(X)))
         """
     )

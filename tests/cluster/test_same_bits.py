@@ -147,7 +147,7 @@ def test_initial_weights(tmp_path):
         return model(halves[collective.rank]).fit(rows_here([X[own]], collective), CLASSES[own])
 
     for result in together(2, run):
-        assert result.terms_.alphas.tolist() == alone.terms_.alphas.tolist()
+        assert result.fitted_.terms.alphas.tolist() == alone.fitted_.terms.alphas.tolist()
         assert result.predict_proba(X).tolist() == alone.predict_proba(X).tolist()
 
 

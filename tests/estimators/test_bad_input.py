@@ -339,8 +339,8 @@ def test_infinite_numbers_by_choice(infinite, same_as):
     model = AdaBoostMH(n_rounds=10, handle_infinite=infinite).fit(marked, Y)
     replaced = AdaBoostMH(n_rounds=10).fit(np.where(X > 1.0, same_as, X), Y)
     assert np.isinf(marked).any()
-    np.testing.assert_array_equal(model.terms_.columns, replaced.terms_.columns)
-    np.testing.assert_array_equal(model.terms_.alphas, replaced.terms_.alphas)
+    np.testing.assert_array_equal(model.fitted_.terms.columns, replaced.fitted_.terms.columns)
+    np.testing.assert_array_equal(model.fitted_.terms.alphas, replaced.fitted_.terms.alphas)
     np.testing.assert_array_equal(
         model.predict(marked), replaced.predict(np.where(X > 1.0, same_as, X))
     )

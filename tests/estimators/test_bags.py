@@ -56,19 +56,19 @@ def test_the_scores_are_the_means_of_the_bags_scores(monkeypatch, y, settings, n
     model = means(n_bags, random_state=3, **settings).fit(X, y)
     bags = singles(monkeypatch, model, y, **settings)
     assert model.n_rounds_ == 12
-    assert len(model.terms_) == 12 * n_bags
+    assert len(model.fitted_.terms) == 12 * n_bags
     for b, bag in enumerate(bags):
-        terms = model.terms_[b::n_bags]
-        np.testing.assert_array_equal(terms.alphas * n_bags, bag.terms_.alphas)
-        np.testing.assert_array_equal(terms.votes, bag.terms_.votes)
-        np.testing.assert_array_equal(terms.thresholds, bag.terms_.thresholds)
+        terms = model.fitted_.terms[b::n_bags]
+        np.testing.assert_array_equal(terms.alphas * n_bags, bag.fitted_.terms.alphas)
+        np.testing.assert_array_equal(terms.votes, bag.fitted_.terms.votes)
+        np.testing.assert_array_equal(terms.thresholds, bag.fitted_.terms.thresholds)
     expected = np.mean([bag.decision_function(X) for bag in bags], axis=0)
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
 
 
 def test_bags_differ():
     model = means(2).fit(X, TWO)
-    first, second = model.terms_[0::2], model.terms_[1::2]
+    first, second = model.fitted_.terms[0::2], model.fitted_.terms[1::2]
     assert not np.array_equal(first.thresholds, second.thresholds)
 
 
@@ -244,7 +244,7 @@ def test_rankers_are_averaged_too(monkeypatch, objective):
     grades, qid = THREE, np.repeat(np.arange(24), 10)
     settings = {"learner": "stump", "objective": objective, "n_rounds": 10, "subsample": 0.6}
     model = RankBoost(n_bags=2, **settings).fit(X, grades, qid=qid)
-    assert (model.n_rounds_, len(model.terms_)) == (10, 20)
+    assert (model.n_rounds_, len(model.fitted_.terms)) == (10, 20)
     scores = []
     for b in range(2):
         seed = bag_seed(model.fitted_.seed, b)
@@ -281,14 +281,14 @@ def test_two_models_take_larger_steps_from_rounds_that_single_models_choose(two_
     settings = model.settings_
     assert (settings.n_bags, settings.learning_rate) == (2, 0.2)
     assert model.n_rounds_ == model.fitted_.held_out.n_rounds
-    assert len(model.terms_) == 2 * model.n_rounds_
+    assert len(model.fitted_.terms) == 2 * model.n_rounds_
     assert model.fitted_.held_out.stride == 2
     # Folds train the first model alone.
     single = AdaBoostMH(n_bags=1, learning_rate=0.2).fit(X, TWO)
     ours, theirs = model.fitted_.held_out, single.fitted_.held_out
     np.testing.assert_array_equal(ours.values, theirs.values)
     assert (ours.log_loss, ours.temperature) == (theirs.log_loss, theirs.temperature)
-    np.testing.assert_array_equal(model.terms_[::2].votes, single.terms_.votes)
+    np.testing.assert_array_equal(model.fitted_.terms[::2].votes, single.fitted_.terms.votes)
 
 
 def test_folds_average_as_many_models_as_the_user_asks_for(two_models):

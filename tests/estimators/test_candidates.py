@@ -110,10 +110,10 @@ def test_those_far_behind_end_early(monkeypatch):
 
 def test_a_warm_start_stays_with_the_candidate(tmp_path):
     model = compared(warm_start=True).fit(X, PARITY)
-    expected = len(model.terms_)
+    expected = len(model.fitted_.terms)
     again = model.fit(X, PARITY)
     assert again.fitted_.candidate == "large trees"
-    assert len(again.terms_) == expected
+    assert len(again.fitted_.terms) == expected
     model.save(tmp_path / "model.edgewise")
     loaded = load(tmp_path / "model.edgewise").fit(X, PARITY)
     assert loaded.settings_.max_leaf_nodes == 32

@@ -168,8 +168,8 @@ def test_a_column_without_missing_values_abstains_on_unseen_ones():
     X, y = rows(missing=False)
     model = AdaBoostMH(Indicator(), preset="paper", n_rounds=20).fit(X[["color"]], y)
     scores = model.decision_function(pd.DataFrame({"color": ["purple", "teal"]}))
-    constants = [t for t in range(20) if not model.terms_.rule(t).columns]
-    expected = model.terms_.coefficients[constants].sum(axis=0)
+    constants = [t for t in range(20) if not model.fitted_.terms.rule(t).columns]
+    expected = model.fitted_.terms.coefficients[constants].sum(axis=0)
     np.testing.assert_allclose(scores, np.tile(expected, (2, 1)), atol=1e-12)
 
 

@@ -19,7 +19,7 @@ def test_constant_columns_only(votes, factorized, counts):
         "stump", preset="paper", n_rounds=20, votes=votes, factorized=factorized
     ).fit(X, y)
     assert (model.predict(X) == 0).all()
-    assert len(model.terms_.columns) == 0
+    assert len(model.fitted_.terms.columns) == 0
     assert model.feature_importances_.tolist() == [0.0, 0.0]
     assert model.history_["train_error"][-1] == pytest.approx(1 - counts[0] / len(y))
 
@@ -80,9 +80,9 @@ def test_a_column_that_is_always_missing(kind, same_terms):
         sparse.csr_matrix(X) if kind == "csr" else X, y
     )
     assert model.score(X, y) == 1.0
-    assert set(model.terms_.columns) <= {1}
+    assert set(model.fitted_.terms.columns) <= {1}
     alone = AdaBoostMH("stump", preset="paper", n_rounds=10).fit(X[:, 1:2], y)
-    np.testing.assert_array_equal(model.terms_.alphas, alone.terms_.alphas)
+    np.testing.assert_array_equal(model.fitted_.terms.alphas, alone.fitted_.terms.alphas)
 
 
 def test_columns_that_are_always_missing_only():
@@ -101,7 +101,7 @@ def test_a_single_row_of_each_class(votes, n_classes):
     y = np.arange(n_classes)
     model = AdaBoostMH(n_rounds=200, votes=votes).fit(X, y)
     assert model.predict(X).tolist() == y.tolist()
-    assert np.isfinite(model.terms_.coefficients).all()
+    assert np.isfinite(model.fitted_.terms.coefficients).all()
 
 
 def test_two_rows_of_one_column():
@@ -133,8 +133,8 @@ def test_separable_rows_give_finite_coefficients(votes, n_classes, factorized):
         "stump", preset="paper", n_rounds=300, votes=votes, factorized=factorized
     ).fit(X, y)
     assert model.score(X, y) == 1.0
-    assert np.isfinite(model.terms_.coefficients).all()
-    assert (model.terms_.alphas > 0).all()
+    assert np.isfinite(model.fitted_.terms.coefficients).all()
+    assert (model.fitted_.terms.alphas > 0).all()
     energies = model.history_["energy"]
     assert ((energies > 0) & (energies < 1)).all()
     assert np.isfinite(model.decision_function(X)).all()
@@ -155,7 +155,7 @@ def test_extreme_values(value):
     y = np.array([0, 1, 2] * 4)
     model = AdaBoostMH(n_rounds=60).fit(X, y)
     assert model.predict(X).tolist() == y.tolist()
-    assert not np.isnan(model.terms_.thresholds).any()
+    assert not np.isnan(model.fitted_.terms.thresholds).any()
 
 
 def test_neighboring_floats_are_told_apart():

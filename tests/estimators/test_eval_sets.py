@@ -71,14 +71,14 @@ def test_early_stopping_follows_the_deciding_history(parts):
     assert model.n_rounds_ == error.argmin() + 1 == model.best_iteration_
     assert len(error) == model.n_rounds_ + 3
     alone = stopping.set_params(eval_metric="error").fit(X, y, eval_set=(X2, noise))
-    np.testing.assert_array_equal(model.terms_.alphas, alone.terms_.alphas)
+    np.testing.assert_array_equal(model.fitted_.terms.alphas, alone.fitted_.terms.alphas)
     np.testing.assert_array_equal(alone.history_["validation"], error)
 
 
 def test_watching_more_rows_changes_no_bit_of_the_model(model, parts):
     plain = AdaBoostMH("stump", preset="paper", **SETTINGS).fit(*parts[0])
-    np.testing.assert_array_equal(model.terms_.alphas, plain.terms_.alphas)
-    np.testing.assert_array_equal(model.terms_.votes, plain.terms_.votes)
+    np.testing.assert_array_equal(model.fitted_.terms.alphas, plain.fitted_.terms.alphas)
+    np.testing.assert_array_equal(model.fitted_.terms.votes, plain.fitted_.terms.votes)
 
 
 def test_the_default_learner_watches_several_sets(parts):

@@ -33,7 +33,7 @@ def test_a_name_means_the_same_learner_in_both(kind, name, learner):
     assert named.learner_.get_params() == explicit.learner_.get_params() or str(
         named.learner_
     ) == str(explicit.learner_)
-    np.testing.assert_array_equal(named.terms_.alphas, explicit.terms_.alphas)
+    np.testing.assert_array_equal(named.fitted_.terms.alphas, explicit.fitted_.terms.alphas)
     assert [str(rule) for rule in named.rules()] == [str(rule) for rule in explicit.rules()]
 
 
@@ -52,7 +52,7 @@ def test_bins_can_be_given(kind, learner):
     binned = fit_encode(as_table(X), None, 16)
     from_bins = fitted(kind, binned, learner=learner)
     from_rows = fitted(kind, X, learner=learner, max_bins=16)
-    np.testing.assert_array_equal(from_bins.terms_.alphas, from_rows.terms_.alphas)
+    np.testing.assert_array_equal(from_bins.fitted_.terms.alphas, from_rows.fitted_.terms.alphas)
     predict = "decision_function" if kind is AdaBoostMH else "predict"
     np.testing.assert_array_equal(getattr(from_bins, predict)(X), getattr(from_rows, predict)(X))
     assert from_bins.n_features_in_ == 5
@@ -62,7 +62,7 @@ def test_given_bins_are_the_ones_used():
     binned = fit_encode(as_table(X), None, 2)
     model = AdaBoostMH("stump", preset="paper", n_rounds=20).fit(binned, Y)
     allowed = [set(binned.thresholds(j).tolist()) for j in range(5)]
-    cuts = [model.terms_.rule(t) for t in range(model.n_rounds_)]
+    cuts = [model.fitted_.terms.rule(t) for t in range(model.n_rounds_)]
     assert any(cut.column >= 0 for cut in cuts)
     assert all(cut.threshold in allowed[cut.column] for cut in cuts if cut.column >= 0)
 
@@ -88,18 +88,18 @@ def test_what_a_fit_leaves_cannot_be_changed(kind):
         with pytest.raises(FrozenInstanceError):
             setattr(model.fitted_, field.name, None)
     with pytest.raises(AttributeError):
-        model.terms_ = None
+        model.fitted_.terms = None
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_public_attributes_come_with_a_fit(kind):
     model = kind()
-    names = ["terms_", "history_", "learner_", "n_rounds_", "best_iteration_", "stop_reason_",
+    names = ["history_", "learner_", "n_rounds_", "best_iteration_", "stop_reason_",
              "n_features_in_", "feature_names_in_"]  # fmt: skip
     names += ["classes_", "votes_", "loss_", "learning_rate_"] * (kind is AdaBoostMH)
     assert not any(hasattr(model, name) for name in names)
     model = fitted(kind, X)
     assert all(hasattr(model, name) for name in names if name != "feature_names_in_")
     assert not hasattr(model, "feature_names_in_")
-    assert model.n_rounds_ == len(model.terms_) == model.best_iteration_ == 8
+    assert model.n_rounds_ == len(model.fitted_.terms) == model.best_iteration_ == 8
     assert model.stop_reason_ == "n_rounds"

@@ -228,7 +228,7 @@ def selectors_and_trees():
 def test_a_list_goes_on_with_trees_after_rules_that_are_none(selectors_and_trees, stop):
     full, X, y = selectors_and_trees()
     full.fit(X, y)
-    kinds = {type(full.terms_.rule(t)).__name__ for t in range(12)}
+    kinds = {type(full.fitted_.terms.rule(t)).__name__ for t in range(12)}
     assert kinds == {"Subset", "TreeRule"}
     model, _, _ = selectors_and_trees(warm_start=True)
     model.set_params(n_rounds=stop).fit(X, y).set_params(n_rounds=12).fit(X, y)
@@ -269,7 +269,7 @@ def test_every_model_can_be_put_into_words(case, kind):
     X = data()
     model.fit(X, targets(X, kind))
     rules = model.rules(None)
-    if model.terms_.n_trees == 0:
+    if model.fitted_.terms.n_trees == 0:
         assert sorted(rule.round for rule in rules) == list(range(1, ROUNDS + 1))
     sizes = [rule.alpha for rule in rules if "missing" not in str(rule)]
     assert sizes == sorted(sizes, reverse=True)
@@ -433,7 +433,7 @@ def test_what_is_learned_to_the_end_is_fitted(learner):
     assert model.history_["weight"][-1] > 1e-10
     assert 1 / (1 + np.exp(np.abs(model.decision_function(X)).min())) < 1e-10
     again = model.set_params(warm_start=True).fit(X, y)
-    assert (again.stop_reason_, again.n_rounds_) == ("fitted", len(again.terms_))
+    assert (again.stop_reason_, again.n_rounds_) == ("fitted", len(again.fitted_.terms))
     fewer = AdaBoostMH(learner, preset="paper", loss="logistic", n_rounds=2).fit(X, y)
     assert fewer.stop_reason_ != "fitted"
 

@@ -10,7 +10,11 @@ Y = (np.arange(20) >= 1).astype(int)  # only the first row is of class 0
 
 
 def thresholds(**settings):
-    return AdaBoostMH("stump", preset="paper", n_rounds=10, **settings).fit(X, Y).terms_.thresholds
+    return (
+        AdaBoostMH("stump", preset="paper", n_rounds=10, **settings)
+        .fit(X, Y)
+        .fitted_.terms.thresholds
+    )
 
 
 def test_without_it_the_best_threshold_is_taken():
@@ -29,10 +33,10 @@ def test_weights_of_rows_and_classes_count():
     # Class 0 weighs as much as all others together: the cut beside it keeps half on each side.
     settings = {"n_rounds": 5, "min_weight_fraction_leaf": 0.4}
     heavy = AdaBoostMH("stump", preset="paper", class_weight="balanced", **settings).fit(X, Y)
-    assert heavy.terms_.thresholds[0] == 0.5
+    assert heavy.fitted_.terms.thresholds[0] == 0.5
     weights = np.where(Y == 0, 19.0, 1.0)
     model = AdaBoostMH("stump", preset="paper", **settings).fit(X, Y, sample_weight=weights)
-    assert model.terms_.thresholds[0] == 0.5
+    assert model.fitted_.terms.thresholds[0] == 0.5
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 0.5, 1.0, "much", np.nan])

@@ -67,7 +67,7 @@ def test_a_row_alone_scores_as_in_a_batch(model, expected, backend):
     all_scores = scores(model, X)
     # The tables of stumps are summed by column, not by round.
     np.testing.assert_allclose(all_scores, expected, rtol=0, atol=1e-12)
-    if not model.terms_.is_additive:
+    if not model.fitted_.terms.is_additive:
         assert np.array_equal(all_scores, expected)
     for rows in (slice(0, 1), slice(7, 8), slice(0, 2), slice(100, 163), slice(3, None)):
         assert np.array_equal(scores(model, X[rows]), all_scores[rows])
@@ -272,7 +272,7 @@ def test_sparse_rows_stay_sparse(monkeypatch):
     few = sparse.random_array((300, 200), density=0.2, rng=rng, format="csr")
     model = AdaBoostMH("tree", n_rounds=20).fit(few, few.sum(axis=1) > few.sum() / 300)
     rows = sparse.random_array((20_000, 200), density=0.001, rng=rng, format="csr")
-    used = len(np.unique(model.terms_.columns))
+    used = len(np.unique(model.fitted_.terms.columns))
     tracemalloc.start()
     try:
         actual = model.decision_function(rows)

@@ -143,7 +143,9 @@ def test_an_initial_weight_matrix_that_spells_out_a_name(blobs, named):
     matrix = np.where(positive, 0.5, 0.25) if named == "balanced" else np.ones((len(y), 3))
     by_name = AdaBoostMH(loss="logistic", n_rounds=15, init_weights=named).fit(X, y)
     by_matrix = AdaBoostMH(loss="logistic", n_rounds=15, init_weights=matrix).fit(X, y)
-    np.testing.assert_array_equal(by_name.terms_.thresholds, by_matrix.terms_.thresholds)
+    np.testing.assert_array_equal(
+        by_name.fitted_.terms.thresholds, by_matrix.fitted_.terms.thresholds
+    )
     np.testing.assert_allclose(by_name.decision_function(X), by_matrix.decision_function(X))
     np.testing.assert_allclose(by_name.predict_proba(X), by_matrix.predict_proba(X))
     np.testing.assert_allclose(
@@ -160,8 +162,8 @@ def test_an_initial_weight_of_0_takes_an_entry_out(blobs):
     assert np.isfinite(model.decision_function(X)).all()
     binary = AdaBoostMH(n_rounds=5, init_weights=np.ones(80)).fit(X[:80], y[:80] > 0)
     np.testing.assert_array_equal(
-        binary.terms_.thresholds,
-        AdaBoostMH(n_rounds=5).fit(X[:80], y[:80] > 0).terms_.thresholds,
+        binary.fitted_.terms.thresholds,
+        AdaBoostMH(n_rounds=5).fit(X[:80], y[:80] > 0).fitted_.terms.thresholds,
     )
 
 

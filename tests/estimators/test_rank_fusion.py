@@ -64,8 +64,8 @@ def test_a_list_may_have_a_direction_by_name():
 
     def rises(model):
         """Return whether any position on the first list adds to the score."""
-        rules = [model.terms_.rule(t) for t in range(model.n_rounds_)]
-        moves = model.terms_.coefficients[:, 0]
+        rules = [model.fitted_.terms.rule(t) for t in range(model.n_rounds_)]
+        moves = model.fitted_.terms.coefficients[:, 0]
         first = [rule.column == 0 and np.isfinite(rule.threshold) for rule in rules]
         return bool((moves[first] > 0).any())
 

@@ -129,7 +129,7 @@ def test_a_score_is_the_sum_of_what_the_rules_add(trained, case):
     model, X, _, _ = trained(case)
     scores = np.zeros(len(X))
     for t in range(model.n_rounds_):
-        rule, move = model.terms_.rule(t), float(model.terms_.coefficients[t, 0])
+        rule, move = model.fitted_.terms.rule(t), float(model.fitted_.terms.coefficients[t, 0])
         outputs = np.ravel(rule.outputs(Rows(X))).astype(float)
         if isinstance(rule, (Cut, Subset, ProductRule)):
             scores += 2 * move * (outputs + 1) / 2
@@ -171,11 +171,11 @@ def test_the_words_of_a_threshold_say_what_its_rounds_add_together(trained, case
     model, X, _, _ = trained(case)
     added = defaultdict(float)
     for t in range(model.n_rounds_):
-        added[model.terms_.rule(t)] += 2 * float(model.terms_.coefficients[t, 0])
+        added[model.fitted_.terms.rule(t)] += 2 * float(model.fitted_.terms.coefficients[t, 0])
     worded = model.rules(None)
     assert len(worded) == len(added) < 20
     for readable in worded:
-        rule = model.terms_.rule(readable.round - 1)
+        rule = model.fitted_.terms.rule(readable.round - 1)
         assert str(readable).startswith(f"{added[rule]:+.2f} where ")
         assert f"({X.columns[rule.column]} >= {rule.threshold:g}" in str(readable)
         assert readable.alpha == pytest.approx(abs(added[rule]))
@@ -199,14 +199,14 @@ def test_categories_are_told_apart_by_subsets():
     frame = pd.DataFrame({"kind": pd.Categorical(kinds)})
     model = RankBoost(n_rounds=3).fit(frame, y)
     assert model.history_["ranking_loss"][0] == 0.0
-    rule = model.terms_.rule(0)
+    rule = model.fitted_.terms.rule(0)
     assert isinstance(rule, Subset)
     assert len({*rule.values[[0, 2]].tolist()}) == 1
     assert rule.values[0] == -rule.values[1]
     declared = RankBoost(n_rounds=3, categorical_features=[0]).fit(
         (kinds > "b")[:, None] * 7.0, kinds > "b"
     )
-    assert isinstance(declared.terms_.rule(0), Subset)
+    assert isinstance(declared.fitted_.terms.rule(0), Subset)
 
 
 def test_a_list_takes_the_best_of_what_its_learners_find():
@@ -225,7 +225,7 @@ def test_a_lazy_search_that_draws_no_edge_looks_at_all_columns(seed):
     X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1]
     model = RankBoost(n_rounds=20, search=Lazy(1), random_state=seed).fit(X, y)
     assert model.n_rounds_ == 20
-    assert set(model.terms_.columns.ravel().tolist()) == {0}
+    assert set(model.fitted_.terms.columns.ravel().tolist()) == {0}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -242,8 +242,8 @@ def test_feature_is_a_learner_of_its_own():
     frame, y, qid = documents()
     named = RankBoost("feature", n_rounds=5).fit(frame[NUMBERS], y, qid)
     explicit = RankBoost(Feature(), n_rounds=5).fit(frame[NUMBERS], y, qid)
-    np.testing.assert_array_equal(named.terms_.alphas, explicit.terms_.alphas)
-    np.testing.assert_array_equal(named.terms_.columns, explicit.terms_.columns)
+    np.testing.assert_array_equal(named.fitted_.terms.alphas, explicit.fitted_.terms.alphas)
+    np.testing.assert_array_equal(named.fitted_.terms.columns, explicit.fitted_.terms.columns)
 
 
 def test_feature_in_a_list_of_one():
@@ -262,7 +262,7 @@ def test_stumps_and_columns_in_one_list(objective):
     y = np.searchsorted(np.quantile(worth, np.arange(0.1, 1.0, 0.1)), worth)
     settings = {"objective": objective, "n_rounds": 8, "learning_rate": 0.5}
     both = RankBoost(["stump", "feature"], **settings).fit(X, y, qid)
-    assert 0 < both.terms_.real.sum() < both.n_rounds_
+    assert 0 < both.fitted_.terms.real.sum() < both.n_rounds_
     assert both.coef_[0] > 0
     losses = [
         RankBoost(learner, **settings).fit(X, y, qid).history_["ranking_loss"][-1]
@@ -276,7 +276,7 @@ def test_a_missing_feature_counts_as_its_least_or_its_largest_value(missing):
     frame, y, qid = documents()
     model = RankBoost("feature", n_rounds=20, missing=missing).fit(frame[["b"]], y, qid)
     fill = frame["b"].min() if missing == "low" else frame["b"].max()
-    assert all(model.terms_.rule(t).fill == fill for t in range(20))
+    assert all(model.fitted_.terms.rule(t).fill == fill for t in range(20))
 
 
 @pytest.mark.parametrize(("missing", "says"), [("low", -1), ("high", 1)])
@@ -285,7 +285,7 @@ def test_rules_say_of_missing_values_what_they_are_asked_to(learner, missing, sa
     frame, y, qid = documents()
     model = RankBoost(learner, n_rounds=15, missing=missing).fit(frame[NUMBERS], y, qid)
     for t in range(model.n_rounds_):
-        rule = model.terms_.rule(t)
+        rule = model.fitted_.terms.rule(t)
         tests = [node.test for node in rule.nodes] if isinstance(rule, TreeRule) else [rule]
         assert all(cut.missing == says for test in tests for cut in test.factors)
 

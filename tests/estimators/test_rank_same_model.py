@@ -247,9 +247,11 @@ def test_grades_and_their_pairs_give_the_same_model(pair_weight, query_weight, k
         ).fit(X, y, qid, sample_weight)
         other = RankBoost(n_rounds=15, **options).fit_pairs(X, pairs, sizes)
         for name in ("columns", "thresholds", "missing", "votes"):
-            ours, theirs = getattr(model.terms_, name), getattr(other.terms_, name)
+            ours, theirs = getattr(model.fitted_.terms, name), getattr(other.fitted_.terms, name)
             np.testing.assert_array_equal(ours, theirs, err_msg=name)
-        np.testing.assert_allclose(model.terms_.alphas, other.terms_.alphas, rtol=1e-10)
+        np.testing.assert_allclose(
+            model.fitted_.terms.alphas, other.fitted_.terms.alphas, rtol=1e-10
+        )
         for name in ("edge", "energy", "bound", "ranking_loss"):
             np.testing.assert_allclose(
                 model.history_[name], other.history_[name], rtol=0, atol=1e-12, err_msg=name

@@ -164,7 +164,7 @@ def test_the_edge_is_that_of_the_rule_under_the_weights_of_its_round():
     before = np.zeros(len(X))
     for t, H in enumerate(model.staged_predict(X)):
         weights = D * np.exp(before[worse] - before[better])
-        h = (H - before) / (2 * model.terms_.coefficients[t, 0])  # 0 or 1
+        h = (H - before) / (2 * model.fitted_.terms.coefficients[t, 0])  # 0 or 1
         r = (weights * (h[better] - h[worse])).sum() / weights.sum()
         assert model.history_["edge"][t] == pytest.approx(r, abs=1e-10)
         size = 0.5 * math.log((1 + abs(r)) / (1 - abs(r)))

@@ -112,13 +112,13 @@ def test_rules_can_follow_columns_taken_as_numbers(monkeypatch, tmp_path, learne
     model = RankBoost("feature", n_rounds=4, warm_start=True, random_state=0).fit(X, y, qid)
     first, loss = model.predict(X), model.history_["ranking_loss"][-1]
     model.set_params(learner=learner, n_rounds=9).fit(X, y, qid)
-    rules = [model.terms_.rule(t) for t in range(9)]
+    rules = [model.fitted_.terms.rule(t) for t in range(9)]
     assert [isinstance(rule, Linear) for rule in rules] == [True] * 4 + [False] * 5
     assert model.history_["ranking_loss"][-1] < loss
 
     # A column counts as it is; a rule of -1 and +1 as 0 and 1, twice its coefficient.
     expected = np.zeros(len(X))
-    for rule, move in zip(rules, model.terms_.coefficients[:, 0], strict=True):
+    for rule, move in zip(rules, model.fitted_.terms.coefficients[:, 0], strict=True):
         outputs = rule.outputs(RawRows(as_table(X)))[0]
         expected += move * (outputs if rule.is_real else outputs + 1)
     np.testing.assert_allclose(model.predict(X), expected, rtol=0, atol=1e-12)
@@ -214,7 +214,7 @@ def test_held_out_queries_are_not_trained_on():
         if len(set(held)) == 3 and held[0] < held[1] < held[2]:
             kept = ~np.isin(qid, held)
             other = RankBoost(n_rounds=2).fit(X[kept], y[kept], qid[kept])
-            if np.array_equal(other.terms_.alphas, model.terms_.alphas[:2]):
+            if np.array_equal(other.fitted_.terms.alphas, model.fitted_.terms.alphas[:2]):
                 rows = kept
                 break
     assert rows is not None
@@ -304,11 +304,11 @@ def test_an_error_in_a_callback_leaves_the_model_as_it_was():
         raise RuntimeError("disk full")
 
     model = RankBoost(n_rounds=6).fit(X, y, qid)
-    before = pickle.dumps(model.terms_)
+    before = pickle.dumps(model.fitted_.terms)
     model.set_params(callbacks=[Recorder(fail)])
     with pytest.raises(RuntimeError, match="disk full"):
         model.fit(X[:, :2], y, qid)
-    assert pickle.dumps(model.terms_) == before
+    assert pickle.dumps(model.fitted_.terms) == before
     assert model.n_features_in_ == 5
     assert len(model.predict(X)) == 120
 

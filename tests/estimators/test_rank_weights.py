@@ -29,8 +29,11 @@ def documents(seed=0, n=80, n_queries=5):
 
 def same(left, right, exact=True):
     """Assert that two models have the same rules, and the same steps to the last bit or nearly."""
-    for field in fields(left.terms_):
-        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+    for field in fields(left.fitted_.terms):
+        ours, theirs = (
+            getattr(left.fitted_.terms, field.name),
+            getattr(right.fitted_.terms, field.name),
+        )
         if exact or np.asarray(ours).dtype.kind != "f":
             np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
         else:

@@ -111,10 +111,10 @@ def test_a_warm_start_goes_on_exactly_whatever_is_lowered(same_terms, learner, s
 
 def test_a_warm_start_with_as_many_rounds_changes_nothing(same_terms):
     model = AdaBoostMH(n_rounds=9, warm_start=True).fit(X, Y)
-    terms = model.terms_
+    terms = model.fitted_.terms
     model.fit(X, Y)
     assert model.n_rounds_ == 9
-    np.testing.assert_array_equal(model.terms_.alphas, terms.alphas)
+    np.testing.assert_array_equal(model.fitted_.terms.alphas, terms.alphas)
 
 
 def test_a_first_warm_start_is_a_start(same_terms):

@@ -135,7 +135,7 @@ def test_any_weights_with_zeros(seed, max_bins):
     subset = AdaBoostMH(n_rounds=5, max_bins=max_bins).fit(
         X[kept], y[kept], sample_weight=weights[kept]
     )
-    np.testing.assert_array_equal(full.terms_.thresholds, subset.terms_.thresholds)
+    np.testing.assert_array_equal(full.fitted_.terms.thresholds, subset.fitted_.terms.thresholds)
     np.testing.assert_array_equal(full.decision_function(X), subset.decision_function(X))
 
 

@@ -175,7 +175,7 @@ def test_the_same_seed_gives_the_same_model(monkeypatch, learner, search):
 @every_search
 def test_another_seed_gives_other_columns(search):
     models = [fit("stump", search(2), 20, random_state=seed, subsample=1.0) for seed in (0, 1)]
-    same_columns = np.array_equal(models[0].terms_.columns, models[1].terms_.columns)
+    same_columns = np.array_equal(models[0].fitted_.terms.columns, models[1].fitted_.terms.columns)
     # Nothing in upper confidence bounds is random.
     assert same_columns == (search is UCB)
 
@@ -216,7 +216,7 @@ def test_a_search_that_learns_finds_the_columns_that_tell(search):
     lazy = AdaBoostMH(search=Lazy(5), **settings).fit(X, y)
 
     def telling(one):
-        return (one.terms_.stumps.columns[50:] < 5).mean()
+        return (one.fitted_.terms.stumps.columns[50:] < 5).mean()
 
     assert telling(model) > 2 * telling(lazy)
     assert model.history_["bound"][-1] < lazy.history_["bound"][-1]
@@ -260,10 +260,10 @@ def test_a_search_that_learns_cannot_follow_another(policy, after):
         return
     data, _ = LEARNERS["stump"]
     model = fit("stump", policy(2), 5, warm_start=True)
-    terms = model.terms_
+    terms = model.fitted_.terms
     with pytest.raises(ValueError, match="warm_start: search must be as in the last fit"):
         model.set_params(search=after(2), n_rounds=9).fit(*data())
-    assert model.terms_ is terms
+    assert model.fitted_.terms is terms
 
 
 @every_policy
@@ -282,10 +282,10 @@ def test_a_search_that_learns_starts_afresh_after_one_that_learns_nothing(before
 def test_a_search_that_learns_nothing_can_follow_any(policy, after):
     data, _ = LEARNERS["stump"]
     model = fit("stump", policy(2), 5, warm_start=True)
-    first = model.terms_
+    first = model.fitted_.terms
     model.set_params(search=after, n_rounds=9).fit(*data())
     assert model.n_rounds_ == 9
-    np.testing.assert_array_equal(model.terms_.stumps.columns[:5], first.stumps.columns)
+    np.testing.assert_array_equal(model.fitted_.terms.stumps.columns[:5], first.stumps.columns)
 
 
 @every_policy

@@ -288,8 +288,8 @@ def test_the_leaves_of_named_trees_can_be_given_alone(learner, preset):
     assert changed.reasons == {**plain.reasons, "max_leaf_nodes": "given"}
     model = AdaBoostMH(**common, n_rounds=150, max_leaf_nodes=5).fit(X, y)
     # After a hundred smaller ones.
-    later = range(100 * model.settings_.n_bags, len(model.terms_))
-    assert max(len(model.terms_.nodes(t)) for t in later) == 4
+    later = range(100 * model.settings_.n_bags, len(model.fitted_.terms))
+    assert max(len(model.fitted_.terms.nodes(t)) for t in later) == 4
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_setting_of_the_search_changes_the_model(iris):
     X, y = iris
     rounds = AdaBoostMH("stump", search=Lazy(1), n_rounds=40, random_state=0).fit(X, y)
     all_columns = clone(rounds).set_params(search__k=4).fit(X, y)
-    assert set(rounds.terms_.columns.ravel()) >= {0, 1, 2, 3}
+    assert set(rounds.fitted_.terms.columns.ravel()) >= {0, 1, 2, 3}
     assert all_columns.history_["bound"][-1] < rounds.history_["bound"][-1]
 
 

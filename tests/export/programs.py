@@ -70,7 +70,7 @@ def near_thresholds(rng, model, X):
     """Return rows, many of whose numbers are thresholds of the model or next to one."""
     X = X.copy()
     values = X.to_numpy(dtype=object) if isinstance(X, pandas.DataFrame) else X
-    terms = model.terms_
+    terms = model.fitted_.terms
     for j in range(3):
         cuts = terms.thresholds[(terms.columns == j) & np.isfinite(terms.thresholds)]
         if len(cuts):
@@ -118,7 +118,7 @@ def by_sql(model, X, folder):
         # Rates by two columns come between the predictions and the table.
         n_rates = sum(name.startswith("rate of ") for name, *_ in result.description)
         rows = [row[: -len(names) - n_rates] for row in result]
-    width = model.terms_.n_scores
+    width = model.fitted_.terms.n_scores
     scores = np.array([row[-width:] for row in rows])
     if not isinstance(model, AdaBoostMH):
         return Predicted(scores[:, 0])

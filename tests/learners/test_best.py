@@ -48,7 +48,7 @@ def test_a_tree_that_is_no_better_than_the_first_learner_is_not_taken(votes):
     learner = [Stump(), Tree(Stump(), max_leaf_nodes=2)]
     model = AdaBoostMH(learner, preset="paper", votes=votes, n_rounds=5).fit(X, y)
     stump = AdaBoostMH(Stump(), preset="paper", votes=votes, n_rounds=5).fit(X, y)
-    assert not any(isinstance(model.terms_.rule(t), TreeRule) for t in range(5))
+    assert not any(isinstance(model.fitted_.terms.rule(t), TreeRule) for t in range(5))
     assert np.array_equal(model.history_["energy"], stump.history_["energy"])
 
 
@@ -57,7 +57,7 @@ def test_a_list_is_the_best_of_its_learners():
     listed = AdaBoostMH([Stump(), Indicator()], preset="paper", n_rounds=6).fit(X, y)
     named = AdaBoostMH(Best([Stump(), Indicator()]), preset="paper", n_rounds=6).fit(X, y)
     assert np.array_equal(listed.decision_function(X), named.decision_function(X))
-    kinds = {type(listed.terms_.rule(t)) for t in range(6)}
+    kinds = {type(listed.fitted_.terms.rule(t)) for t in range(6)}
     assert kinds <= {Cut, Subset}
 
 
@@ -74,7 +74,7 @@ def test_a_mixed_product_prints_its_factors():
         Product([Stump(), Indicator()], n_terms=2), preset="paper", n_rounds=1, random_state=0
     )
     rule = model.fit(X, y).rules()[0]
-    product = model.terms_.rule(0)
+    product = model.fitted_.terms.rule(0)
     assert isinstance(product, ProductRule)
     assert model.score(X, y) > 0.9
     cut, subset = r"\(x >= 0\.\d+\)", r"\(color (not )?in \{\w, \w\}\)"
@@ -94,7 +94,7 @@ def test_each_learner_searches_its_own_kind_of_columns(search):
     model.set_params(random_state=0).fit(X, y)
     names = list(X.columns)
     for t in range(model.n_rounds_):
-        rule = model.terms_.rule(t)
+        rule = model.fitted_.terms.rule(t)
         (name,) = (names[j] for j in rule.columns)
         assert isinstance(rule, Subset if name == "color" else Cut)
 

@@ -205,7 +205,7 @@ def test_real_pixels_are_cut_where_the_rule_says():
     model = AdaBoostMH(
         Haar((4, 4)), preset="paper", search=Lazy(10), n_rounds=1, random_state=0
     ).fit(X, y)
-    rule = model.terms_.rule(0)
+    rule = model.fitted_.terms.rule(0)
     haar_filter = HaarFilters((4, 4))[rule.column - 16]
     field = np.array(FIELDS[haar_filter.kind])
     sums = [
@@ -240,7 +240,9 @@ def test_thresholds_on_filters_do_not_depend_on_the_settings_of_columns(chosen):
         Haar((4, 4)), preset="paper", search=Lazy(20), n_rounds=8, random_state=0
     ).fit(X, y)
     other = clone(model).set_params(**chosen).fit(X, y)
-    assert [model.terms_.rule(t) for t in range(8)] == [other.terms_.rule(t) for t in range(8)]
+    assert [model.fitted_.terms.rule(t) for t in range(8)] == [
+        other.fitted_.terms.rule(t) for t in range(8)
+    ]
     assert np.array_equal(model.decision_function(X), other.decision_function(X))
 
 

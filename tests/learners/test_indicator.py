@@ -353,7 +353,9 @@ def test_real_outputs_lower_the_loss_by_what_they_say(n_classes):
         Indicator(), preset="paper", votes="real", n_rounds=1, init_weights="uniform"
     ).fit(X, y)
     assert real.history_["energy"][0] <= plain.history_["energy"][0] * (1 + 1e-2)
-    assert all(isinstance(real.terms_.rule(t), (Scores, Subset)) for t in range(real.n_rounds_))
+    assert all(
+        isinstance(real.fitted_.terms.rule(t), (Scores, Subset)) for t in range(real.n_rounds_)
+    )
 
 
 def test_it_can_be_cloned():
@@ -368,7 +370,10 @@ def test_columns_of_more_values_are_left_out():
     )
     y = (X["many"] < "e").astype(int)
     models = [AdaBoostMH(Indicator(max_values=n), n_rounds=5).fit(X, y) for n in (3, 8)]
-    used = [{column for rule in model.terms_.rules for column in rule.columns} for model in models]
+    used = [
+        {column for rule in model.fitted_.terms.rules for column in rule.columns}
+        for model in models
+    ]
     assert used[0] == {0}
     assert 1 in used[1]
 

@@ -86,7 +86,7 @@ def test_parity_on_the_corners_of_a_cube_is_one_product(small, d):
         X, y
     )
     assert model.score(X, y) == 1.0
-    assert sorted(model.terms_.rule(0).columns) == list(range(d))
+    assert sorted(model.fitted_.terms.rule(0).columns) == list(range(d))
 
 
 def test_sums_of_products_of_two_stumps_say_anything_on_the_square():
@@ -267,10 +267,12 @@ def test_a_product_of_one_term_is_the_stump(target):
     stump = AdaBoostMH(Stump(), preset="paper", n_rounds=25).fit(X, y)
     product = AdaBoostMH(Product(Stump(), n_terms=1), preset="paper", n_rounds=25).fit(X, y)
     assert np.array_equal(stump.history_.to_array(), product.history_.to_array(), equal_nan=True)
-    assert np.array_equal(stump.terms_.alphas, product.terms_.alphas)
-    assert np.array_equal(stump.terms_.votes, product.terms_.votes)
-    assert [stump.terms_.rule(t) for t in range(25)] == [
-        product.terms_.rule(t) if product.terms_.rule(t).columns else stump.terms_.rule(t)
+    assert np.array_equal(stump.fitted_.terms.alphas, product.fitted_.terms.alphas)
+    assert np.array_equal(stump.fitted_.terms.votes, product.fitted_.terms.votes)
+    assert [stump.fitted_.terms.rule(t) for t in range(25)] == [
+        product.fitted_.terms.rule(t)
+        if product.fitted_.terms.rule(t).columns
+        else stump.fitted_.terms.rule(t)
         for t in range(25)
     ]
     rows = rng.normal(size=(200, 4))
@@ -378,7 +380,7 @@ def test_where_a_term_abstains_no_score_changes_and_the_weight_stays(learner, vo
     labels, weights = np.where(y > 0, 1, -1), np.full(60, 1 / 60)
     stages = [np.zeros(60), *model.staged_decision_function(X)]
     for t, (before, after) in enumerate(itertools.pairwise(stages)):
-        gone = np.isnan(X[:, model.terms_.rule(t).columns]).any(axis=1)
+        gone = np.isnan(X[:, model.fitted_.terms.rule(t).columns]).any(axis=1)
         assert gone.any()
         assert (after[gone] == before[gone]).all()
         right = weights[(after - before) * labels > 0].sum()
@@ -405,7 +407,7 @@ def test_edges_do_not_see_how_much_weight_a_stump_abstains_on(votes):
     for columns, energy in (((x, sure), math.sqrt(12) / 4), ((sure, x), 0.5 + math.sqrt(0.0005))):
         model = AdaBoostMH(learner, preset="paper", votes=votes, n_rounds=1, init_weights="uniform")
         model.fit(np.column_stack(columns), y)
-        assert model.terms_.columns[0] == 0
+        assert model.fitted_.terms.columns[0] == 0
         assert model.history_["edge"][0] == pytest.approx(0.5)
         assert model.history_["energy"][0] == pytest.approx(energy, abs=1e-3)
 

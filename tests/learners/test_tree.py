@@ -324,7 +324,7 @@ def test_by_gain_the_first_split_of_a_model_is_the_best(n_labels):
             return sum((side.sum(axis=0) ** 2).sum() / np.abs(side).sum() for side in sides)
 
         tried = [gain(x >= threshold) for x in X.T for threshold in np.unique(x)[1:]]
-        leaf_of = model.terms_.rule(0).leaf_of(RawRows(as_table(X)))
+        leaf_of = model.fitted_.terms.rule(0).leaf_of(RawRows(as_table(X)))
         assert gain(leaf_of == leaf_of[0]) == pytest.approx(max(tried))
 
 
@@ -430,7 +430,7 @@ def test_inherited_real_leaves_say_half_the_log_odds_of_the_last_cut():
     model = AdaBoostMH(
         Tree(Stump(), max_leaf_nodes=2), preset="paper", votes="real", n_rounds=1
     ).fit(X, Y)
-    (node,) = model.terms_.rule(0).nodes
+    (node,) = model.fitted_.terms.rule(0).nodes
     phi = np.where(X[:, node.test.column] >= node.test.threshold, 1, -1)
     right = np.array([(phi == np.where(label, 1, -1)).sum() for label in Y.T])
     votes = np.log(right / (400 - right)) / 2
@@ -474,14 +474,14 @@ def stump_and_tree(target):
 def test_a_tree_of_two_leaves_is_the_stump(target):
     stump, tree = stump_and_tree(target)
     for t in range(25):
-        rule = tree.terms_.rule(t)
+        rule = tree.fitted_.terms.rule(t)
         (node,) = rule.nodes
-        expected = stump.terms_.rule(t)
+        expected = stump.fitted_.terms.rule(t)
         assert (node.test.columns or [-1]) == expected.columns
         if node.test.columns:
             assert node.test == expected
-        votes = tree.terms_.votes[t] * rule.leaves[-1 - node.high]
-        assert np.array_equal(votes, stump.terms_.votes[t])
+        votes = tree.fitted_.terms.votes[t] * rule.leaves[-1 - node.high]
+        assert np.array_equal(votes, stump.fitted_.terms.votes[t])
     rows = np.random.default_rng(7).normal(size=(200, 4))
     rows[::3, 1] = rows[1::4, 2] = np.nan
     assert np.array_equal(stump.predict(rows), tree.predict(rows))
@@ -495,7 +495,7 @@ def test_a_tree_of_two_leaves_is_the_stump_to_the_last_bit(target):
     stump, tree = stump_and_tree(target)
     for name in ("edge", "alpha", "energy", "bound", "train_error", "hamming_loss"):
         assert np.array_equal(stump.history_[name], tree.history_[name])
-    assert np.array_equal(stump.terms_.alphas, tree.terms_.alphas)
+    assert np.array_equal(stump.fitted_.terms.alphas, tree.fitted_.terms.alphas)
     # With several score columns w'_Sigma is said of a shared cut, which a tree is not.
     assert np.isnan(tree.history_["pseudo_weight"]).all() == (target != "two classes")
 
@@ -542,7 +542,7 @@ def test_a_mixed_frame_of_numbers_and_names():
     y = np.where(X["c"].isin(["a", "b"]), X["x"] > 0.3, X["x"] > 0.7)
     model = AdaBoostMH(Tree(max_leaf_nodes=4), preset="paper", n_rounds=10).fit(X, y)
     assert model.score(X, y) == 1.0
-    rules = [model.terms_.rule(t) for t in range(model.n_rounds_)]
+    rules = [model.fitted_.terms.rule(t) for t in range(model.n_rounds_)]
     assert all(isinstance(rule, TreeRule) for rule in rules)
     tests = [node.test for rule in rules for node in rule.nodes]
     assert any(isinstance(test, Subset) for test in tests)
@@ -556,7 +556,7 @@ def test_trees_of_products_are_stored_as_such():
     model = AdaBoostMH(Tree(Product(Stump(), 2), max_leaf_nodes=3), preset="paper", n_rounds=4).fit(
         X, y
     )
-    tests = [node.test for t in range(4) for node in model.terms_.rule(t).nodes]
+    tests = [node.test for t in range(4) for node in model.fitted_.terms.rule(t).nodes]
     assert any(isinstance(test, ProductRule) for test in tests)
 
 
@@ -613,7 +613,7 @@ def test_gains_are_those_of_the_sums_on_both_sides(backend, monkeypatch):
     tree = (
         AdaBoostMH(Tree(Stump(), 4, "free", "gain"), preset="paper", **parameters)
         .fit(X, y)
-        .terms_.rules[0]
+        .fitted_.terms.rules[0]
     )
     # The sum of edges is -4 of 8; columns 0 and 1 split it into (-4, 0) and (-6, 2).
     (node,) = tree.nodes

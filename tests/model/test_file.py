@@ -347,8 +347,8 @@ def test_the_leaves_of_the_default_take_two_bytes(tmp_path):
     model = AdaBoostMH(n_rounds=5).fit(X, Y)
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
-    assert loaded.terms_.leaves.dtype == np.float64
-    assert np.array_equal(loaded.terms_.leaves, model.terms_.leaves)
+    assert loaded.fitted_.terms.leaves.dtype == np.float64
+    assert np.array_equal(loaded.fitted_.terms.leaves, model.fitted_.terms.leaves)
     with zipfile.ZipFile(tmp_path / "m") as archive:
         stored = np.lib.format.read_array(io.BytesIO(archive.read(f"{KEYS['leaves']}.npy")))
     assert stored.dtype == np.float16

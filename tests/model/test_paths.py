@@ -195,7 +195,7 @@ def test_equal_paths_are_added_up(monkeypatch):
     leaves = np.array([[-0.2], [0.4], [0.0]])
     tree = TreeRule((Node(Cut(0, 30.0, 0), -1, -2, -3),), leaves)
     model = AdaBoostMH("tree", preset="paper", n_rounds=1).fit([[1.0], [50.0]], ["poor", "rich"])
-    terms = type(model.terms_).pack([tree, tree], [1.0, 0.5], np.ones((2, 1)))
+    terms = type(model.fitted_.terms).pack([tree, tree], [1.0, 0.5], np.ones((2, 1)))
     monkeypatch.setitem(model.fitted_.__dict__, "terms", terms)
     assert [str(rule) for rule in model.rules()] == [
         "x0 >= 30 -> +0.60 for rich",

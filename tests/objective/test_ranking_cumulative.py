@@ -30,7 +30,7 @@ def documents(seed, n=40, missing=True):
 
 def steps_of(model):
     """Yield (column, threshold, missing side) and the step of every round, of rules of 0 and 1."""
-    terms = model.terms_
+    terms = model.fitted_.terms
     for t in range(len(terms)):
         yield terms.rule(t), 2 * float(terms.coefficients[t, 0])
 
@@ -202,11 +202,11 @@ def test_a_column_whose_low_values_are_good(criterion):
     y = np.arange(8)
     X = np.column_stack([-y, y // 4])  # the first one ranks all pairs, the wrong way round
     free = RankBoost(n_rounds=5, monotonic_cst="none", criterion=criterion).fit(X, y)
-    assert free.terms_.columns[0] == 0
-    assert free.terms_.votes[0, 0] == -1.0
+    assert free.fitted_.terms.columns[0] == 0
+    assert free.fitted_.terms.votes[0, 0] == -1.0
     rising = RankBoost(n_rounds=5, monotonic_cst="increasing", criterion=criterion).fit(X, y)
-    assert set(rising.terms_.columns.tolist()) == {1}
-    assert (rising.terms_.votes == 1.0).all()
+    assert set(rising.fitted_.terms.columns.tolist()) == {1}
+    assert (rising.fitted_.terms.votes == 1.0).all()
     alone = RankBoost(n_rounds=5, monotonic_cst="increasing", criterion=criterion).fit(X[:, :1], y)
     assert alone.n_rounds_ == 0
     assert alone.stop_reason_ == "no edge"
@@ -217,7 +217,7 @@ def test_categorical_columns_are_free():
     frame = pd.DataFrame(X, columns=list("abc"))
     frame["kind"] = pd.Categorical(np.array(list("uvw"))[np.random.default_rng(0).permutation(y)])
     model = RankBoost(n_rounds=60, monotonic_cst="increasing").fit(frame, y)
-    rules = [model.terms_.rule(t) for t in range(model.n_rounds_)]
+    rules = [model.fitted_.terms.rule(t) for t in range(model.n_rounds_)]
     assert any(isinstance(rule, Subset) for rule in rules)
     allowed = Allowed([1, 1, 1])
     for rule, step in steps_of(model):

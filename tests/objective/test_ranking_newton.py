@@ -130,7 +130,7 @@ def test_every_round_takes_the_step_of_the_least_energy(seed, missing):
     worse, better, D = pairs_of(y, qid)
     H = np.zeros(len(X))
     for t in range(model.n_rounds_):
-        rule, alpha = model.terms_.rule(t), float(model.terms_.coefficients[t, 0])
+        rule, alpha = model.fitted_.terms.rule(t), float(model.fitted_.terms.coefficients[t, 0])
         h = np.where(np.isnan(X[:, rule.column]), rule.fill, X[:, rule.column])
         before, along = H[worse] - H[better], h[worse] - h[better]
         Z = energy(D, before + alpha * along)
@@ -158,11 +158,11 @@ def test_the_column_and_what_missing_values_count_as_lower_the_loss_most_to_seco
                 h = np.where(np.isnan(column), fill, column)
                 d = h[worse] - h[better]
                 decreases[j, fill] = (weights @ d) ** 2 / (weights @ d**2)
-        rule = model.terms_.rule(t)
+        rule = model.fitted_.terms.rule(t)
         column, fill = max(decreases, key=decreases.get)
         assert rule.column == column
         assert rule.fill == pytest.approx(fill, rel=1e-12)
-        H = model.terms_.coefficients[t, 0] * rule.outputs(_Source(X))[0] + H
+        H = model.fitted_.terms.coefficients[t, 0] * rule.outputs(_Source(X))[0] + H
 
 
 class _Source:
@@ -179,7 +179,7 @@ def test_missing_values_count_as_one_of_three_values():
     X, y, qid = documents(4)
     model = RankBoost("feature", n_rounds=20).fit(X, y, qid)
     for t in range(model.n_rounds_):
-        rule = model.terms_.rule(t)
+        rule = model.fitted_.terms.rule(t)
         assert isinstance(rule, Linear)
         column = X[:, rule.column]
         low, high = np.nanmin(column), np.nanmax(column)

@@ -111,11 +111,11 @@ def test_the_estimator_makes_the_same_rankers(backend):
             n_rounds=10, learning_rate=1.0, monotonic_cst="none", pair_weight="equal",
             query_weight="pairs",
         ).fit(X[rows], grades)  # fmt: skip
-        np.testing.assert_array_equal(model.terms_.columns, terms.columns)
-        np.testing.assert_array_equal(model.terms_.alphas, terms.alphas)
+        np.testing.assert_array_equal(model.fitted_.terms.columns, terms.columns)
+        np.testing.assert_array_equal(model.fitted_.terms.alphas, terms.alphas)
         np.testing.assert_array_equal(model.history_["ranking_loss"], history["ranking_loss"])
         for t in range(len(terms)):
-            ours = model.terms_.rule(t).outputs(encode_alone(rows))
+            ours = model.fitted_.terms.rule(t).outputs(encode_alone(rows))
             np.testing.assert_array_equal(ours, terms.rule(t).outputs(WHOLE)[:, rows])
 
 

@@ -155,6 +155,8 @@ def _rounds(
     """Train all bags round by round, yielding after each; training ends where it does for any."""
     for b, task in enumerate(tasks):
         _replay(task, terms.bag(b))
+        if b:
+            task.learner.follow(tasks[0].learner)
     monitor = [*monitors.values()][-1] if monitors else None
     measures = [
         binary_measures(task.objective, monitor, task.binned.partition)

@@ -184,7 +184,9 @@ def print_rules(model: Any, n: int) -> None:
         return
     # Rules with a cut for each class take several lines.
     lines, max_lines = list(chain.from_iterable(rules)), 5 * n
-    of_trees = ": paths through the trees, whose votes add up" if model.terms_.n_trees else ""
+    of_trees = (
+        ": paths through the trees, whose votes add up" if model.fitted_.terms.n_trees else ""
+    )
     print_heading(f"Strongest rules{of_trees}")
     for line in lines[:max_lines]:
         click.echo(f" {one_line(line)}")

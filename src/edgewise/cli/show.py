@@ -61,7 +61,7 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
     common.print_facts(facts)
     print_effects(columns)
     # Of trees, the explanation has the importances alone.
-    if rows is None and not loaded.terms_.n_trees:
+    if rows is None and not loaded.fitted_.terms.n_trees:
         common.print_heading("Columns that rules test, alone or together")
         lines = [[f"{c.amount:.1%}", c.name, c.detail] for c in contributions]
         common.print_table([["importance", "columns", "votes"], *lines], left=(1, 2))
@@ -112,7 +112,7 @@ def _history_facts(model: Any) -> Facts:
     columns = model.history_["columns"][:rounds]
     columns = columns[columns == columns]
     if len(columns):
-        unit = "tree, counted at each node" if model.terms_.n_trees else "round"
+        unit = "tree, counted at each node" if model.fitted_.terms.n_trees else "round"
         facts.append(("columns searched", f"{columns.mean():,.1f} per {unit}"))
     return facts
 

@@ -246,12 +246,20 @@ default None
 
         scores, multilabel = self._scores(X), self.fitted_.multilabel
         codes = self._encode(y, len(scores))
-        total = self.terms_.total_vote
+        total = self.fitted_.terms.total_vote
         if total == 0.0:
             return np.zeros(codes.shape)
         by_class = scores.shape[1] > 1 and not multilabel
         targets = codes if by_class else np.where(codes > 0, 1, -1)
         return margins(self.fitted_.decisions(scores), targets, total)
+
+    def _measure_set(self, X: Any, y: Any, qid: Any = None) -> tuple[str, float]:
+        from edgewise.metrics.classification import log_loss
+
+        if qid is not None:
+            raise ValueError("eval_set must be a tuple (X, y)")
+        shares = self.predict_proba(X)
+        return "log loss", log_loss(self._encode(y, len(shares)), shares)
 
     def _encode(self, y: Any, n_rows: int) -> NDArray[np.int64]:
         """Return the targets of `n_rows` rows in the codes of training."""

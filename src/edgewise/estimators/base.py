@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edgewise.boosting import History
 from edgewise.common.checks import integer, one_of, threads
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Exacts, Reals
 from edgewise.common.files import PathLike
 from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
@@ -26,11 +26,13 @@ from edgewise.model import (
     ReadableRule,
     RowExplanation,
     Rule,
-    Terms,
+    ShapeFunction,
     Wording,
 )
-from edgewise.model.explain import explain_model, explain_row
+from edgewise.model.edits import Edit, edit_function
+from edgewise.model.explain import explain_model, explain_row, explain_shapes
 from edgewise.model.file import Storable
+from edgewise.model.shapes import Shapes, cell_axes
 from edgewise.model.wording import MAX_NAMES
 
 if TYPE_CHECKING:
@@ -55,9 +57,6 @@ class BoostedModel(Storable, Generic[F]):
     _adds_equal_rules: ClassVar[bool] = False
     fitted_: F
 
-    terms_: Terms = from_record(
-        "terms", "The terms, in arrays; rules of a ranker are -1 or +1 here."
-    )
     history_: History = from_record(
         "history", "The record of every round, including those after the best."
     )
@@ -98,6 +97,30 @@ class BoostedModel(Storable, Generic[F]):
         return np.array(names, dtype=object)
 
     @property
+    def terms_(self) -> tuple[ShapeFunction, ...]:
+        """The curves and tables that an additive model is the sum of, the most important first.
+
+        A score is the sum of one entry of each term, and of the intercept. Models whose rules test
+        three columns together have none: an `AttributeError` says so.
+        """
+        return self._shapes("terms_").functions
+
+    @property
+    def intercept_(self) -> Reals:
+        """The scores of an additive model before its terms are added, shape (K,)."""
+        return self._shapes("intercept_").intercept + self._score_offset
+
+    def _shapes(self, attribute: str) -> Shapes:
+        check_is_fitted(self)
+        shapes = self.fitted_.shapes
+        if shapes is None:
+            raise AttributeError(
+                f"{attribute}: the rules of this model test three or more columns together; "
+                "learner='additive' trains a sum of curves and tables"
+            )
+        return shapes
+
+    @property
     def feature_importances_(self) -> Reals:
         """Each column's share in the decrease of the training loss."""
         check_is_fitted(self)
@@ -127,6 +150,9 @@ class BoostedModel(Storable, Generic[F]):
         fitted = self.fitted_
         classes = self._score_names()
         if X is None:
+            shapes = None if fitted.terms.is_additive else fitted.shapes
+            if shapes is not None:
+                return explain_shapes(shapes, classes, self._score_offset)
             return explain_model(
                 fitted.with_subsets(), fitted.decreases, classes, self._score_offset
             )
@@ -145,6 +171,94 @@ class BoostedModel(Storable, Generic[F]):
     def _score_offset(self) -> float:
         """The number that predictions add to the scores of the terms."""
         return 0.0
+
+    def edit(
+        self,
+        term: Any,
+        *,
+        drop: bool = False,
+        clip: tuple[float | None, float | None] | None = None,
+        flatten: tuple[float | None, float | None] | None = None,
+        monotone: int | None = None,
+        merge: Sequence[object] | None = None,
+        eval_set: Sequence[Any] | None = None,
+    ) -> Self:
+        """Return an additive model with one of its terms changed by hand.
+
+        The new model is the sum of its terms, one tree each. It keeps a record of all edits in
+        `edits_`, and in its file.
+
+        Parameters
+        ----------
+        term : str, int or pair of them
+            The term: a column, or two columns, by name or number.
+        drop : bool, default False
+            Remove the term, so that the model does not use the column.
+        clip : tuple (low, high), default None
+            Limit the scores; None is no limit.
+        flatten : tuple (low, high), default None
+            Replace the scores between two values of the column by their mean over the training
+            rows; None is no bound.
+        monotone : {1, -1}, default None
+            Replace the scores by the closest ones that rise, or fall, with the column.
+        merge : list, default None
+            Give these levels of a categorical column the same scores.
+        eval_set : tuple (X, y), default None
+            Rows to measure the effect on, by log loss for classifiers and by the metric that
+            decides for rankers, whose tuple is (X, y, qid).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> model = AdaBoostMH("additive", random_state=0).fit(X[::2], y[::2])
+        >>> edited = model.edit("mean area", monotone=-1, eval_set=(X[1::2], y[1::2]))
+        >>> edited.edits_[0].change
+        'made falling'
+        """
+        shapes = self._shapes("edit")
+        changes: dict[str, Any] = {"drop": drop or None, "clip": clip, "flatten": flatten}
+        changes |= {"monotone": monotone, "merge": merge}
+        given = {name: value for name, value in changes.items() if value is not None}
+        if len(given) != 1:
+            raise ValueError(f"edit: give one of {', '.join(changes)}, got {[*given] or 'none'}")
+        ((change, value),) = given.items()
+        function = shapes.find(term)
+        edited, words = edit_function(function, change, value)
+        edit = Edit(function.name, words)
+        model = self._with_functions(shapes.replace(function, edited), edit)
+        if eval_set is None:
+            return model
+        if not isinstance(eval_set, (tuple, list)) or len(eval_set) < 2:
+            raise ValueError("eval_set must be a tuple (X, y), or (X, y, qid) for rankers")
+        (metric, before), (_, after) = (m._measure_set(*eval_set) for m in (self, model))
+        edit = replace(edit, metric=metric, before=before, after=after, n_rows=len(eval_set[1]))
+        return self._with_functions(shapes.replace(function, edited), edit)
+
+    @property
+    def edits_(self) -> tuple[Edit, ...]:
+        """The changes of terms by hand, see :meth:`edit`."""
+        check_is_fitted(self)
+        return self.fitted_.edits
+
+    def _with_functions(self, shapes: Shapes, edit: Edit) -> Self:
+        """Return the model of other tables."""
+        fitted, record = self.fitted_, self.fitted_.additive
+        assert record is not None
+        scorer = replace(fitted.with_subsets(), terms=shapes.pack(), n_bags=1, additive=None)
+        counts: tuple[Exacts, ...] = ()
+        if record.counts:
+            counts = tuple(
+                shapes.axes[j].coarsen(axis.thresholds)[0].counts.astype(np.int64)
+                for j, axis in cell_axes(scorer).items()
+            )
+        record = replace(record, counts=counts, has_errors=False, edits=(*record.edits, edit))
+        return self._with(replace(scorer, additive=record))
+
+    def _measure_set(self, X: Any, y: Any, qid: Any = None) -> tuple[str, float]:
+        """Return the metric that shows the effect of edits, and its value on some rows."""
+        raise NotImplementedError
 
     def rules(self, n: int | None = 10) -> list[ReadableRule]:
         """Return the `n` strongest rules in words (None: all), largest coefficients first.

@@ -78,7 +78,7 @@ class TreeCandidate(NamedTuple):
 
 
 _USUAL_TREES = TreeCandidate()
-_CURVES = TreeCandidate("curves", pairs=False)
+_CURVES_AND_PAIRS, _CURVES = TreeCandidate("curves and pairs"), TreeCandidate("curves", pairs=False)
 
 # The leaves of small and of the largest trees to compare.
 _SMALL_TREES, _SMALL_TREES_OF_CLASSES, _LARGEST_TREES = 3, 4, 128
@@ -99,8 +99,10 @@ _MAX_BAGS, _FEW_ROWS, _BAG_WORK = 4, 2_000, 400_000
 # next to no accuracy unless several classes compete.
 _MANY_ROWS = 500_000
 
-# Means of additive models are cheap, and show how far curves vary.
-_ADDITIVE_BAGS = {20_000: 8, _MANY_ROWS: 4, math.inf: 2}
+# Means of additive models are cheap, and show how far curves vary. With fewer of them, rounds are
+# larger.
+_MAX_ADDITIVE_BAGS = 8
+_ADDITIVE_BAGS = {10_000: _MAX_ADDITIVE_BAGS, _MANY_ROWS: 4, math.inf: 2}
 
 
 def auto_bags(goal: Goal) -> int:
@@ -320,13 +322,13 @@ def _additive_candidates(
     model: "AdaBoostMH", learner: Learner | str, goal: Goal
 ) -> list[TreeCandidate]:
     """Return an additive model with pairs, and one without where held-out rows may tell."""
-    candidates = [_USUAL_TREES]
-    if learner == "additive" or (isinstance(learner, Additive) and learner.chooses_pairs):
-        if model.warm_start and model.__sklearn_is_fitted__():
-            return [c for c in (_USUAL_TREES, _CURVES) if c.name == model.fitted_.candidate]
-        if _chooses_rounds(model) and goal.n_rows >= _COMPARE_FROM:
-            candidates.append(_CURVES)
-    return candidates
+    if learner != "additive" and not (isinstance(learner, Additive) and learner.chooses_pairs):
+        return [_USUAL_TREES]
+    candidates = [_CURVES_AND_PAIRS, _CURVES]
+    if model.warm_start and model.__sklearn_is_fitted__():
+        return [c for c in candidates if c.name == model.fitted_.candidate]
+    compares = _chooses_rounds(model) and goal.n_rows >= _COMPARE_FROM
+    return candidates if compares else candidates[:1]
 
 
 def resolve_classifier(
@@ -366,7 +368,7 @@ def resolve_classifier(
     is_large, rate = goal.n_rows >= _FEW_ROWS, values["learning_rate"]
     if is_additive and is_auto:
         default_bags = next(n for limit, n in _ADDITIVE_BAGS.items() if goal.n_rows < limit)
-        default_rate = USUAL_RATE
+        default_rate = USUAL_RATE if default_bags == _MAX_ADDITIVE_BAGS else _LARGER_RATE
     elif is_large and rate is not None:
         default_bags = 1
     if model.warm_start and model.__sklearn_is_fitted__():

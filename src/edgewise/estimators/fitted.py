@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgewise.boosting import CLASSIFIER_FIELDS, RANKER_FIELDS, History
 from edgewise.common.checks import one_of, positive, power_of_two
 from edgewise.common.choices import VOTES
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.common.fields import (
     Array,
     Converted,
@@ -25,8 +25,10 @@ from edgewise.common.fields import (
 )
 from edgewise.common.text import text_table
 from edgewise.learners import Learner, resolve_learner
+from edgewise.model.edits import Edit
 from edgewise.model.file import SettingOrNone
 from edgewise.model.scorer import SCORING, SCORING_CLASSES, ClassScorer, RankScorer, Scorer
+from edgewise.model.shapes import Shapes, cell_axes, find_shapes
 
 F = TypeVar("F", bound="Fitted")
 
@@ -53,6 +55,18 @@ class HeldOutRecord:
         return float(self.values[index]) if 0 <= index < len(self.values) else math.nan
 
 
+@dataclass(frozen=True, eq=False)
+class AdditiveRecord:
+    """What an additive model keeps beside its terms."""
+
+    counts: tuple[Exacts, ...] = ()  # the training rows in each cell of each column
+    pairs: Columns = field(
+        default_factory=lambda: np.empty((0, 2), dtype=np.int64)
+    )  # that share trees
+    has_errors: bool = False  # whether each averaged model left out other rows
+    edits: tuple[Edit, ...] = ()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fitted(Scorer):
     """A trained model."""
@@ -68,11 +82,20 @@ class Fitted(Scorer):
     unsaved: tuple[str, ...] = ()  # settings that the model's file could not hold
     learning_rate: float
     n_bags: int = 1  # the models whose mean this is: each round has a term of every one
+    additive: AdditiveRecord | None = None  # of a sum of curves and tables
 
     @property
     def n_rounds(self) -> int:
         """The number of rounds in the model."""
         return len(self.terms) // self.n_bags
+
+    @cached_property
+    def shapes(self) -> Shapes | None:
+        """The curves and tables that the model is the sum of, if it is."""
+        if self.additive is None:
+            return None
+        counts = [of_column.astype(np.float64) for of_column in self.additive.counts]
+        return find_shapes(self, counts or None, self.n_bags, self.additive.has_errors)
 
     @property
     def evaluations(self) -> dict[str, dict[str, Reals]]:
@@ -89,13 +112,22 @@ class Fitted(Scorer):
         return float(values[self.best_iteration - 1]) if self.best_iteration else math.nan
 
     @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The changes of terms by hand."""
+        return () if self.additive is None else self.additive.edits
+
+    @property
     def decreases(self) -> Reals:
-        """The decrease of the training loss by each term.
+        """The decrease of the training loss by each term; for an edited model, its importance.
 
         It is exact for the exponential loss. For others it is a lower bound or, for the top of a
         list, the decrease with the weights that pairs had before the round; relative to the loss if
         models are averaged.
         """
+        if self.edits and self.shapes is not None:
+            sizes = {function.columns: function.importance for function in self.shapes.functions}
+            tested = [tuple(sorted({*rule_columns})) for rule_columns in self.terms.tested_columns]
+            return np.array([sizes.get(columns, 0.0) for columns in tested])
         rounds = slice(self.n_rounds)
         energies = np.maximum(self.history["energy"][rounds], 1e-300)
         losses = self.history["bound"][rounds] / energies
@@ -395,14 +427,26 @@ def _positive(name: str, kind: type = float) -> Value:
     return Value(kind, partial(positive, name))
 
 
+def _check_additive(fitted: Fitted, record: AdditiveRecord) -> None:
+    """Raise unless the counts of an additive model fit its terms."""
+    sizes = [axis.n_cells for axis in cell_axes(fitted.with_subsets()).values()]
+    counts = record.counts
+    if counts and ([*map(len, counts)] != sizes or min(c.min() for c in counts) < 0):
+        raise ValueError("the numbers of rows do not match the cells of the columns")
+    if ((record.pairs < 0) | (record.pairs >= fitted.n_features)).any():
+        raise ValueError("a pair names a column that does not exist")
+
+
 def _check_fitted(kind: type[F], **values: Any) -> F:
     """Return a fitted model from a file, or raise unless its fields agree."""
     fitted = kind(**values)
     fitted.check()
     if len(fitted.terms) % fitted.n_bags:
         raise ValueError("the number of terms is not a multiple of the number of bags")
-    if fitted.history.n_rounds < fitted.n_rounds:
+    if fitted.history.n_rounds < fitted.n_rounds and not fitted.edits:
         raise ValueError("the history is shorter than the model")
+    if fitted.additive is not None:
+        _check_additive(fitted, fitted.additive)
     return fitted
 
 
@@ -420,6 +464,30 @@ _HELD_OUT = Record(
         "compared": DictOf(Value(float)),
     },
     HeldOutRecord,
+)
+
+_ADDITIVE = Record(
+    {
+        "counts": ListOf(Array("*", np.int64)),
+        "pairs": Array("* 2", np.int64),
+        "has_errors": Value(bool),
+        "edits": ListOf(
+            Record(
+                {
+                    "term": Value(str),
+                    "change": Value(str),
+                    "metric": Value(str),
+                    "before": Value(float),
+                    "after": Value(float),
+                    "n_rows": Count(),
+                },
+                Edit,
+            )
+        ),
+    },
+    lambda counts, edits, **others: AdditiveRecord(
+        counts=tuple(counts), edits=tuple(edits), **others
+    ),
 )
 
 _FIELDS: dict[str, Field] = {
@@ -441,6 +509,7 @@ _FIELDS: dict[str, Field] = {
         tuple,
     ),
     "held_out": OrNone(_HELD_OUT),
+    "additive": OrNone(_ADDITIVE),
 }
 
 CLASSIFIER = Record(

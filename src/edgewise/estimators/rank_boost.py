@@ -71,6 +71,10 @@ class Ranker(BoostedModel[FittedRanker]):
         value = measure(metric, y if isinstance(y, Lists) else Lists(y, qid), scores)
         return value if larger_is_better(metric, default=True) else -value
 
+    def _measure_set(self, X: Any, y: Any, qid: Any = None) -> tuple[str, float]:
+        metric = self.fitted_.eval_metric
+        return metric, measure(metric, Lists(y, qid), self.predict(X))
+
     def _score_names(self) -> list[object]:
         return ["score"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -30,12 +30,13 @@ from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.threads import n_threads
 from edgewise.data import BinnedTable, Table, encode
 from edgewise.data.part import select_rows
-from edgewise.estimators.fitted import Fitted, HeldOutRecord
+from edgewise.estimators.fitted import AdditiveRecord, Fitted, HeldOutRecord
 from edgewise.estimators.job import Job
 from edgewise.estimators.rates import TrainingRates
-from edgewise.estimators.rows import EVAL_SET, ValidationSet
-from edgewise.learners import Learner
+from edgewise.estimators.rows import EVAL_SET, Fold, ValidationSet
+from edgewise.learners import Additive, Learner
 from edgewise.model import Terms
+from edgewise.model.shapes import count_rows, may_have_shapes
 from edgewise.search import Exhaustive
 
 F = TypeVar("F", bound=Fitted)
@@ -99,6 +100,14 @@ class Setup(Generic[F]):
         """The number of bags, whose mean is the model."""
         return self.job.settings.n_bags
 
+    @cached_property
+    def bag_folds(self) -> list[Fold]:
+        """The rows inside and outside of each bag, where each leaves out other rows."""
+        if self.n_bags == 1 or not self.job.settings.leaves_rows_out:
+            return []
+        folds = self.job.rows.deal(self.n_bags, self.start.seed)
+        return folds if len(folds) == self.n_bags else []
+
     def bag(self, b: int) -> "Setup[F]":
         """Return the setup of one bag, which draws rows and columns of its own."""
         if self.n_bags == 1:
@@ -111,8 +120,8 @@ class Setup(Generic[F]):
         )
         job = replace(self.job, settings=replace(settings, objective=objective, n_bags=1))
         bag = replace(self, job=job, start=start)
-        folds = self.job.rows.deal(self.n_bags, self.start.seed) if settings.leaves_rows_out else []
-        return bag.on_rows(folds[b][0].astype(ROW)) if len(folds) == self.n_bags else bag
+        folds = self.bag_folds
+        return bag.on_rows(folds[b][0].astype(ROW)) if folds else bag
 
     def with_job(self, job: Job[F]) -> "Setup[F]":
         """Return the same for another job, from its first round on."""
@@ -143,6 +152,8 @@ class Setup(Generic[F]):
         """Return some of the binned rows; values and responses of image filters are read again."""
         raw_rows = self.binned.raw_rows
         uses_values = self.job.settings.learner.uses_values
+        # The rules of a warm start are evaluated again.
+        uses_values = uses_values or self.start.n_rounds > 0
         if raw_rows is None or (raw_rows.filters is None and not uses_values):
             return select_rows(self.binned, rows)
         table = raw_rows.table.take(rows.astype(np.intp))
@@ -225,7 +236,10 @@ def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
 
 
 def _restore_searches(learner: Learner, start: Fitted) -> Learner:
-    """Return a learner with its searches as the last fit left them."""
+    """Return a learner with its searches, and its pairs, as the last fit left them."""
+    if isinstance(learner, Additive) and start.n_rounds > learner.curve_rounds:
+        assert start.additive is not None
+        learner.set_pairs([(a, b) for a, b in start.additive.pairs.tolist()])
     searches = [x.search_ for x in learner.column_learners()]
     if any(search.learns for search in searches) and any(start.search_states):
         if len(searches) != len(start.search_states):
@@ -317,6 +331,7 @@ class FitRun(Generic[F]):
             larger_is_better=any(monitor.larger_is_better for monitor in deciding),
         )
         self._states: _SearchStates | None = None
+        self._learners: list[Learner] = []
 
     def train(self) -> F:
         """Train, and return the model.
@@ -332,8 +347,8 @@ class FitRun(Generic[F]):
                 for bag, monitors in zip(bags, self.monitors, strict=True)
             ]
             # The states of searches are kept before a callback can save the model.
-            learners = [task.learner for task in tasks]
-            self._states = _SearchStates(learners, self.terms.n_rounds)
+            self._learners = [task.learner for task in tasks]
+            self._states = _SearchStates(self._learners, self.terms.n_rounds)
             callbacks = [self._states, *callbacks, self.best_scores]
             try:
                 boost(tasks, self.terms, self.mean_monitors, run, callbacks)
@@ -367,7 +382,20 @@ class FitRun(Generic[F]):
             stop_reason=stop_reason,
             search_states=self._states.after(n_rounds),
         )
+        fitted = replace(fitted, additive=self._additive_record(fitted, has_ended))
         return self._with_held_out(fitted) if has_ended else fitted
+
+    def _additive_record(self, fitted: F, has_ended: bool) -> AdditiveRecord | None:
+        """Return what a sum of curves and tables keeps beside its terms; None for other models."""
+        learner = self._learners[0]
+        is_additive = isinstance(learner, Additive)
+        if not is_additive and not may_have_shapes(fitted.terms):
+            return None
+        return AdditiveRecord(
+            count_rows(fitted, self.setup.binned) if has_ended else (),
+            np.array(learner.pairs_ if is_additive else [], dtype=np.int64).reshape(-1, 2),
+            bool(self.setup.bag_folds),
+        )
 
     def _with_held_out(self, fitted: F) -> F:
         """Return the model with the record of validation rows, if they chose anything."""

@@ -356,6 +356,8 @@ def choose_rounds(
             for b, monitor in enumerate(of_fold):
                 bag = outside.bag(b)
                 tasks.append(stack.enter_context(bag.task(monitor, bag.start, expected)))
+                if b:
+                    tasks[-1].learner.follow(tasks[-1 - b].learner)
         best_scores = BestScores(monitors)
         run = TrainingRun(
             job.settings.max_rounds // stride,
@@ -480,6 +482,8 @@ def _resume(model: Any, start: F, before: Fitted, n_rounds: int | None) -> F:
                 f"warm_start: the model was saved without its {name}, which a file cannot hold; "
                 f"give it again with set_params({name}=...)"
             )
+    if before.edits:
+        raise ValueError("warm_start: a model that was edited cannot be trained further")
     start.check_follows(before)
     n_before = before.n_rounds
     if n_rounds is not None and n_rounds < n_before:
@@ -495,4 +499,5 @@ def _resume(model: Any, start: F, before: Fitted, n_rounds: int | None) -> F:
         history=history,
         search_states=before.search_states,
         held_out=before.held_out,
+        additive=before.additive,
     )

@@ -10,7 +10,7 @@ from edgewise.backend.base import Growth, Interactions, Problem
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
-from edgewise.learners.base import FoundRule, Round
+from edgewise.learners.base import FoundRule, Learner, Round
 from edgewise.learners.selector import subset_rule
 from edgewise.learners.stump import cut_at
 from edgewise.learners.tree import Tree
@@ -95,7 +95,9 @@ class Additive(Tree):
             singles = [(s[0],) for s in sets if len(s) == 1]
             pairs = [(s[0], s[1]) for s in sets if len(s) == 2]
         started.singles_, started.pairs_ = singles, pairs
+        # Else, they are ranked after the first rounds.
         started.is_ranked_ = self.terms is not None or self._n_pairs(table) == 0
+        started.first_ = started  # the learner of the first of several averaged models
         started._set_interactions(table.n_columns)
         return started
 
@@ -118,6 +120,15 @@ class Additive(Tree):
     def in_larger_steps(self, factor: float) -> Self:
         return replace(self, curve_rounds=round(self.curve_rounds / factor))
 
+    def follow(self, first: Learner) -> None:
+        assert isinstance(first, Additive)
+        self.first_ = first
+
+    def set_pairs(self, pairs: Sequence[Pair]) -> None:
+        """Let these pairs share trees from now on."""
+        self.pairs_, self.is_ranked_ = [*pairs], True
+        self._set_interactions(self.interactions_.members.shape[1])
+
     def begin(self, t: int) -> None:
         super().begin(t)
         self.t_ = t
@@ -128,9 +139,10 @@ class Additive(Tree):
 
     def find(self, round: Round) -> FoundRule | None:
         if self._ranks_pairs(self.t_):
-            self.pairs_ = rank_pairs(round, self.t_)[: self._n_pairs(round.table)]
-            self.is_ranked_ = True
-            self._set_interactions(round.table.n_columns)
+            if self.first_.is_ranked_:
+                self.set_pairs(self.first_.pairs_)
+            else:
+                self.set_pairs(rank_pairs(round, self.t_)[: self._n_pairs(round.table)])
         return super().find(round._replace(interactions=self.interactions_))
 
     def growth_ahead(

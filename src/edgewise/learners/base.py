@@ -197,6 +197,9 @@ class Learner(BaseEstimator):
         """Return a rule found on a part of the weights, refitted to all of them in `round`."""
         return found
 
+    def follow(self, first: "Learner") -> None:
+        """Take over what averaged models have in common from the learner of the first."""
+
     def in_larger_steps(self, factor: float) -> Self:
         """Return the learner of fewer rounds that go as far."""
         return self

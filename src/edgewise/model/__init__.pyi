@@ -32,6 +32,10 @@ from edgewise.model.rules import (
     TreeRule as TreeRule,
 )
 from edgewise.model.scorer import Scorer as Scorer
+from edgewise.model.shapes import (
+    Axis as Axis,
+    ShapeFunction as ShapeFunction,
+)
 from edgewise.model.tables import collapse as collapse
 from edgewise.model.terms import (
     StumpTerms as StumpTerms,

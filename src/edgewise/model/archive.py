@@ -22,7 +22,7 @@ from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.fields import NUMBER_KINDS, Arrays
 from edgewise.common.files import PathLike, replace_file
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """The version of the file format.
 
 To change the format once files are out in the world: raise this number, turn the header and arrays
@@ -97,9 +97,11 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
             f"{path} has format version {version}; this edgewise reads up to {FORMAT_VERSION}: "
             "upgrade edgewise to read it"
         )
-    if version == 1:
+    if version < FORMAT_VERSION:
         try:
-            _upgrade_version_1(header, arrays)
+            if version == 1:
+                _upgrade_version_1(header, arrays)
+            _upgrade_version_2(header, arrays)
         except Exception as error:
             raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
     return header, arrays
@@ -123,6 +125,16 @@ def _upgrade_version_1(header: Header, arrays: Arrays) -> None:
             "fitted_.rates.combinations": np.empty((0, 2), dtype=CATEGORY_CODE),
         }
         fitted["rates"][0] |= {"combination_starts": None, "combinations": None}
+
+
+def _upgrade_version_2(header: Any, arrays: Arrays) -> None:
+    """Add what version 3 has: the record of additive models, which older ones do not have."""
+    parts = [header]
+    for part in parts:
+        if isinstance(part, dict) and "search_states" in part:
+            part.setdefault("additive", None)
+        if isinstance(part, (dict, list)):
+            parts += part.values() if isinstance(part, dict) else part
 
 
 def _read_header(text: bytes) -> Any:

@@ -20,6 +20,7 @@ from edgewise.data import Column, RawRows, Table
 from edgewise.data.table import repeat_for_values
 from edgewise.model.rules import TreeRule
 from edgewise.model.scorer import Scorer
+from edgewise.model.shapes import ShapeFunction, Shapes
 from edgewise.model.shapley import add_linear_rules, additive_shares, forest_shares
 
 if TYPE_CHECKING:
@@ -244,6 +245,8 @@ class Group:
     """The number of rules that test exactly these columns; trees may test others, too."""
     slope: float = 0.0
     """The sum of the coefficients of a ranker's rules that are the column itself."""
+    detail: str = ""
+    """The table of an additive model in words."""
 
 
 class ModelExplanation(Explanation, Sequence[Curve]):
@@ -310,7 +313,7 @@ class ModelExplanation(Explanation, Sequence[Curve]):
             Contribution(curve.name, curve.importance, self._describe(curve)) for curve in self
         ]
         for group in self.groups:
-            rules = pluralize(group.n_rules, "rules")
+            rules = group.detail or pluralize(group.n_rules, "rules")
             if group.slope:
                 rules += f", slope {group.slope:+.4g}"
             listed.append(Contribution(" * ".join(group.names), group.importance, rules))
@@ -359,6 +362,42 @@ def explain_model(
         name, importance = scorer.feature_name(j), float(importances[j])
         curves.append(Curve(name, j, importance, thresholds, table[:-1], table[-1]))
     return ModelExplanation(curves, tables.bias + offset, classes, groups)
+
+
+def explain_shapes(shapes: Shapes, classes: list, offset: float = 0.0) -> ModelExplanation:
+    """Return the curves of an additive model, and as groups its other tables."""
+    curves, groups = [], []
+    for function in shapes.functions:
+        axis, scores = function.axes[0], function.scores
+        if len(function.axes) == 1 and axis.categories is None:
+            curve = Curve(
+                axis.name,
+                axis.column,
+                function.importance,
+                axis.thresholds,
+                scores[:-1],
+                scores[-1],
+            )
+            curves.append(curve)
+            continue
+        names = tuple(axis.name for axis in function.axes)
+        groups.append(Group(names, function.importance, 0, detail=_describe_table(function)))
+    return ModelExplanation(curves, shapes.intercept + offset, classes, groups)
+
+
+def _describe_table(function: ShapeFunction) -> str:
+    """Return the size of a table, and where its scores are lowest and highest, in words."""
+    scores = function.scores
+    size = " x ".join(str(axis.n_cells - 1) for axis in function.axes)
+    kind = "levels" if len(function.axes) == 1 else "cells"
+    if scores.shape[-1] > 1:
+        return f"{size} {kind}"
+    ends = []
+    for at in (scores[..., 0].argmin(), scores[..., 0].argmax()):
+        cell = np.unravel_index(at, scores.shape[:-1])
+        labels = [axis.labels[i] for axis, i in zip(function.axes, cell, strict=True)]
+        ends.append(f"{scores[cell][0]:+.2f} ({', '.join(labels)})")
+    return f"{size} {kind}, from {ends[0]} to {ends[1]}"
 
 
 def _curves_and_groups(scorer: Scorer, decreases: Reals) -> tuple[Reals, list[Group]]:

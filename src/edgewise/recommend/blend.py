@@ -446,7 +446,7 @@ def rankboost_weights(evidence: Evidence) -> BlendWeights:
             sample_weight=None if pairs.weights is None else pairs.weights[rows],
         )
     weights = np.zeros(len(scale))
-    np.add.at(weights, varying[model.terms_.columns], model.terms_.coefficients[:, 0])
+    np.add.at(weights, varying[model.fitted_.terms.columns], model.fitted_.terms.coefficients[:, 0])
     if not weights.any():
         return equal
     history = model.history_

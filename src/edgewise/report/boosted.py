@@ -183,7 +183,7 @@ class BoostedSections:
             for j, column in self.summary_rows.select_columns(sorted(used))
         }
         lead = "The contribution of each value of a column to the scores, centered at 0."
-        if not self.model.terms_.is_additive:
+        if not self.model.fitted_.terms.is_additive:
             lead = (
                 f"Partial dependence: the mean score of {pluralize(sample.n_rows, 'rows')} with "
                 "each value in the column, centered at 0."
@@ -233,7 +233,7 @@ class BoostedSections:
         if len(values) == 0:
             return values, "line"
         low, high = float(values.min()), float(values.max())
-        terms = self.model.terms_
+        terms = self.model.fitted_.terms
         cuts = np.unique(terms.thresholds[terms.columns == j])
         cuts = cuts[(cuts > low) & (cuts < high)]
         if 0 < len(cuts) <= _MAX_STEPS:
@@ -243,7 +243,7 @@ class BoostedSections:
 
     def _rules(self) -> tuple[str, list[Block]]:
         items: list[Block] = []
-        room, total = _MAX_CHARACTERS, len(self.model.terms_)
+        room, total = _MAX_CHARACTERS, len(self.model.fitted_.terms)
         for rule in self.worded.rules(_MAX_RULES) if total else []:
             room -= len(rule.text)
             if room < 0 and items:
@@ -252,7 +252,7 @@ class BoostedSections:
         if not items:
             return "", []
         rules = {"kind": "rules", "items": items, "search": "Find in the rules"}
-        if n_trees := self.model.terms_.n_trees:
+        if n_trees := self.model.fitted_.terms.n_trees:
             lead = (
                 f"The {pluralize(len(items), 'strongest paths')} through "
                 f"{pluralize(n_trees, 'trees')}. A row's score is the sum of the votes of all "

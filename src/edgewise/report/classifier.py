@@ -66,7 +66,7 @@ def classifier_report(
     if results is not None:
         page.add("mistakes", "Labels" if multilabel else "Mistakes", *_mistakes(results))
         page.add("threshold", "Threshold", *_thresholds(results))
-        page.add("margins", "Margins", *_margins(results, model.terms_.total_vote))
+        page.add("margins", "Margins", *_margins(results, model.fitted_.terms.total_vote))
         page.add("calibration", "Calibration", *_calibration(results))
     shared.add_model_sections(page)
     if results is not None:
@@ -78,7 +78,7 @@ def _sections(model: Any, rows: Table, classes: list[str], multilabel: bool) -> 
     def score(rows: Table) -> Reals:
         return np.asarray(model.decision_function(rows)).reshape(rows.n_rows, -1)
 
-    if multilabel or model.terms_.n_scores > 1:
+    if multilabel or model.fitted_.terms.n_scores > 1:
         return BoostedSections(model, rows, score, classes, "Added to the scores")
     low, high = (shorten(name, 40) for name in classes)
     unit = f"Added to the score: above 0 for {high}, below for {low}"

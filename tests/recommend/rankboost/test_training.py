@@ -68,8 +68,8 @@ def test_they_are_those_of_rank_boost(train, monotonic_cst, missing, rate, pair_
         cuts, terms, matrix = trained(train, ratings, user, how, pair_weight)
         model, table = estimator(ratings, user, how, pair_weight)
         part = problem_of(ratings, user)[0].matrix
-        np.testing.assert_array_equal(part.columns[cuts.columns], model.terms_.columns)
-        np.testing.assert_array_equal(cuts.steps, model.terms_.coefficients[:, 0])
+        np.testing.assert_array_equal(part.columns[cuts.columns], model.fitted_.terms.columns)
+        np.testing.assert_array_equal(cuts.steps, model.fitted_.terms.coefficients[:, 0])
         assert len(cuts.steps) > 3
         ours = item_scores(terms, matrix)
         np.testing.assert_allclose(ours, model.predict(table), rtol=1e-10, atol=1e-12)
@@ -158,7 +158,7 @@ def test_weights_are_those_of_the_pairs(train):
     grades = table[items, 0]
     table[:, 0] = np.nan
     model.fit(table[items], grades, sample_weight=weights[mine])
-    np.testing.assert_allclose(cuts.steps, model.terms_.coefficients[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(cuts.steps, model.fitted_.terms.coefficients[:, 0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("train", TRAINERS.values(), ids=TRAINERS)

@@ -190,14 +190,14 @@ def _unfold_rules(
     steps = [FactorStep.of_side(ITEMS, np.ones(ratings.n_items), ratings.n_users, np.zeros(width))]
     rules: list[Test] = [EVERYWHERE]
     for t in range(model.n_rounds_):
-        factors = model.terms_.test(t).factors
+        factors = model.fitted_.terms.test(t).factors
         values = {side: np.ones((size, 1)) for side, size in sizes.items()}
         for factor in factors:
             side = columns[factor.column].of_users
             values[side][:, 0] *= factor.signs(sources[side])
         of_users = [factor for factor in factors if columns[factor.column].of_users]
         kind = BOTH if 0 < len(of_users) < len(factors) else USERS if of_users else ITEMS
-        votes = np.array(model.terms_.coefficients[t], dtype=np.float64)
+        votes = np.array(model.fitted_.terms.coefficients[t], dtype=np.float64)
         steps.append(FactorStep(kind, values[True], values[False], votes))
         tests_features = of_users and all(
             columns[factor.column].feature is not None for factor in of_users
