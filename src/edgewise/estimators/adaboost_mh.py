@@ -17,6 +17,7 @@ from edgewise.estimators.parameters import TableParameters, document_parameters
 if TYPE_CHECKING:
     from edgewise.data import Table
     from edgewise.estimators.job import TrainingProblem
+    from edgewise.learners import Learner
     from edgewise.report import Report
 
 
@@ -185,15 +186,19 @@ default None
         # A model that only predicts does not import what trains it.
         from edgewise.estimators.classification import check_parameters, classification_problem
         from edgewise.estimators.rows import name_eval_sets
+        from edgewise.estimators.term_path import train_on_terms
         from edgewise.estimators.train import fit
 
         eval_sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(eval_sets))
 
-        def read_problem(table: "Table") -> "TrainingProblem":
-            return classification_problem(self, learner, table, y, sample_weight)
+        def train(learner: "Learner | str") -> FittedClassifier:
+            def read_problem(table: "Table") -> "TrainingProblem":
+                return classification_problem(self, learner, table, y, sample_weight)
 
-        self.fitted_ = fit(self, X, read_problem, eval_sets)
+            return fit(self, X, read_problem, eval_sets)
+
+        self.fitted_ = train_on_terms(train, learner, self._fit_before)
         if self.verbose:
             sys.stderr.write(f"{self.settings_}\n")
         return self

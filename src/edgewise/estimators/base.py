@@ -32,10 +32,12 @@ from edgewise.model import (
 from edgewise.model.edits import Edit, edit_function
 from edgewise.model.explain import explain_model, explain_row, explain_shapes
 from edgewise.model.file import Storable
+from edgewise.model.scorecard import Scorecard, round_to_points
 from edgewise.model.shapes import Shapes, cell_axes
 from edgewise.model.wording import MAX_NAMES
 
 if TYPE_CHECKING:
+    from edgewise.estimators.term_path import TermPath
     from edgewise.learners import Learner
 
 F = TypeVar("F", bound=Fitted)
@@ -227,14 +229,7 @@ class BoostedModel(Storable, Generic[F]):
         function = shapes.find(term)
         edited, words = edit_function(function, change, value)
         edit = Edit(function.name, words)
-        model = self._with_functions(shapes.replace(function, edited), edit)
-        if eval_set is None:
-            return model
-        if not isinstance(eval_set, (tuple, list)) or len(eval_set) < 2:
-            raise ValueError("eval_set must be a tuple (X, y), or (X, y, qid) for rankers")
-        (metric, before), (_, after) = (m._measure_set(*eval_set) for m in (self, model))
-        edit = replace(edit, metric=metric, before=before, after=after, n_rows=len(eval_set[1]))
-        return self._with_functions(shapes.replace(function, edited), edit)
+        return self._with_edit(shapes.replace(function, edited), edit, eval_set)[0]
 
     @property
     def edits_(self) -> tuple[Edit, ...]:
@@ -255,6 +250,101 @@ class BoostedModel(Storable, Generic[F]):
             )
         record = replace(record, counts=counts, has_errors=False, edits=(*record.edits, edit))
         return self._with(replace(scorer, additive=record))
+
+    def scorecard(self, points: int = 20, *, eval_set: Sequence[Any] | None = None) -> Scorecard:
+        """Round an additive model of two classes, or a ranker, to whole points.
+
+        Parameters
+        ----------
+        points : int, default 20
+            The points of the term with the widest range.
+        eval_set : tuple (X, y), default None
+            Rows to measure the cost of rounding on; for rankers, (X, y, qid).
+
+        Returns
+        -------
+        scorecard : Scorecard
+            The points of each range or category; ``scorecard.model`` predicts by them.
+        """
+        integer("points", points, 1)
+        shapes = self._shapes("scorecard")
+        if len(shapes.intercept) > 1:
+            raise ValueError("scorecard needs a model of two classes, or a ranker")
+        rounded, unit = round_to_points(shapes, points)
+        edit = Edit("all terms", f"rounded to points of {unit:.4g}")
+        model, edit = self._with_edit(rounded, edit, eval_set)
+        return Scorecard(rounded, unit, model, edit if eval_set is not None else None)
+
+    def term_path(
+        self, X: Any, y: Any, qid: Any = None, *, sizes: Sequence[int] | None = None
+    ) -> "TermPath":
+        """Train additive models of the 1, 2, 3, ... most important terms of this model.
+
+        Their losses on held-out rows, those that choose the number of rounds, show where another
+        term stops paying. ``Additive(max_terms=n)`` trains the model of a size.
+
+        Parameters
+        ----------
+        X, y, qid
+            The training rows, their targets, and the queries of a ranker, as in `fit`.
+        sizes : sequence of int, default None
+            The numbers of terms; None is 1, 2, 3, 4, 6, 8, 12 and so on.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> path = AdaBoostMH("additive", random_state=0).fit(X, y).term_path(X, y, sizes=[1, 4])
+        >>> [step.n_terms for step in path.steps]
+        [1, 4]
+        """
+        from sklearn.base import clone
+
+        from edgewise.estimators.term_path import (
+            PathStep,
+            TermPath,
+            default_sizes,
+            most_important,
+            name_terms,
+        )
+        from edgewise.learners import Additive
+
+        shapes = self._shapes("term_path")
+        if sizes is None:
+            sizes = default_sizes(len(shapes.functions))
+        steps: list[PathStep] = []
+        metric = ""
+        for size in sorted({integer("sizes", size, 1) for size in sizes}):
+            terms = name_terms(self.fitted_, most_important(shapes, size))
+            if steps and len(terms) == steps[-1].n_terms:
+                continue
+            model = clone(self).set_params(learner=Additive(terms=terms), n_rounds="auto")
+            model.set_params(warm_start=False, callbacks=None)
+            model.fit(X, y) if qid is None else model.fit(X, y, qid=qid)
+            record, metric = model.fitted_.held_out, model.eval_metric_
+            if record is None or not record.chosen:
+                raise ValueError("term_path needs rows enough to hold some out")
+            steps.append(PathStep(len(terms), tuple(terms), record.best, record.error))
+        return TermPath(steps, metric)
+
+    @property
+    def _fit_before(self) -> F | None:
+        """The fit that a warm start continues."""
+        return self.fitted_ if self.warm_start and self.__sklearn_is_fitted__() else None
+
+    def _with_edit(
+        self, shapes: Shapes, edit: Edit, eval_set: Sequence[Any] | None
+    ) -> tuple[Self, Edit]:
+        """Return the model of other tables with the edit, and its effect if there are rows."""
+        model = self._with_functions(shapes, edit)
+        if eval_set is None:
+            return model, edit
+        if not isinstance(eval_set, (tuple, list)) or len(eval_set) < 2:
+            raise ValueError("eval_set must be a tuple (X, y), or (X, y, qid) for rankers")
+        (metric, before), (_, after) = (m._measure_set(*eval_set) for m in (self, model))
+        edit = replace(edit, metric=metric, before=before, after=after, n_rows=len(eval_set[1]))
+        return self._with_functions(shapes, edit), edit
 
     def _measure_set(self, X: Any, y: Any, qid: Any = None) -> tuple[str, float]:
         """Return the metric that shows the effect of edits, and its value on some rows."""

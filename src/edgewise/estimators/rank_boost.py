@@ -33,7 +33,9 @@ from edgewise.estimators.ranking import (
     resolve_setting,
 )
 from edgewise.estimators.rows import EvalSet, name_eval_sets
+from edgewise.estimators.term_path import train_on_terms
 from edgewise.estimators.train import fit
+from edgewise.learners import Learner
 from edgewise.metrics import Lists
 from edgewise.metrics.registry import first_metric, larger_is_better, storable_metric
 from edgewise.model import OrderExplanation, RankWording
@@ -255,14 +257,17 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         if y is None:
             raise ValueError("RankBoost requires y to be passed, but the target y is None")
 
-        def read_problem(table: Table) -> TrainingProblem:
-            queries = query_ids(qid, group, table.n_rows)
-            if queries is None:
-                warn_of_one_list(table)
-            weighting = sample_weight, propensity, resolve_setting(self, "pair_weight")
-            return ranking_problem(self, learner, read_judged(table, y, queries, *weighting))
+        def train(learner: Learner | str) -> FittedRanker:
+            def read_problem(table: Table) -> TrainingProblem:
+                queries = query_ids(qid, group, table.n_rows)
+                if queries is None:
+                    warn_of_one_list(table)
+                weighting = sample_weight, propensity, resolve_setting(self, "pair_weight")
+                return ranking_problem(self, learner, read_judged(table, y, queries, *weighting))
 
-        return fit(self, X, read_problem, eval_sets, owner)
+            return fit(self, X, read_problem, eval_sets, owner)
+
+        return train_on_terms(train, learner, self._fit_before)
 
     def fit_pairs(
         self,
@@ -298,10 +303,13 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(sets))
 
-        def read_problem(table: Table) -> TrainingProblem:
-            return ranking_problem(self, learner, read_pairs(table, pairs, weights))
+        def train(learner: Learner | str) -> FittedRanker:
+            def read_problem(table: Table) -> TrainingProblem:
+                return ranking_problem(self, learner, read_pairs(table, pairs, weights))
 
-        self.fitted_ = fit(self, X, read_problem, sets)
+            return fit(self, X, read_problem, sets)
+
+        self.fitted_ = train_on_terms(train, learner, self._fit_before)
         return self
 
     def predict(self, X: Any, n_rounds: int | None = None) -> Reals:

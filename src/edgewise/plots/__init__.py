@@ -15,6 +15,7 @@ from edgewise.plots.predictions import (
     ReliabilityCurve,
     ReliabilityDisplay,
 )
+from edgewise.plots.terms import TermPathDisplay
 
 __all__ = [
     "BoostingCurveDisplay",
@@ -25,5 +26,6 @@ __all__ = [
     "QueryMetricDisplay",
     "ReliabilityCurve",
     "ReliabilityDisplay",
+    "TermPathDisplay",
     "VoteCurveDisplay",
 ]
