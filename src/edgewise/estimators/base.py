@@ -25,11 +25,13 @@ from edgewise.model import (
     ReadableRule,
     RowExplanation,
     Rule,
+    TableExplanation,
     Terms,
     Wording,
 )
-from edgewise.model.explain import explain_model, explain_row
+from edgewise.model.explain import OUTPUTS, explain_model, explain_row, explain_rows
 from edgewise.model.file import Storable
+from edgewise.model.scorer import ClassScorer
 
 if TYPE_CHECKING:
     from edgewise.learners import Learner
@@ -111,11 +113,12 @@ class BoostedModel(Storable, Generic[F]):
         Parameters
         ----------
         X : array or data frame of shape (1, n_features), default None
-            The row; None explains the model.
+            The row; None explains the model. For several rows see :meth:`explain_rows`.
         background : array or data frame of shape (n_samples, n_features), default None
-            The rows to compare with: the bias is their mean score. None compares with a row of
-            missing values. At most 10,000 random rows are used, always the same ones, unless all
-            rules test one column each.
+            The rows to compare with: the bias is their mean score. None compares with the training
+            rows, of which the model keeps the number in each leaf (path-dependent values). At most
+            10,000 random rows are used, always the same ones, unless all rules test one column
+            each.
         """
         check_is_fitted(self)
         fitted = self.fitted_
@@ -126,14 +129,112 @@ class BoostedModel(Storable, Generic[F]):
             )
         row = self._table(X)
         if row.n_rows != 1:
-            raise ValueError(f"X must be a single row to explain, got {row.n_rows} rows")
-        others = None
-        if background is not None:
-            try:
-                others = self._table(background)
-            except ValueError as error:
-                raise ValueError(f"background: {error}") from error
-        return explain_row(fitted.with_subsets(), row, others, self._score_offset, classes)
+            raise ValueError(
+                f"X must be a single row to explain, got {row.n_rows} rows; explain_rows takes more"
+            )
+        others, n_jobs = self._background(background), n_threads(self.n_jobs)
+        return explain_row(self._explained, row, others, self._score_offset, classes, n_jobs)
+
+    def explain_rows(
+        self,
+        X: Any,
+        background: Any = None,
+        *,
+        output: str = "score",
+        interactions: bool = False,
+    ) -> TableExplanation:
+        """Explain the scores of rows by the contributions of columns: exact Shapley values.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            The rows.
+        background : array or data frame of shape (n_others, n_features), default None
+            The rows to compare with, as in :meth:`explain`; None compares with the training rows.
+        output : {"score", "log_odds", "probability"}, default "score"
+            What the contributions add up to. "score" is the decision function or the ranker's
+            prediction; the log-odds are the score times a number, by the loss and the temperature,
+            plus another. Contributions to probabilities are those to the log-odds, scaled; with
+            several classes, along the way from the base to the row (Aumann and Shapley 1974).
+        interactions : bool, default False
+            Whether the contributions of pairs of columns are computed, too; not of probabilities.
+
+        Examples
+        --------
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = [[1.0, 5.0], [2.0, 3.0], [3.0, 5.0], [4.0, 3.0]], [0, 0, 1, 1]
+        >>> model = AdaBoostMH("stump", n_rounds=2).fit(X, y)
+        >>> explanation = model.explain_rows(X, output="probability")
+        >>> explanation.base_values + explanation.values.sum(axis=1)
+        array([0.04, 0.04, 0.96, 0.96])
+        """
+        check_is_fitted(self)
+        outputs = OUTPUTS if isinstance(self.fitted_, ClassScorer) else OUTPUTS[:1]
+        one_of("output", output, outputs)
+        rows, others = self._table(X), self._background(background)
+        return explain_rows(
+            self._explained,
+            rows,
+            others,
+            self._score_offset,
+            self._score_names(),
+            bool(interactions),
+            output,
+            n_threads(self.n_jobs),
+        )
+
+    def shap_values(
+        self,
+        X: Any,
+        background: Any = None,
+        *,
+        output: str = "score",
+        interactions: bool = False,
+    ) -> Reals:
+        """Return the Shapley values of :meth:`explain_rows` as an array.
+
+        Parameters
+        ----------
+        X, background, output :
+            As in :meth:`explain_rows`.
+        interactions : bool, default False
+            Whether to return the contributions of pairs of columns.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_classes)
+            Two classes, and the documents of a ranker, have one score. With `interactions`, there
+            is another axis of n_features: the contribution of a pair is divided between its two
+            entries, and columns alone are on the diagonal.
+
+        Examples
+        --------
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = [[1.0, 5.0], [2.0, 3.0], [3.0, 5.0], [4.0, 3.0]], [0, 0, 1, 1]
+        >>> AdaBoostMH("stump", n_rounds=2).fit(X, y).shap_values(X).shape
+        (4, 2)
+        """
+        explanation = self.explain_rows(
+            X, background, output=output, interactions=interactions
+        )
+        matrix = explanation.interaction_values
+        return explanation.values if matrix is None else matrix
+
+    def _background(self, background: Any) -> Table | None:
+        try:
+            return None if background is None else self._table(background)
+        except ValueError as error:
+            raise ValueError(f"background: {error}") from error
+
+    @property
+    def _explained(self) -> F:
+        """The model with rates as subsets; kept, as what explanations need takes time to make."""
+        kept = self.__dict__.get("_kept_explained")
+        if kept is None or kept[0] is not self.fitted_:
+            kept = self.fitted_, self.fitted_.with_subsets()
+            self._kept_explained = kept
+        explained: F = kept[1]
+        return explained
 
     @property
     def _score_offset(self) -> float:

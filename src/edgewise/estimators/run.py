@@ -28,7 +28,7 @@ from edgewise.boosting import (
 )
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import n_threads
-from edgewise.data import BinnedTable, Table, encode
+from edgewise.data import BinnedTable, Bins, RawRows, Table, encode
 from edgewise.data.part import select_rows
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.job import Job
@@ -335,7 +335,7 @@ class FitRun(Generic[F]):
             callbacks = [self._states, *callbacks, self.best_scores]
             try:
                 boost(tasks, self.terms, self.mean_monitors, run, callbacks)
-                return self.snapshot()
+                return self._with_covers(self.snapshot())
             except BaseException:
                 # A fit from scratch that fails in the middle does not replace an earlier model.
                 owner, before = setup.owner, setup.start.n_rounds
@@ -384,6 +384,22 @@ class FitRun(Generic[F]):
         return replace(
             fitted, held_out=job.held_out_record(scored, record, calibrates=source != EVAL_SET)
         )
+
+    def _with_covers(self, fitted: F) -> F:
+        """Return the model with the number of training rows in each leaf."""
+        job, rows = self.setup.job, self.setup.binned
+        raw_rows = rows.raw_rows
+        if fitted.rates is not None:
+            # In training, rows have rates without their own labels.
+            raw_rows = RawRows(job.rows.table, fitted.categories, fitted.rates)
+        has_thresholds = all(
+            np.isin(fitted.terms.thresholds[fitted.terms.columns == j], [-np.inf, *rows.thresholds(j)]).all()
+            for j in np.unique(fitted.terms.columns).tolist()
+            if j < rows.n_columns and isinstance(rows.bins[j], Bins)
+        )
+        counted = rows if has_thresholds and fitted.rates is None else raw_rows
+        n_jobs = n_threads(job.model.n_jobs)
+        return fitted if counted is None else fitted.with_covers(counted, rows.partition, n_jobs)
 
     def _save(self, path: Any) -> None:
         self.setup.owner._with(self.snapshot()).save(path)

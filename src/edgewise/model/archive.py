@@ -22,7 +22,7 @@ from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.fields import NUMBER_KINDS, Arrays
 from edgewise.common.files import PathLike, replace_file
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """The version of the file format.
 
 To change the format once files are out in the world: raise this number, turn the header and arrays
@@ -97,9 +97,11 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
             f"{path} has format version {version}; this edgewise reads up to {FORMAT_VERSION}: "
             "upgrade edgewise to read it"
         )
-    if version == 1:
+    if version < FORMAT_VERSION:
         try:
-            _upgrade_version_1(header, arrays)
+            if version == 1:
+                _upgrade_version_1(header, arrays)
+            _upgrade_version_2(header, arrays)
         except Exception as error:
             raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
     return header, arrays
@@ -123,6 +125,21 @@ def _upgrade_version_1(header: Header, arrays: Arrays) -> None:
             "fitted_.rates.combinations": np.empty((0, 2), dtype=CATEGORY_CODE),
         }
         fitted["rates"][0] |= {"combination_starts": None, "combinations": None}
+
+
+def _upgrade_version_2(header: Any, arrays: Arrays) -> None:
+    """Add what version 3 has: the number of training rows in each leaf, unknown here."""
+    for name in [name for name in arrays if name.endswith(".value_starts")]:
+        prefix = name.removesuffix("value_starts")
+        n_terms = len(arrays[f"{prefix}alphas"])
+        arrays[f"{prefix}covers"] = np.empty(0, dtype=np.int64)
+        arrays[f"{prefix}cover_starts"] = np.zeros(n_terms + 1, dtype=np.int64)
+    parts = [header]
+    for part in parts:
+        if isinstance(part, dict) and "value_starts" in part:
+            part |= {"covers": None, "cover_starts": None}
+        elif isinstance(part, (dict, list)):
+            parts += part.values() if isinstance(part, dict) else part
 
 
 def _read_header(text: bytes) -> Any:

@@ -17,12 +17,14 @@ from edgewise.common.checks import one_of
 from edgewise.common.choices import LOSSES
 from edgewise.common.dtypes import CATEGORY_CODE, Reals
 from edgewise.common.ids import text_array
-from edgewise.data import RawRows, Table
+from edgewise.data import BinnedTable, RawRows, Table
 from edgewise.data.filters import HaarFilters
+from edgewise.data.partition import Partition
 from edgewise.data.rates import CategoryRates
 from edgewise.data.raw_rows import DerivedColumns
 from edgewise.metrics.classification import predict_targets
 from edgewise.model.forest import Forest
+from edgewise.model.paths import Paths, unroll
 from edgewise.model.rules import Categories, Cut, Linear, Rule, Subset, require
 from edgewise.model.tables import ScoreTables, collapse
 from edgewise.model.terms import TERMS, Terms
@@ -91,6 +93,39 @@ class Scorer:
         return Forest.of(self.terms)
 
     # What explanations need
+
+    @cached_property
+    def paths_forest(self) -> Forest | None:
+        """The terms as trees that share no nodes or leaves, if they can be."""
+        forest = Forest.of(self.terms.split_scores())
+        return None if forest is None else unroll(forest)
+
+    def with_covers(
+        self, rows: RawRows | BinnedTable, partition: Partition, n_jobs: int = 1
+    ) -> Self:
+        """Return the model with the number of training rows in each leaf, at all processes.
+
+        Models with rules that are columns themselves have none.
+        """
+        counted = self.with_subsets()
+        forest = counted.paths_forest
+        if forest is None:
+            return self
+        covers = partition.sum(forest.count_rows(rows, n_jobs))
+        starts = forest.leaf_starts[np.concatenate([[0], np.cumsum(self.terms.n_split)])]
+        return replace(self, terms=replace(self.terms, covers=covers, cover_starts=starts))
+
+    @property
+    def has_covers(self) -> bool:
+        """Whether the number of training rows in each leaf of `paths_forest` is known."""
+        forest = self.paths_forest
+        return forest is not None and len(self.terms.covers) == len(forest.leaves)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The paths of `paths_forest`, with the shares of training rows where they are known."""
+        assert self.paths_forest is not None
+        return Paths.of(self.paths_forest, self.terms.covers if self.has_covers else None)
 
     def is_curve(self, rule: Rule) -> bool:
         """Return whether a rule cuts one numeric column, or none."""
@@ -211,6 +246,29 @@ class ClassScorer(Scorer):
         codes = predict_targets(scores, self.multilabel)
         return codes if self.multilabel else self.classes[codes]
 
+    @property
+    def normalizes(self) -> bool:
+        """Whether the probabilities of classes are logistic functions, divided by their sum.
+
+        Else classes have the softmax of their log-odds.
+        """
+        several = self.terms.n_scores > 1 and not self.multilabel
+        return several and self.loss != "softmax" and self.temperature == 1.0
+
+    @property
+    def log_odds_scale(self) -> float:
+        """The change of the log-odds per unit of the score."""
+        unit, zeros = np.ones((1, self.terms.n_scores)), np.zeros_like(self.offsets)
+        if self.normalizes:
+            return 2.0 if self.loss == "exponential" else 1.0
+        return float(log_odds(unit, zeros, self.multilabel, self.loss)[0, 0]) / self.temperature
+
+    def log_odds(self, scores: Reals) -> Reals:
+        """Return the log-odds, shape (n, K), that probabilities are computed from."""
+        if self.normalizes:
+            return self.log_odds_scale * scores - self.offsets
+        return log_odds(scores, self.offsets, self.multilabel, self.loss) / self.temperature
+
     def probabilities(self, scores: Reals) -> Reals:
         """Return the probabilities of scores, of shape (n, classes)."""
         return probabilities(scores, self.offsets, self.multilabel, self.loss, self.temperature)
@@ -288,16 +346,24 @@ def probabilities(
            [0.119, 0.881]])
     """
     several = scores.shape[1] > 1 and not multilabel
-    z = log_odds(scores, offsets, multilabel, loss) / temperature
-    if several and (loss == "softmax" or temperature != 1.0):
-        return _softmax(z)
-    if multilabel:
-        return _logistic(z)
-    if not several:
-        positive = _logistic(z)
-        return np.hstack([1 - positive, positive])
-    # In logarithms, so that rows far from every class still have probabilities.
+    normalizes = several and loss != "softmax" and temperature == 1.0
     z = (2.0 if loss == "exponential" else 1.0) * scores - offsets
+    if not normalizes:
+        z = log_odds(scores, offsets, multilabel, loss) / temperature
+    shares = probabilities_of_log_odds(z, multilabel, normalizes)
+    return shares if several or multilabel else np.hstack([1 - shares, shares])
+
+
+def probabilities_of_log_odds(z: Reals, multilabel: bool, normalizes: bool) -> Reals:
+    """Return the probabilities of log-odds of shape (n, K), of the second of two classes.
+
+    If it `normalizes`, several classes have logistic functions divided by their sum.
+    """
+    if multilabel or z.shape[1] == 1:
+        return _logistic(z)
+    if not normalizes:
+        return _softmax(z)
+    # In logarithms, so that rows far from every class still have probabilities.
     return _softmax(np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))
 
 

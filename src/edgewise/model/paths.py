@@ -1,0 +1,232 @@
+"""The paths of a forest: what each leaf demands of the columns that were tested on the way to it.
+
+Products share nodes: the second factor follows on both outputs of the first. Unrolled, every node
+and every leaf is reached on one path.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.dtypes import Columns, Exacts, Reals
+from edgewise.model.forest import Forest
+
+
+class _Edges(NamedTuple):
+    """The distinct children of each node, by node."""
+
+    starts: Columns  # (N + 1,), the edges of node p are from starts[p] to starts[p + 1]
+    nodes: Columns
+    targets: Columns  # nodes, or -1 - leaves
+    of_children: Columns  # (3, N), the edge of each of `Forest.children`
+    of_categories: Columns  # and of each of `Forest.category_children`
+
+    @staticmethod
+    def of(forest: Forest) -> "_Edges":
+        """Return the edges of a forest; a node that tests a category has none for numbers."""
+        n_nodes, n_leaves = len(forest.node_columns), len(forest.leaves)
+        node = np.arange(n_nodes)
+        is_category = np.diff(forest.category_starts) > 0
+        first = forest.category_starts[:-1][is_category]
+        children = forest.children.copy()
+        children[:, is_category] = forest.category_children[first]
+        tested_by = np.repeat(node, np.diff(forest.category_starts))
+        sources = np.concatenate([np.tile(node, 3), tested_by])
+        targets = np.concatenate([children.ravel(), forest.category_children])
+        width = n_nodes + n_leaves + 1
+        keys, edge = np.unique(sources * width + targets + n_leaves, return_inverse=True)
+        nodes = keys // width
+        return _Edges(
+            np.searchsorted(nodes, np.arange(n_nodes + 1)),
+            nodes,
+            keys % width - n_leaves,
+            edge[: 3 * n_nodes].reshape(3, -1),
+            edge[3 * n_nodes :],
+        )
+
+
+def unroll(forest: Forest) -> Forest:
+    """Return the forest with a node and a leaf of its own for every path."""
+    edges = _Edges.of(forest)
+    starts = np.concatenate([forest.roots, edges.targets])
+    if len(np.unique(starts)) == len(starts):
+        return forest
+    # Nodes and leaves in the order in which they are found, level by level.
+    targets, terms = forest.roots, np.arange(len(forest.roots))
+    found: list[tuple[Columns, Columns, NDArray[np.bool_]]] = []
+    first_edges: list[Columns] = []
+    n_edges = len(targets)
+    while len(targets):
+        inner = targets >= 0
+        found.append((targets, terms, inner))
+        node = targets[inner]
+        sizes = edges.starts[node + 1] - edges.starts[node]
+        begins = np.cumsum(sizes) - sizes
+        first_edges.append(n_edges + begins)
+        n_edges += int(sizes.sum())
+        offset = np.repeat(edges.starts[node] - begins, sizes)
+        targets = edges.targets[offset + np.arange(len(offset))]
+        terms = np.repeat(terms[inner], sizes)
+    target, term, inner = map(np.concatenate, zip(*found, strict=True))
+    number = np.empty(len(target), dtype=np.intp)
+    bounds = []
+    for which, sign in ((inner, 1), (~inner, -1)):
+        order = np.argsort(term[which], kind="stable")
+        numbers = np.empty(len(order), dtype=np.intp)
+        numbers[order] = np.arange(len(order))
+        number[which] = numbers if sign > 0 else -1 - numbers
+        bounds.append(np.searchsorted(term[which][order], np.arange(len(forest.roots) + 1)))
+        if sign > 0:
+            node_order = order
+        else:
+            leaf_order = order
+    node = target[inner][node_order]
+    # The first entry of each node's children in `number`, less the number of its first edge.
+    shift = np.concatenate(first_edges)[node_order] - edges.starts[node]
+    sizes = np.diff(forest.category_starts)[node]
+    category_starts = np.concatenate([[0], np.cumsum(sizes)])
+    tested_by = np.repeat(np.arange(len(node)), sizes)
+    entry = np.arange(len(tested_by)) + (forest.category_starts[node] - category_starts[:-1])[
+        tested_by
+    ]
+    return Forest(
+        forest.columns,
+        number[: len(forest.roots)],
+        bounds[0],
+        forest.node_columns[node],
+        forest.thresholds[node],
+        number[edges.of_children[:, node] + shift],
+        category_starts,
+        number[edges.of_categories[entry] + shift[tested_by]],
+        bounds[1],
+        forest.leaves[-1 - target[~inner][leaf_order]],
+    )
+
+
+class Paths(NamedTuple):
+    """P paths to leaves, and E entries: the columns that each path tests, once each.
+
+    A row takes a path if in every entry its number is from `low` to below `high`, or missing where
+    `missing` says so, or a category whose entry in `allowed` is true.
+    """
+
+    leaves: Reals  # (P, K)
+    starts: Columns  # (P + 1,), the entries of path p are from starts[p] to starts[p + 1]
+    columns: Columns  # (E,), as an index into `Forest.columns`
+    low: Reals  # (E,)
+    high: Reals  # (E,), NaN for no bound: infinity is a number too
+    missing: NDArray[np.bool_]  # (E,)
+    tables: Columns  # (E,), where the entry's categories start in `allowed`; -1 for numbers
+    allowed: NDArray[np.bool_]
+    # (E,), the share of the training rows that reach the tests of this column and then pass them
+    shares: Reals
+
+    @staticmethod
+    def of(forest: Forest, covers: Exacts | None = None) -> "Paths":
+        """Return the paths of an unrolled forest, given the number of training rows in each leaf.
+
+        Paths that no row can take are left out.
+        """
+        edges, n_leaves = _Edges.of(forest), len(forest.leaves)
+        # Where every node and leaf comes from: leaves first, then nodes.
+        into = np.full(n_leaves + len(forest.node_columns), -1)
+        into[np.where(edges.targets < 0, -1 - edges.targets, n_leaves + edges.targets)] = np.arange(
+            len(edges.targets)
+        )
+        is_reached = into[:n_leaves] >= 0
+        is_reached[-1 - forest.roots[forest.roots < 0]] = True
+        edge, leaf = into[:n_leaves], np.arange(n_leaves)
+        steps: list[tuple[Columns, Columns]] = []
+        while len(edge):
+            leaf, edge = leaf[edge >= 0], edge[edge >= 0]
+            steps.append((leaf, edge))
+            edge = into[n_leaves + edges.nodes[edge]]
+        leaf, edge = (np.concatenate(arrays) for arrays in zip(*steps, strict=True))
+        column = forest.node_columns[edges.nodes[edge]]
+        order = np.lexsort((column, leaf))
+        leaf, edge, column = leaf[order], edge[order], column[order]
+        is_first = np.ones(len(leaf), dtype=bool)
+        is_first[1:] = (leaf[1:] != leaf[:-1]) | (column[1:] != column[:-1])
+        first = np.flatnonzero(is_first)
+
+        def combine(operation: np.ufunc, values: NDArray) -> NDArray:
+            return operation.reduceat(values, first) if len(first) else values[:0]
+
+        node, side = edges.nodes[edge], edges.of_children[:, edges.nodes[edge]] == edge
+        threshold = forest.thresholds[node]
+        low = combine(np.maximum, np.where(side[0], -np.inf, threshold))
+        high = combine(np.fmin, np.where(side[1], np.nan, threshold))
+        missing = combine(np.logical_and, side[2])
+        shares = np.ones(len(first))
+        if covers is not None:
+            shares = combine(np.multiply, _edge_shares(edges, edge, covers[leaf])[edge])
+        leaf, column = leaf[first], column[first]
+        tables = np.full(len(first), -1)
+        allowed, n_allowed = [np.zeros(0, dtype=bool)], 0
+        is_possible = ~(low >= high) | missing
+        sizes = np.diff(forest.category_starts)
+        group = np.cumsum(is_first) - 1
+        for u in np.unique(forest.node_columns[sizes > 0]).tolist():
+            members = np.flatnonzero(forest.node_columns[node] == u)
+            entries, begins = np.unique(group[members], return_index=True)
+            n_codes = int(sizes[node[members[0]]])
+            codes = forest.category_starts[node[members]][:, None] + np.arange(n_codes)
+            passes = edges.of_categories[codes] == edge[members][:, None]
+            table = np.logical_and.reduceat(passes, begins, axis=0)
+            tables[entries] = n_allowed + n_codes * np.arange(len(entries))
+            n_allowed += table.size
+            allowed.append(table.ravel())
+            is_possible[entries] = table.any(axis=1)
+        # Equal thresholds of minus infinity leave nothing below.
+        is_reached[leaf[~is_possible]] = False
+        kept = is_reached[leaf]
+        number = np.cumsum(is_reached) - 1
+        n_paths = int(is_reached.sum())
+        return Paths(
+            forest.leaves[is_reached],
+            np.concatenate([[0], np.cumsum(np.bincount(number[leaf[kept]], minlength=n_paths))]),
+            column[kept],
+            low[kept],
+            high[kept],
+            missing[kept],
+            tables[kept],
+            np.concatenate(allowed),
+            shares[kept],
+        )
+
+    def __getitem__(self, which: slice) -> "Paths":  # type: ignore[override]
+        """Return some of the paths."""
+        first, stop, _ = which.indices(len(self.leaves))
+        entries = slice(int(self.starts[first]), int(self.starts[stop]))
+        starts = self.starts[first : stop + 1] - self.starts[first]
+        by_entry = (
+            getattr(self, name)[entries] for name in ("columns", "low", "high", "missing", "tables")
+        )
+        return Paths(self.leaves[which], starts, *by_entry, self.allowed, self.shares[entries])
+
+    def passes(self, entries: Columns, values: Reals) -> NDArray[np.bool_]:
+        """Return whether rows, given as columns of shape (U, n), pass entries, shape (..., n)."""
+        value = values[self.columns[entries]]
+        low, high, missing, tables = (
+            numbers[entries][..., None]
+            for numbers in (self.low, self.high, self.missing, self.tables)
+        )
+        passed = ((low <= value) & ~(value >= high)) | (missing & np.isnan(value))
+        if len(self.allowed):
+            codes = np.where(tables >= 0, tables + np.nan_to_num(value, posinf=0.0), 0)
+            passed = np.where(tables >= 0, self.allowed[codes.astype(np.intp)], passed)
+        return passed
+
+
+def _edge_shares(edges: _Edges, edge: Columns, covers: Reals) -> Reals:
+    """Return the share of a node's training rows that take each edge.
+
+    `covers` has the rows at the end of each step of a path; `edge` are the steps. The rows of a
+    node that no training row reaches would take all its edges alike.
+    """
+    n_rows = np.bincount(edge, covers, len(edges.nodes))
+    n_nodes = len(edges.starts) - 1
+    n_rows_of_node = np.bincount(edges.nodes, n_rows, n_nodes)[edges.nodes]
+    alike = 1.0 / np.diff(edges.starts)[edges.nodes]
+    return np.where(n_rows_of_node > 0, n_rows / np.maximum(n_rows_of_node, 1.0), alike)
