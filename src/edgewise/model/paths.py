@@ -4,7 +4,9 @@ Products share nodes: the second factor follows on both outputs of the first. Un
 and every leaf is reached on one path.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,7 +106,8 @@ def unroll(forest: Forest) -> Forest:
     )
 
 
-class Paths(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Paths:
     """P paths to leaves, and E entries: the columns that each path tests, once each.
 
     A row takes a path if in every entry its number is from `low` to below `high`, or missing where
@@ -195,15 +198,58 @@ class Paths(NamedTuple):
             shares[kept],
         )
 
-    def __getitem__(self, which: slice) -> "Paths":  # type: ignore[override]
-        """Return some of the paths."""
-        first, stop, _ = which.indices(len(self.leaves))
-        entries = slice(int(self.starts[first]), int(self.starts[stop]))
-        starts = self.starts[first : stop + 1] - self.starts[first]
-        by_entry = (
-            getattr(self, name)[entries] for name in ("columns", "low", "high", "missing", "tables")
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """The entries as compiled code takes them."""
+        return (
+            self.starts, self.columns, self.low, self.high, self.missing, self.tables, self.allowed
+        )  # fmt: skip
+
+    @cached_property
+    def sizes(self) -> Columns:
+        """The number of entries of each path."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def pairs(self) -> "PathPairs":
+        """The pairs of columns that paths test."""
+        n_pairs = self.sizes * (self.sizes - 1) // 2
+        bounds = np.concatenate([[0], np.cumsum(n_pairs)])
+        keys, width = np.empty(bounds[-1], dtype=np.intp), 1 + int(self.columns.max(initial=0))
+        for size in np.unique(self.sizes).tolist():
+            which = np.flatnonzero(self.sizes == size)
+            columns = self.columns[self.starts[which][:, None] + np.arange(size)]
+            # The entries of a path ascend by column.
+            i, j = np.triu_indices(size, 1)
+            keys[bounds[which][:, None] + np.arange(len(i))] = columns[:, i] * width + columns[:, j]
+        distinct, index = np.unique(keys, return_inverse=True)
+        return PathPairs(np.stack([distinct // width, distinct % width], axis=1), bounds, index)
+
+    @cached_property
+    def cuts(self) -> "PathCuts":
+        """The thresholds of all entries."""
+        thresholds, low, high = [], np.zeros_like(self.columns), np.zeros_like(self.columns)
+        none, missing = np.zeros_like(self.columns), np.zeros_like(self.columns)
+        n_columns, line = 1 + int(self.columns.max(initial=-1)), 0
+        for u in range(n_columns):
+            entries = np.flatnonzero((self.columns == u) & (self.tables < 0))
+            bounds = np.concatenate([[-np.inf], self.low[entries], self.high[entries]])
+            distinct = np.unique(bounds[~np.isnan(bounds)])
+            thresholds.append(distinct)
+            low[entries] = line + np.searchsorted(distinct, self.low[entries])
+            high[entries] = line + np.searchsorted(distinct, self.high[entries])
+            none[entries] = line + len(distinct)
+            missing[entries] = line + len(distinct) + 1
+            line += len(distinct) + 2
+        return PathCuts(
+            np.concatenate([np.empty(0), *thresholds]),
+            np.concatenate([[0], np.cumsum([len(distinct) for distinct in thresholds])]).astype(
+                np.intp
+            ),
+            low,
+            np.where(np.isnan(self.high), none, high),
+            np.where(self.missing, missing, none),
         )
-        return Paths(self.leaves[which], starts, *by_entry, self.allowed, self.shares[entries])
 
     def passes(self, entries: Columns, values: Reals) -> NDArray[np.bool_]:
         """Return whether rows, given as columns of shape (U, n), pass entries, shape (..., n)."""
@@ -217,6 +263,27 @@ class Paths(NamedTuple):
             codes = np.where(tables >= 0, tables + np.nan_to_num(value, posinf=0.0), 0)
             passed = np.where(tables >= 0, self.allowed[codes.astype(np.intp)], passed)
         return passed
+
+
+class PathPairs(NamedTuple):
+    """The pairs of columns that paths test: pairs of entries, path by path."""
+
+    columns: Columns  # (pairs, 2)
+    starts: Columns  # (P + 1,), the pairs of path p are from starts[p] to starts[p + 1]
+    numbers: Columns  # of each pair of entries, the pair of columns
+
+
+class PathCuts(NamedTuple):
+    """The thresholds of paths by column, ascending from minus infinity, and how entries use them.
+
+    Every column has two lines more than thresholds: one for no values, one for missing ones.
+    """
+
+    thresholds: Reals
+    starts: Columns  # (columns + 1,)
+    low: Columns  # the line of each entry's lower bound
+    high: Columns  # and of its upper one, or that of no values
+    added: Columns  # the line of missing values if it takes them, else that of no values
 
 
 def _edge_shares(edges: _Edges, edge: Columns, covers: Reals) -> Reals:

@@ -25,7 +25,7 @@ from edgewise.data.raw_rows import DerivedColumns
 from edgewise.metrics.classification import predict_targets
 from edgewise.model.forest import Forest
 from edgewise.model.paths import Paths, unroll
-from edgewise.model.rules import Categories, Cut, Linear, Rule, Subset, require
+from edgewise.model.rules import KINDS, Categories, Cut, Linear, Rule, Subset, require
 from edgewise.model.tables import ScoreTables, collapse
 from edgewise.model.terms import TERMS, Terms
 
@@ -136,15 +136,16 @@ class Scorer:
 
         The coefficients of equal rules, of shape (K,), are added up.
         """
-        rules = self.terms.rules
-        linear: dict[Linear, Reals] = {}
-        for rule, moves in zip(rules, self.terms.coefficients, strict=True):
-            if isinstance(rule, Linear):
-                linear[rule] = linear.get(rule, np.zeros(len(moves))) + moves
-        if not linear:
+        terms, linear = self.terms, dict[Linear, Reals]()
+        is_linear = terms.kinds == KINDS.index(Linear)
+        if not is_linear.any():
             return self, {}
-        tests = [t for t, rule in enumerate(rules) if not isinstance(rule, Linear)]
-        n_cuts = int(all(self.is_curve(rules[t]) for t in tests))
+        for t in np.flatnonzero(is_linear).tolist():
+            rule, moves = terms.rule(t), terms.coefficients[t]
+            assert isinstance(rule, Linear)
+            linear[rule] = linear.get(rule, np.zeros(len(moves))) + moves
+        tests = np.flatnonzero(~is_linear).tolist()
+        n_cuts = int(all(self.is_curve(terms.rule(t)) for t in tests))
         scorer = Scorer(
             terms=self.terms.select(tests, n_cuts),
             n_features=self.n_features,

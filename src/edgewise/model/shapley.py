@@ -20,7 +20,7 @@ exactly. Rows of a background that pass the same entries of a path count once, w
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple
@@ -36,14 +36,17 @@ from edgewise.model.paths import Paths
 from edgewise.model.rules import Linear
 from edgewise.model.tables import ScoreTables, look_up
 
-# Rows that are explained at once, and numbers that NumPy handles at once.
-_ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 1024, 1 << 20
+# Numbers that are written or handled at once, so that they stay in the caches.
+_NUMBERS_AT_ONCE = 1 << 18
 
 # The entries of patterns that are in memory at once.
 _MAX_SHARES = 1 << 21
 
-# The bits of a pattern of entries that compiled code counts.
+# No background has more rows than two to this power.
 _MAX_BITS = 62
+
+# With fewer paths, another thread costs more than it saves.
+_PATHS_PER_THREAD = 64
 
 _FORM = "shapley"
 
@@ -167,52 +170,34 @@ def path_shares(
     Without a background, the paths have the shares of the training rows.
     """
     n_columns, n_scores = len(rows), paths.leaves.shape[1]
-    pairs, places = _pair_places(paths, n_columns) if interactions else _NO_PAIRS
+    pairs = paths.pairs.columns if interactions else _NO_PAIRS
+    places = _NO_PLACES
+    if interactions:
+        places = paths.pairs.starts, n_columns + paths.pairs.numbers
+    n_places = n_columns + len(pairs)
     with Threads(n_jobs) as threads:
-        size = min(_ROWS_AT_ONCE, -(-rows.shape[1] // threads.n) or 1)
+        size = min(1 + _NUMBERS_AT_ONCE // (n_places * n_scores + 1), -(-rows.shape[1] // threads.n))
         blocks = [
             np.ascontiguousarray(rows[:, first : first + size])
-            for first in range(0, rows.shape[1], size)
+            for first in range(0, rows.shape[1], max(size, 1))
         ]
-        n_places = n_columns + len(pairs)
         out = [np.zeros((n_places, n_scores, block.shape[1])) for block in blocks]
         m = 1 if background is None else background.shape[1]
-        is_compiled = _fits_kernel(paths) and use_compiled(
-            2.0 * len(paths.columns) * (m + 8.0 * rows.shape[1]), form=_FORM
-        )
-        method: Callable[..., Iterator[Reals]] = _add_compiled if is_compiled else _add_plain
+        work = 2.0 * len(paths.columns) * (m + 8.0 * rows.shape[1])
+        method: Callable[..., Iterator[Reals]] = _add_plain
+        if use_compiled(work, form=_FORM):
+            method = _add_compiled
         parts = [*method(paths, blocks, background, places, threads, out)]
     base = np.sum([np.zeros(n_scores), *parts], axis=0)
     shares = np.concatenate([block.transpose(2, 0, 1) for block in out])
     return Shares(columns, shares[:, :n_columns], pairs, shares[:, n_columns:], base)
 
 
-_NO_PLACES = np.empty(0, dtype=np.intp)
-_NO_PAIRS = np.empty((0, 2), dtype=np.intp), (_NO_PLACES, _NO_PLACES)
+_NO_PAIRS = np.empty((0, 2), dtype=np.intp)
+_NO_PLACES = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
 
 _PairPlaces = tuple[Columns, Columns]
 """By path, where its pairs of entries start; by pair, its place after the columns."""
-
-
-def _pair_places(paths: Paths, n_columns: int) -> tuple[Columns, _PairPlaces]:
-    """Return the pairs of columns that paths test, and the places of the pairs of each path."""
-    sizes = np.diff(paths.starts)
-    n_pairs = sizes * (sizes - 1) // 2
-    bounds = np.concatenate([[0], np.cumsum(n_pairs)])
-    keys = np.empty(bounds[-1], dtype=np.intp)
-    for size in np.unique(sizes).tolist():
-        which = np.flatnonzero(sizes == size)
-        columns = paths.columns[paths.starts[which][:, None] + np.arange(size)]
-        i, j = np.triu_indices(size, 1)
-        # The entries of a path ascend by column.
-        keys[bounds[which][:, None] + np.arange(len(i))] = columns[:, i] * n_columns + columns[:, j]
-    distinct, index = np.unique(keys, return_inverse=True)
-    pairs = np.stack([distinct // max(n_columns, 1), distinct % max(n_columns, 1)], axis=1)
-    return pairs, (bounds, n_columns + index)
-
-
-def _fits_kernel(paths: Paths) -> bool:
-    return bool(np.diff(paths.starts).max(initial=0) <= _MAX_BITS)
 
 
 @cache
@@ -233,50 +218,52 @@ def _add_compiled(
     """Add the contributions of paths to those of blocks of rows; yield parts of the base."""
     kernels = import_module("edgewise.backend.numba.shapley")
     record_compiled(_FORM)
-    sizes = np.diff(paths.starts)
+    sizes, cuts = paths.sizes, paths.cuts
     rules = [quadrature(n) for n in range(1, 1 + (int(sizes.max(initial=0)) + 1) // 2)]
     nodes_and_weights = (
         np.concatenate([np.empty(0), *(nodes for nodes, _ in rules)]),
         np.concatenate([np.empty(0), *(weights for _, weights in rules)]),
         np.cumsum([0, 0, *range(1, 1 + len(rules))]),
     )
-    n_rows = 1 if background is None else background.shape[1]
-    most = np.minimum(1 << sizes, n_rows)
-    ends = np.cumsum(most * sizes)
+    reached = np.ones(len(sizes))
+    n_rows, marks = 1, np.empty((0, 0), dtype=np.uint64)
+    if background is None:
+        tested = sizes > 0
+        reached[tested] = np.multiply.reduceat(paths.shares, paths.starts[:-1][tested])
+    else:
+        n_rows = background.shape[1]
+        background = np.ascontiguousarray(background[: len(cuts.starts) - 1])
+        n_marks = len(cuts.thresholds) + 2 * len(background)
+        marks = kernels.mark_cuts(background, cuts.thresholds, cuts.starts, n_marks)
+    room = np.minimum(2.0 ** np.minimum(sizes, _MAX_BITS), n_rows).astype(np.intp)
+    rooms, ends = (np.concatenate([[0], np.cumsum(most)]) for most in (room, room * sizes))
+    n_found = np.ones_like(room)
     first = 0
     while first < len(sizes):
-        before = ends[first - 1] if first else 0
-        stop = max(first + 1, int(np.searchsorted(ends, before + _MAX_SHARES, side="right")))
-        part, room, size = paths[first:stop], most[first:stop], sizes[first:stop]
-        arrays = (
-            *(part.starts, part.columns, part.low, part.high),
-            *(part.missing, part.tables, part.allowed),
-        )
-        share_starts = np.concatenate([[0], np.cumsum(room * size)])
-        rooms = np.concatenate([[0], np.cumsum(room)])
-        if background is None:
-            patterns, counts = (np.ones(len(part.leaves)), part.shares, share_starts), room
-            reached = np.multiply.reduceat(np.append(part.shares, 1.0), part.starts[:-1])
-            reached[size == 0] = 1.0
-        else:
-            patterns = np.empty(rooms[-1]), np.empty(share_starts[-1]), share_starts
-            counts, n_reached = np.zeros_like(room), np.zeros_like(room)
+        stop = int(np.searchsorted(ends, ends[first] + _MAX_SHARES, side="right")) - 1
+        stop = min(max(first + 1, stop), len(sizes))
+        starts, share_starts = rooms - rooms[first], ends - ends[first]
+        patterns = np.ones(starts[stop]), paths.shares[ends[first] : ends[stop]], share_starts
+        if background is not None:
+            patterns = np.empty(starts[stop]), np.empty(share_starts[stop]), share_starts
+            n_reached = np.zeros_like(room)
 
-            def count(span: tuple[int, int], *arguments: Any) -> None:
-                kernels.count_patterns(*arguments[:3], *span, *arguments[3:])
+            def find(span: tuple[int, int], starts: Columns, patterns: Any, counts: Any) -> None:
+                bounds = first + span[0], first + span[1]  # noqa: B023
+                kernels.find_patterns(
+                    background, marks, paths.arrays, cuts[2:], starts, *bounds, patterns, *counts
+                )
 
-            inputs = background, arrays, rooms, patterns, counts, n_reached
-            spans = threads.spans(len(part.leaves), 64)
-            threads.map(lambda span, inputs=inputs: count(span, *inputs), spans)  # type: ignore[misc]
-            reached = n_reached / n_rows
-        pairs = (places[0][first : stop + 1], places[1]) if len(places[0]) else places
+            run = partial(find, starts=starts, patterns=patterns, counts=(n_found, n_reached))
+            threads.map(run, threads.spans(stop - first, _PATHS_PER_THREAD))
+            reached[first:stop] = n_reached[first:stop] / n_rows
 
-        def add(b: int, *arguments: Any) -> None:
-            kernels.add_contributions(blocks[b], *arguments, out[b])
+        def add(b: int, *inputs: Any) -> None:
+            kernels.add_contributions(blocks[b], paths.arrays, paths.leaves, *inputs, out[b])
 
-        inputs = arrays, part.leaves, rooms, counts, patterns, nodes_and_weights, pairs
+        inputs = starts, n_found, first, stop, patterns, nodes_and_weights, places
         threads.map(lambda b, inputs=inputs: add(b, *inputs), range(len(blocks)))  # type: ignore[misc]
-        yield reached @ part.leaves
+        yield reached[first:stop] @ paths.leaves[first:stop]
         first = stop
 
 
@@ -289,7 +276,7 @@ def _add_plain(
     out: list[Reals],
 ) -> Iterator[Reals]:
     """Do the same in NumPy."""
-    sizes = np.diff(paths.starts)
+    sizes = paths.sizes
     for size in np.unique(sizes).tolist():
         group = np.flatnonzero(sizes == size)
         n_rows = 1 if background is None else background.shape[1]

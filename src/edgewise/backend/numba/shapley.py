@@ -2,79 +2,121 @@
 
 import numpy as np
 
-from edgewise.backend.numba.vectors import inner, kernel, sort_stably
+from edgewise.backend.numba.vectors import count_ones, inner, kernel
 
 # Rows whose values are computed at once: they stay in a core's first cache.
 _BLOCK = 64
 
-# Patterns of up to this many entries are counted in a table, those of more are sorted.
-_COUNTED = 12
+# Rows that pass the same entries of a path of up to this many are computed once.
+_MAX_SHARED = 16
 
 
 @kernel
-def count_patterns(values, paths, rooms, start, stop, patterns, sizes, reached):  # type: ignore[no-untyped-def]
-    """Count which entries of some paths, from start to stop, the rows of a background pass.
+def mark_cuts(values, thresholds, starts, n_marks):  # type: ignore[no-untyped-def]
+    """Return, for each threshold, which rows reach it, as bits.
 
-    IN values (columns, n), paths (starts, columns, low, high, missing, tables, allowed), rooms: the
-    bounds of the room for each path in patterns. OUT patterns: (weights, shares: 1 for an entry
-    that they pass, else 0, and where those of a path start); by path, sizes, the number of patterns
-    found, and reached, the number of rows that pass all entries.
+    IN values (columns, n), thresholds (by column, ascending from minus infinity), starts (their
+    bounds), n_marks. The marks of a column are those of its thresholds, a line of zeros, and its
+    missing values.
     """
-    starts, columns, low, high, missing, tables, allowed = paths
+    n_columns, n_rows = values.shape
+    marks = np.zeros((n_marks, (n_rows + 63) // 64), dtype=np.uint64)
+    for u in range(n_columns):
+        first, n = starts[u], starts[u + 1] - starts[u]
+        line = first + 2 * u
+        for i in range(n_rows):
+            value, bit = values[u, i], np.uint64(1) << np.uint64(i % 64)
+            if value != value:
+                marks[line + n + 1, i // 64] |= bit
+                continue
+            low, high = 0, n
+            while high - low > 1:
+                middle = (low + high) // 2
+                if thresholds[first + middle] <= value:
+                    low = middle
+                else:
+                    high = middle
+            if n > 0:
+                marks[line + low, i // 64] |= bit
+        # A row that reaches a threshold reaches those below.
+        for t in range(n - 2, -1, -1):
+            for w in range(marks.shape[1]):
+                marks[line + t, w] |= marks[line + t + 1, w]
+    return marks
+
+
+@kernel
+def find_patterns(values, marks, paths, lines, rooms, start, stop, patterns, sizes, reached):  # type: ignore[no-untyped-def]
+    """Find which entries of some paths, from start to stop, the rows of a background pass.
+
+    IN values (columns, n), marks (as above), paths (starts, columns, low, high, missing, tables,
+    allowed), lines: by entry, in marks, those that it takes, those among them that it does not, and
+    those that it takes as well; rooms: by path, where its patterns start. OUT patterns: (weights,
+    shares: 1 for an entry that they pass, else 0, where those of a path start); by path, sizes, the
+    number of patterns, and reached, the number of rows that pass all entries.
+    """
+    starts, columns, _, _, _, tables, allowed = paths
+    taken, refused, added = lines
     weights, shares, share_starts = patterns
-    n_rows = values.shape[1]
-    codes, order, spare = np.empty(n_rows, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
-    passed, counts = np.empty(n_rows), np.zeros(1 << _COUNTED, np.int64)
+    n_rows, n_words, most = values.shape[1], marks.shape[1], 0
+    for p in range(start, stop):
+        most = max(most, starts[p + 1] - starts[p])
+    passing = np.zeros((most, n_words), dtype=np.uint64)
+    # The rows that agree with the entries chosen so far, their number, and what comes next.
+    chosen = np.zeros((most + 1, n_words), dtype=np.uint64)
+    counts, following = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1, dtype=np.int64)
+    counts[0] = n_rows
+    for i in range(n_rows):
+        chosen[0, i // 64] |= np.uint64(1) << np.uint64(i % 64)
     for p in range(start, stop):
         first, size = starts[p], starts[p + 1] - starts[p]
-        for i in range(n_rows):
-            codes[i] = 0
         for e in range(size):
             c = first + e
-            _pass(values[columns[c]], low[c], high[c], missing[c], tables[c], allowed, passed)
-            for i in range(n_rows):
-                codes[i] |= np.int64(passed[i]) << e
-        found = rooms[p]
-        if size <= _COUNTED:
-            for i in range(n_rows):
-                counts[codes[i]] += 1
-            for pattern in range(1 << size):
-                if counts[pattern] > 0:
-                    at = share_starts[p] + (found - rooms[p]) * size
-                    _write_pattern(pattern, size, shares, at)
-                    weights[found] = counts[pattern] / n_rows
-                    reached[p] = counts[pattern]
-                    counts[pattern] = 0
-                    found += 1
-        else:
-            if len(order) == 0:
-                order, spare = np.empty(n_rows, np.int64), np.empty(n_rows, np.int64)
-            sort_stably(codes, order, spare)
-            begin = 0
-            while begin < n_rows:
-                pattern, end = codes[order[begin]], begin
-                while end < n_rows and codes[order[end]] == pattern:
-                    end += 1
+            if tables[c] >= 0:
+                _mark_categories(values, columns[c], tables[c], allowed, passing, e)
+            else:
+                a, b, d = taken[c], refused[c], added[c]
+                for w in range(n_words):
+                    passing[e, w] = (marks[a, w] & ~marks[b, w]) | marks[d, w]
+        found, e = rooms[p], 0
+        following[0] = reached[p] = 0
+        while e >= 0:
+            if e == size:
                 at = share_starts[p] + (found - rooms[p]) * size
-                _write_pattern(pattern, size, shares, at)
-                weights[found] = (end - begin) / n_rows
-                reached[p] = end - begin
-                begin = end
+                passes_all = True
+                for other in range(size):
+                    shares[at + other] = following[other] - 1.0
+                    passes_all &= following[other] == 2
+                weights[found] = counts[e] / n_rows
+                if passes_all:
+                    reached[p] = counts[e]
                 found += 1
+                e -= 1
+            elif following[e] == 2:
+                e -= 1
+            else:
+                flipped = np.uint64(0) if following[e] else ~np.uint64(0)
+                n_chosen = np.uint64(0)
+                for w in range(n_words):
+                    word = chosen[e, w] & (passing[e, w] ^ flipped)
+                    chosen[e + 1, w] = word
+                    n_chosen += count_ones(word)
+                following[e] += 1
+                if n_chosen > 0:
+                    e += 1
+                    counts[e], following[e] = n_chosen, 0
         sizes[p] = found - rooms[p]
-        # Patterns ascend: the last one is that of rows that pass everything, if there are any.
-        if sizes[p] > 0 and not _passes_all(shares, share_starts[p] + (sizes[p] - 1) * size, size):
-            reached[p] = 0
 
 
 @kernel
-def add_contributions(values, paths, leaves, rooms, sizes, patterns, quadrature, pairs, out):  # type: ignore[no-untyped-def]
+def add_contributions(
+    values, paths, leaves, rooms, sizes, start, stop, patterns, quadrature, pairs, out
+):  # type: ignore[no-untyped-def]  # fmt: skip
     """Add what the columns of paths, and pairs of them, contribute to the scores of rows.
 
-    IN values (columns, n), paths (as above), leaves (paths, K), rooms and sizes: where the patterns
-    of each path start and how many there are; patterns (as above), quadrature: (nodes, weights,
-    starts by number of nodes), pairs: (starts by path, the place in `out` of each pair of entries),
-    empty for none. OUT out (places, K, n).
+    IN values (columns, n), paths (as above), leaves (paths, K), rooms, sizes and patterns (as
+    above), quadrature: (nodes, weights, starts by number of nodes), pairs: (starts by path, the
+    place in `out` of each pair of entries), empty for none. OUT out (places, K, n).
     """
     starts, columns, low, high, missing, tables, allowed = paths
     pattern_weights, shares, share_starts = patterns
@@ -82,90 +124,118 @@ def add_contributions(values, paths, leaves, rooms, sizes, patterns, quadrature,
     pair_starts, pair_places = pairs
     n_rows, n_scores, with_pairs = values.shape[1], leaves.shape[1], len(pair_places) > 0
     most = 1
-    for p in range(len(starts) - 1):
+    for p in range(start, stop):
         most = max(most, starts[p + 1] - starts[p])
+    most_pairs = most * (most - 1) // 2 if with_pairs else 0
+    # Whole arrays and two indices: a view of a row would take longer than the work for one row.
     passed, ratio = np.empty((most, _BLOCK)), np.empty((most, _BLOCK))
-    amounts, product = np.empty((most, _BLOCK)), np.empty(_BLOCK)
-    together = np.empty((most * (most - 1) // 2 if with_pairs else 0, _BLOCK))
-    for begin in range(0, n_rows, _BLOCK):
-        n = min(_BLOCK, n_rows - begin)
-        for p in range(len(starts) - 1):
-            first, size = starts[p], starts[p + 1] - starts[p]
-            if size == 0:
-                continue
-            n_pairs = size * (size - 1) // 2 if with_pairs else 0
+    amounts, product = np.empty((most + most_pairs, n_rows)), np.empty(_BLOCK)
+    # Rows that pass the same entries have the same lane.
+    codes, lanes = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    lane_of_code = np.full(1 << min(most, _MAX_SHARED), -1)
+    code_of_lane = np.empty(n_rows, dtype=np.int64)
+    for p in range(start, stop):
+        first, size = starts[p], starts[p + 1] - starts[p]
+        if size == 0:
+            continue
+        n_pairs, n_lanes = size * (size - 1) // 2 if with_pairs else 0, n_rows
+        is_shared = size <= _MAX_SHARED
+        if is_shared:
+            for i in range(n_rows):
+                codes[i] = 0
             for e in range(size):
                 c = first + e
-                column = values[columns[c], begin : begin + n]
-                _pass(column, low[c], high[c], missing[c], tables[c], allowed, passed[e])
-                _fill(amounts[e], n, 0.0)
-            for pair in range(n_pairs):
-                _fill(together[pair], n, 0.0)
-            n_nodes = (size + 1) // 2
+                _code(values, columns[c], low[c], high[c], missing[c], tables[c], allowed, e, codes)
+            n_lanes = 0
+            for i in range(n_rows):
+                code = codes[i]
+                if lane_of_code[code] < 0:
+                    lane_of_code[code], code_of_lane[n_lanes] = n_lanes, code
+                    n_lanes += 1
+                lanes[i] = lane_of_code[code]
+            for lane in range(n_lanes):
+                lane_of_code[code_of_lane[lane]] = -1
+        else:
+            for i in range(n_rows):
+                lanes[i] = i
+        n_nodes = (size + 1) // 2
+        for begin in range(0, n_lanes, _BLOCK):
+            n = min(_BLOCK, n_lanes - begin)
+            for e in range(size):
+                c = first + e
+                if is_shared:
+                    for i in range(n):
+                        passed[e, i] = (code_of_lane[begin + i] >> e) & 1
+                else:
+                    for i in range(n):
+                        codes[i] = 0
+                    part = values[:, begin : begin + n]
+                    _code(
+                        part, columns[c], low[c], high[c], missing[c], tables[c], allowed, 0, codes
+                    )
+                    for i in range(n):
+                        passed[e, i] = codes[i]
+            for e in range(size + n_pairs):
+                for i in range(n):
+                    amounts[e, begin + i] = 0.0
             for pattern in range(rooms[p], rooms[p] + sizes[p]):
                 at = share_starts[p] + (pattern - rooms[p]) * size
                 if n == 1 and _is_blocked(passed, shares, at, size):
                     continue
                 for q in range(node_starts[n_nodes], node_starts[n_nodes + 1]):
-                    t = nodes[q]
-                    _fill(product, n, pattern_weights[pattern] * weights[q])
+                    t, weight = nodes[q], pattern_weights[pattern] * weights[q]
+                    loss = -1.0 / (1.0 - t)
+                    for i in range(n):
+                        product[i] = weight
                     for e in range(size):
                         share = shares[at + e]
                         out_of_row = (1.0 - t) * share
                         in_row = out_of_row + t
-                        gain, loss = (1.0 - share) / in_row, -1.0 / (1.0 - t)
-                        here, ratios = passed[e], ratio[e]
+                        gain = (1.0 - share) / in_row
                         for i in range(n):
-                            product[i] *= in_row if here[i] > 0.0 else out_of_row
-                            ratios[i] = gain if here[i] > 0.0 else loss
+                            product[i] *= in_row if passed[e, i] > 0.0 else out_of_row
+                            ratio[e, i] = gain if passed[e, i] > 0.0 else loss
                     for e in range(size):
-                        total, ratios = amounts[e], ratio[e]
                         for i in range(n):
-                            total[i] += product[i] * ratios[i]
-                    if n_pairs:
-                        pair = 0
-                        for e in range(size):
-                            for other in range(e + 1, size):
-                                total, ratios, others = together[pair], ratio[e], ratio[other]
-                                for i in range(n):
-                                    total[i] += product[i] * ratios[i] * others[i]
-                                pair += 1
-            for e in range(size):
-                _add(amounts[e], leaves[p], n, begin, out[columns[first + e]])
-            for pair in range(n_pairs):
-                _add(together[pair], leaves[p], n, begin, out[pair_places[pair_starts[p] + pair]])
+                            amounts[e, begin + i] += product[i] * ratio[e, i]
+                    pair = size
+                    for e in range(size if n_pairs else 0):
+                        for other in range(e + 1, size):
+                            for i in range(n):
+                                both = ratio[e, i] * ratio[other, i]
+                                amounts[pair, begin + i] += product[i] * both
+                            pair += 1
+        for k in range(n_scores):
+            leaf = leaves[p, k]
+            for e in range(size + n_pairs):
+                pair = pair_starts[p] + e - size if e >= size else 0
+                place = pair_places[pair] if e >= size else columns[first + e]
+                for i in range(n_rows):
+                    out[place, k, i] += amounts[e, lanes[i]] * leaf
 
 
 @inner
-def _pass(column, low, high, missing, table, allowed, passed):  # type: ignore[no-untyped-def]
-    """Write 1 for the rows that pass an entry of a path, and 0 for others."""
-    n = len(column)
+def _code(values, u, low, high, missing, table, allowed, e, codes):  # type: ignore[no-untyped-def]
+    """Set bit e of the codes of the rows that pass an entry of a path."""
+    n = values.shape[1]
     if table >= 0:
         for i in range(n):
-            passed[i] = 1.0 if allowed[table + np.int64(column[i])] else 0.0
-    elif missing:
-        for i in range(n):
-            value = column[i]
-            inside = (low <= value) & (not value >= high)
-            passed[i] = 1.0 if inside | (value != value) else 0.0
-    else:
-        for i in range(n):
-            value = column[i]
-            passed[i] = 1.0 if (low <= value) & (not value >= high) else 0.0
+            codes[i] |= np.int64(allowed[table + np.int64(values[u, i])]) << e
+        return
+    for i in range(n):
+        value = values[u, i]
+        inside = (low <= value) & (not value >= high)
+        codes[i] |= np.int64(inside | (missing & (value != value))) << e
 
 
 @inner
-def _write_pattern(pattern, size, shares, at):  # type: ignore[no-untyped-def]
-    for e in range(size):
-        shares[at + e] = np.float64((pattern >> e) & 1)
-
-
-@inner
-def _passes_all(shares, at, size):  # type: ignore[no-untyped-def]
-    for e in range(size):
-        if shares[at + e] == 0.0:
-            return False
-    return True
+def _mark_categories(values, u, table, allowed, passing, e):  # type: ignore[no-untyped-def]
+    """Mark the rows whose category an entry allows."""
+    for w in range(passing.shape[1]):
+        passing[e, w] = 0
+    for i in range(values.shape[1]):
+        bit = np.uint64(allowed[table + np.int64(values[u, i])])
+        passing[e, i // 64] |= bit << np.uint64(i % 64)
 
 
 @inner
@@ -175,18 +245,3 @@ def _is_blocked(passed, shares, at, size):  # type: ignore[no-untyped-def]
         if shares[at + e] == 0.0 and passed[e, 0] == 0.0:
             return True
     return False
-
-
-@inner
-def _fill(row, n, value):  # type: ignore[no-untyped-def]
-    for i in range(n):
-        row[i] = value
-
-
-@inner
-def _add(amounts, leaf, n, begin, out):  # type: ignore[no-untyped-def]
-    """Add the amounts of n rows, times each number of a leaf, to the rows from `begin` on."""
-    for k in range(len(leaf)):
-        target, number = out[k, begin : begin + n], leaf[k]
-        for i in range(n):
-            target[i] += amounts[i] * number
