@@ -70,6 +70,11 @@ def is_compiled(form: str) -> bool:
     return form != "" and (form in _loaded or form in _forms_on_disk())
 
 
+def is_loaded(form: str) -> bool:
+    """Return whether this process has compiled or loaded all kernels for work of this form."""
+    return form in _loaded
+
+
 def record_compiled(form: str) -> None:
     """Take note, here and on disk, that all kernels for work of this form are compiled."""
     if form in _loaded:

@@ -26,18 +26,18 @@ class _Edges(NamedTuple):
 
     @staticmethod
     def of(forest: Forest) -> "_Edges":
-        """Return the edges of a forest; a node that tests a category has none for numbers."""
+        """Return the edges of a forest; a node that tests a category has those of its categories."""
         n_nodes, n_leaves = len(forest.node_columns), len(forest.leaves)
-        node = np.arange(n_nodes)
-        is_category = np.diff(forest.category_starts) > 0
-        first = forest.category_starts[:-1][is_category]
-        children = forest.children.copy()
-        children[:, is_category] = forest.category_children[first]
-        tested_by = np.repeat(node, np.diff(forest.category_starts))
-        sources = np.concatenate([np.tile(node, 3), tested_by])
-        targets = np.concatenate([children.ravel(), forest.category_children])
-        width = n_nodes + n_leaves + 1
-        keys, edge = np.unique(sources * width + targets + n_leaves, return_inverse=True)
+        node, width = np.arange(n_nodes), n_nodes + n_leaves + 1
+        sizes = np.diff(forest.category_starts)
+        of_children = node * width + forest.children + n_leaves
+        of_categories = np.repeat(node, sizes) * width + forest.category_children + n_leaves
+        is_unused = (sizes > 0) & ~np.isin(of_children, of_categories)
+        if len(of_categories):
+            first = forest.category_starts[:-1].clip(max=len(of_categories) - 1)
+            of_children = np.where(is_unused, of_categories[first], of_children)
+        of_all = np.concatenate([of_children.ravel(), of_categories])
+        keys, edge = np.unique(of_all, return_inverse=True)
         nodes = keys // width
         return _Edges(
             np.searchsorted(nodes, np.arange(n_nodes + 1)),
@@ -127,10 +127,7 @@ class Paths:
 
     @staticmethod
     def of(forest: Forest, covers: Exacts | None = None) -> "Paths":
-        """Return the paths of an unrolled forest, given the number of training rows in each leaf.
-
-        Paths that no row can take are left out.
-        """
+        """Return the paths of an unrolled forest, given the number of training rows in each leaf."""
         edges, n_leaves = _Edges.of(forest), len(forest.leaves)
         # Where every node and leaf comes from: leaves first, then nodes.
         into = np.full(n_leaves + len(forest.node_columns), -1)
@@ -167,7 +164,6 @@ class Paths:
         leaf, column = leaf[first], column[first]
         tables = np.full(len(first), -1)
         allowed, n_allowed = [np.zeros(0, dtype=bool)], 0
-        is_possible = ~(low >= high) | missing
         sizes = np.diff(forest.category_starts)
         group = np.cumsum(is_first) - 1
         for u in np.unique(forest.node_columns[sizes > 0]).tolist():
@@ -180,22 +176,11 @@ class Paths:
             tables[entries] = n_allowed + n_codes * np.arange(len(entries))
             n_allowed += table.size
             allowed.append(table.ravel())
-            is_possible[entries] = table.any(axis=1)
-        # Equal thresholds of minus infinity leave nothing below.
-        is_reached[leaf[~is_possible]] = False
-        kept = is_reached[leaf]
-        number = np.cumsum(is_reached) - 1
-        n_paths = int(is_reached.sum())
+        sizes = np.bincount(leaf, minlength=n_leaves)[is_reached]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        categories = np.concatenate(allowed)
         return Paths(
-            forest.leaves[is_reached],
-            np.concatenate([[0], np.cumsum(np.bincount(number[leaf[kept]], minlength=n_paths))]),
-            column[kept],
-            low[kept],
-            high[kept],
-            missing[kept],
-            tables[kept],
-            np.concatenate(allowed),
-            shares[kept],
+            forest.leaves[is_reached], starts, column, low, high, missing, tables, categories, shares
         )
 
     @property
@@ -250,6 +235,20 @@ class Paths:
             np.where(np.isnan(self.high), none, high),
             np.where(self.missing, missing, none),
         )
+
+    def are_possible(
+        self, has_missing: NDArray[np.bool_], by_shares: bool
+    ) -> NDArray[np.bool_]:
+        """Return which paths rows can take, given which columns have missing values.
+
+        Else training rows may have taken them, where coalitions go `by_shares`.
+        """
+        takes_no_number = (self.low >= self.high) & (self.tables < 0)
+        is_impossible = takes_no_number & ~has_missing[self.columns]
+        if by_shares:
+            is_impossible &= self.shares == 0.0
+        n_impossible = np.concatenate([[0], np.cumsum(is_impossible)])[self.starts]
+        return np.diff(n_impossible) == 0
 
     def passes(self, entries: Columns, values: Reals) -> NDArray[np.bool_]:
         """Return whether rows, given as columns of shape (U, n), pass entries, shape (..., n)."""

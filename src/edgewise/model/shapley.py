@@ -19,6 +19,7 @@ and the index of two columns likewise: polynomials in t, which Gauss and Legendr
 exactly. Rows of a background that pass the same entries of a path count once, with their number.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
@@ -29,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.common.compiled import record_compiled, use_compiled
+from edgewise.backend.warmup import kernels_ready
+from edgewise.common.compiled import is_loaded, record_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import Threads
 from edgewise.model.paths import Paths
@@ -44,6 +46,9 @@ _MAX_SHARES = 1 << 21
 
 # No background has more rows than two to this power.
 _MAX_BITS = 62
+
+# The number of rows that may need a part of the patterns only.
+_FEW_ROWS = 8
 
 # With fewer paths, another thread costs more than it saves.
 _PATHS_PER_THREAD = 64
@@ -175,18 +180,20 @@ def path_shares(
     if interactions:
         places = paths.pairs.starts, n_columns + paths.pairs.numbers
     n_places = n_columns + len(pairs)
+    m = 1 if background is None else background.shape[1]
+    work = 2.0 * len(paths.columns) * (m + 8.0 * rows.shape[1])
+    is_compiled = kernels_ready(work, _FORM, lambda: (compile_kernels,), waits=True)()
+    if is_compiled and not is_loaded(_FORM):
+        compile_kernels()
+    method: Callable[..., Iterator[Reals]] = _add_compiled if is_compiled else _add_plain
+    per_row = 1 + n_places * n_scores if is_compiled else 8 * m
     with Threads(n_jobs) as threads:
-        size = min(1 + _NUMBERS_AT_ONCE // (n_places * n_scores + 1), -(-rows.shape[1] // threads.n))
+        size = min(1 + _NUMBERS_AT_ONCE // per_row, -(-rows.shape[1] // threads.n))
         blocks = [
             np.ascontiguousarray(rows[:, first : first + size])
             for first in range(0, rows.shape[1], max(size, 1))
         ]
         out = [np.zeros((n_places, n_scores, block.shape[1])) for block in blocks]
-        m = 1 if background is None else background.shape[1]
-        work = 2.0 * len(paths.columns) * (m + 8.0 * rows.shape[1])
-        method: Callable[..., Iterator[Reals]] = _add_plain
-        if use_compiled(work, form=_FORM):
-            method = _add_compiled
         parts = [*method(paths, blocks, background, places, threads, out)]
     base = np.sum([np.zeros(n_scores), *parts], axis=0)
     shares = np.concatenate([block.transpose(2, 0, 1) for block in out])
@@ -217,7 +224,6 @@ def _add_compiled(
 ) -> Iterator[Reals]:
     """Add the contributions of paths to those of blocks of rows; yield parts of the base."""
     kernels = import_module("edgewise.backend.numba.shapley")
-    record_compiled(_FORM)
     sizes, cuts = paths.sizes, paths.cuts
     rules = [quadrature(n) for n in range(1, 1 + (int(sizes.max(initial=0)) + 1) // 2)]
     nodes_and_weights = (
@@ -232,12 +238,17 @@ def _add_compiled(
         reached[tested] = np.multiply.reduceat(paths.shares, paths.starts[:-1][tested])
     else:
         n_rows = background.shape[1]
-        background = np.ascontiguousarray(background[: len(cuts.starts) - 1])
-        n_marks = len(cuts.thresholds) + 2 * len(background)
+        n_marks = len(cuts.thresholds) + 2 * (len(cuts.starts) - 1)
         marks = kernels.mark_cuts(background, cuts.thresholds, cuts.starts, n_marks)
     room = np.minimum(2.0 ** np.minimum(sizes, _MAX_BITS), n_rows).astype(np.intp)
     rooms, ends = (np.concatenate([[0], np.cumsum(most)]) for most in (room, room * sizes))
-    n_found = np.ones_like(room)
+    # Paths of missing values, where there are none, and entries that no row passes, take no time.
+    compared = blocks if background is None else [*blocks, background]
+    has_missing = np.any([np.isnan(values).any(axis=1) for values in compared], axis=0)
+    n_found = paths.are_possible(has_missing, background is None).astype(np.intp)
+    is_open = np.ones(len(paths.columns), dtype=bool)
+    if len(blocks) == 1 and blocks[0].shape[1] <= _FEW_ROWS:
+        is_open = paths.passes(np.arange(len(is_open)), blocks[0]).any(axis=1)
     first = 0
     while first < len(sizes):
         stop = int(np.searchsorted(ends, ends[first] + _MAX_SHARES, side="right")) - 1
@@ -246,25 +257,34 @@ def _add_compiled(
         patterns = np.ones(starts[stop]), paths.shares[ends[first] : ends[stop]], share_starts
         if background is not None:
             patterns = np.empty(starts[stop]), np.empty(share_starts[stop]), share_starts
-            n_reached = np.zeros_like(room)
-
-            def find(span: tuple[int, int], starts: Columns, patterns: Any, counts: Any) -> None:
-                bounds = first + span[0], first + span[1]  # noqa: B023
-                kernels.find_patterns(
-                    background, marks, paths.arrays, cuts[2:], starts, *bounds, patterns, *counts
-                )
-
-            run = partial(find, starts=starts, patterns=patterns, counts=(n_found, n_reached))
-            threads.map(run, threads.spans(stop - first, _PATHS_PER_THREAD))
-            reached[first:stop] = n_reached[first:stop] / n_rows
-
-        def add(b: int, *inputs: Any) -> None:
-            kernels.add_contributions(blocks[b], paths.arrays, paths.leaves, *inputs, out[b])
-
-        inputs = starts, n_found, first, stop, patterns, nodes_and_weights, places
-        threads.map(lambda b, inputs=inputs: add(b, *inputs), range(len(blocks)))  # type: ignore[misc]
+            inputs = background, marks, paths.arrays, cuts[2:], is_open, starts
+            find = partial(_find, kernels, first, inputs, (patterns, n_found, reached))
+            threads.map(find, threads.spans(stop - first, _PATHS_PER_THREAD))
+        fixed = paths.arrays, paths.leaves, starts, n_found, first, stop, patterns
+        add = partial(_add, kernels, blocks, (*fixed, nodes_and_weights, places), out)
+        threads.map(add, range(len(blocks)))
         yield reached[first:stop] @ paths.leaves[first:stop]
         first = stop
+
+
+def _find(kernels: Any, first: int, inputs: Any, found: Any, span: tuple[int, int]) -> None:
+    kernels.find_patterns(*inputs, first + span[0], first + span[1], *found)
+
+
+def _add(kernels: Any, blocks: list[Reals], inputs: Any, out: list[Reals], b: int) -> None:
+    kernels.add_contributions(blocks[b], *inputs, out[b])
+
+
+def compile_kernels() -> None:
+    """Compile the kernels, for one path of one column."""
+    one, zero = np.ones(1), np.zeros(1, dtype=np.intp)
+    bounds, no, nothing = np.arange(2), np.zeros(1, dtype=bool), np.zeros(0, dtype=bool)
+    paths = Paths(np.ones((1, 1)), bounds, zero, one, one, no, zero - 1, nothing, one)
+    for background in (None, np.zeros((1, 1))):
+        out, places = [np.zeros((1, 1, 1))], (paths.pairs.starts, paths.pairs.numbers)
+        with Threads(1) as threads:
+            deque(_add_compiled(paths, [np.zeros((1, 1))], background, places, threads, out))
+    record_compiled(_FORM)
 
 
 def _add_plain(

@@ -19,7 +19,7 @@ def mark_cuts(values, thresholds, starts, n_marks):  # type: ignore[no-untyped-d
     bounds), n_marks. The marks of a column are those of its thresholds, a line of zeros, and its
     missing values.
     """
-    n_columns, n_rows = values.shape
+    n_columns, n_rows = len(starts) - 1, values.shape[1]
     marks = np.zeros((n_marks, (n_rows + 63) // 64), dtype=np.uint64)
     for u in range(n_columns):
         first, n = starts[u], starts[u + 1] - starts[u]
@@ -46,14 +46,18 @@ def mark_cuts(values, thresholds, starts, n_marks):  # type: ignore[no-untyped-d
 
 
 @kernel
-def find_patterns(values, marks, paths, lines, rooms, start, stop, patterns, sizes, reached):  # type: ignore[no-untyped-def]
+def find_patterns(
+    values, marks, paths, lines, is_open, rooms, start, stop, patterns, sizes, reached
+):  # type: ignore[no-untyped-def]  # fmt: skip
     """Find which entries of some paths, from start to stop, the rows of a background pass.
 
     IN values (columns, n), marks (as above), paths (starts, columns, low, high, missing, tables,
     allowed), lines: by entry, in marks, those that it takes, those among them that it does not, and
-    those that it takes as well; rooms: by path, where its patterns start. OUT patterns: (weights,
+    those that it takes as well; is_open: by entry, whether an explained row passes it; rooms: by
+    path, where its patterns start. OUT patterns: (weights,
     shares: 1 for an entry that they pass, else 0, where those of a path start); by path, sizes, the
-    number of patterns, and reached, the number of rows that pass all entries.
+    number of patterns, 0 before for paths to leave out, and reached, the share of rows that pass
+    all entries. An entry that no explained row passes is passed in every pattern that counts.
     """
     starts, columns, _, _, _, tables, allowed = paths
     taken, refused, added = lines
@@ -70,6 +74,9 @@ def find_patterns(values, marks, paths, lines, rooms, start, stop, patterns, siz
         chosen[0, i // 64] |= np.uint64(1) << np.uint64(i % 64)
     for p in range(start, stop):
         first, size = starts[p], starts[p + 1] - starts[p]
+        reached[p] = 0
+        if sizes[p] == 0:
+            continue
         for e in range(size):
             c = first + e
             if tables[c] >= 0:
@@ -79,7 +86,7 @@ def find_patterns(values, marks, paths, lines, rooms, start, stop, patterns, siz
                 for w in range(n_words):
                     passing[e, w] = (marks[a, w] & ~marks[b, w]) | marks[d, w]
         found, e = rooms[p], 0
-        following[0] = reached[p] = 0
+        following[0] = 0 if size == 0 or is_open[first] else 1
         while e >= 0:
             if e == size:
                 at = share_starts[p] + (found - rooms[p]) * size
@@ -89,7 +96,7 @@ def find_patterns(values, marks, paths, lines, rooms, start, stop, patterns, siz
                     passes_all &= following[other] == 2
                 weights[found] = counts[e] / n_rows
                 if passes_all:
-                    reached[p] = counts[e]
+                    reached[p] = weights[found]
                 found += 1
                 e -= 1
             elif following[e] == 2:
@@ -104,7 +111,8 @@ def find_patterns(values, marks, paths, lines, rooms, start, stop, patterns, siz
                 following[e] += 1
                 if n_chosen > 0:
                     e += 1
-                    counts[e], following[e] = n_chosen, 0
+                    counts[e] = n_chosen
+                    following[e] = 0 if e == size or is_open[first + e] else 1
         sizes[p] = found - rooms[p]
 
 
@@ -136,7 +144,7 @@ def add_contributions(
     code_of_lane = np.empty(n_rows, dtype=np.int64)
     for p in range(start, stop):
         first, size = starts[p], starts[p + 1] - starts[p]
-        if size == 0:
+        if size == 0 or sizes[p] == 0:
             continue
         n_pairs, n_lanes = size * (size - 1) // 2 if with_pairs else 0, n_rows
         is_shared = size <= _MAX_SHARED
