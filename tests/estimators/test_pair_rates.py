@@ -230,11 +230,7 @@ def test_rules_importances_and_explanations_name_both_columns():
         }
         assert explained.amounts.sum() == pytest.approx(fit.decision_function(X[:1])[0])
         values = explained.shapley_values[:, 0]
-        compared = (
-            X[:30]
-            if background is not None
-            else pd.DataFrame({"size": [np.nan], "shop": [None], "day": [None]})
-        )
+        compared = X if background is None else background
         difference = fit.decision_function(X[:1])[0] - fit.decision_function(compared).mean()
         assert values.sum() == pytest.approx(difference)
 

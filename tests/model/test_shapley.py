@@ -70,7 +70,9 @@ def path_worths(forest, covers, row):
             return forest.leaves[-1 - node], covers[-1 - node]
         taken = forest.find_children(np.array([node]), row[forest.node_columns[node]])[0]
         first, last = forest.category_starts[node : node + 2]
-        children = forest.category_children[first:last] if last > first else forest.children[:, node]
+        children = (
+            forest.category_children[first:last] if last > first else forest.children[:, node]
+        )
         ends = {child: follow(child, chosen) for child in set(children.tolist())}
         n_rows = sum(n for _, n in ends.values())
         if forest.node_columns[node] in chosen:

@@ -214,9 +214,7 @@ class BoostedModel(Storable, Generic[F]):
         >>> AdaBoostMH("stump", n_rounds=2).fit(X, y).shap_values(X).shape
         (4, 2)
         """
-        explanation = self.explain_rows(
-            X, background, output=output, interactions=interactions
-        )
+        explanation = self.explain_rows(X, background, output=output, interactions=interactions)
         matrix = explanation.interaction_values
         return explanation.values if matrix is None else matrix
 

@@ -387,17 +387,19 @@ class FitRun(Generic[F]):
 
     def _with_covers(self, fitted: F) -> F:
         """Return the model with the number of training rows in each leaf."""
-        job, rows = self.setup.job, self.setup.binned
+        job, rows, training_rates = self.setup.job, self.setup.binned, self.setup.training_rates
         raw_rows = rows.raw_rows
-        if fitted.rates is not None:
-            # In training, rows have rates without their own labels.
-            raw_rows = RawRows(job.rows.table, fitted.categories, fitted.rates)
+        if training_rates is not None:
+            # The rates that the model predicts with; in training, each row has its own.
+            raw_rows = RawRows(training_rates.table, fitted.categories, fitted.rates)
         has_thresholds = all(
-            np.isin(fitted.terms.thresholds[fitted.terms.columns == j], [-np.inf, *rows.thresholds(j)]).all()
+            np.isin(
+                fitted.terms.thresholds[fitted.terms.columns == j], [-np.inf, *rows.thresholds(j)]
+            ).all()
             for j in np.unique(fitted.terms.columns).tolist()
             if j < rows.n_columns and isinstance(rows.bins[j], Bins)
         )
-        counted = rows if has_thresholds and fitted.rates is None else raw_rows
+        counted = rows if has_thresholds and training_rates is None else raw_rows
         n_jobs = n_threads(job.model.n_jobs)
         return fitted if counted is None else fitted.with_covers(counted, rows.partition, n_jobs)
 

@@ -605,7 +605,9 @@ def _find_shares(
         if forest is None:
             raise ValueError("explain: the rules have too many leaves to explain rows")
     if background is None and (linear or not tests.has_covers):
-        reason = "the file of the model is of an earlier version, or was saved before training ended"
+        reason = (
+            "the file of the model is of an earlier version, or was saved before training ended"
+        )
         if linear:
             reason = "the model has rules that are columns themselves"
         raise ValueError(

@@ -89,9 +89,9 @@ def unroll(forest: Forest) -> Forest:
     sizes = np.diff(forest.category_starts)[node]
     category_starts = np.concatenate([[0], np.cumsum(sizes)])
     tested_by = np.repeat(np.arange(len(node)), sizes)
-    entry = np.arange(len(tested_by)) + (forest.category_starts[node] - category_starts[:-1])[
-        tested_by
-    ]
+    entry = (
+        np.arange(len(tested_by)) + (forest.category_starts[node] - category_starts[:-1])[tested_by]
+    )
     return Forest(
         forest.columns,
         number[: len(forest.roots)],
@@ -180,7 +180,15 @@ class Paths:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         categories = np.concatenate(allowed)
         return Paths(
-            forest.leaves[is_reached], starts, column, low, high, missing, tables, categories, shares
+            forest.leaves[is_reached],
+            starts,
+            column,
+            low,
+            high,
+            missing,
+            tables,
+            categories,
+            shares,
         )
 
     @property
@@ -236,9 +244,7 @@ class Paths:
             np.where(self.missing, missing, none),
         )
 
-    def are_possible(
-        self, has_missing: NDArray[np.bool_], by_shares: bool
-    ) -> NDArray[np.bool_]:
+    def are_possible(self, has_missing: NDArray[np.bool_], by_shares: bool) -> NDArray[np.bool_]:
         """Return which paths rows can take, given which columns have missing values.
 
         Else training rows may have taken them, where coalitions go `by_shares`.

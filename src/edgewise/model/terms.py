@@ -163,7 +163,9 @@ class Terms:
             votes=np.where(others, 0.0, votes),
             kinds=np.where(per_score, KINDS.index(Test), self.kinds)[term].astype(np.int8),
             real=self.real[term],
-            firsts=np.append(self.firsts[:-1][term] + np.where(per_score[term], k, 0), self.n_nodes),
+            firsts=np.append(
+                self.firsts[:-1][term] + np.where(per_score[term], k, 0), self.n_nodes
+            ),
             n_cuts=min(self.n_cuts, 1),
             covers=self.covers[:0],
             cover_starts=self.cover_starts[:0],
