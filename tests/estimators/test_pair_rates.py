@@ -243,7 +243,7 @@ def test_files_and_numpy_alone_predict_the_same(tmp_path):
     for load in (edgewise.load, predictor.load):
         assert np.array_equal(load(tmp_path / "m.edgewise").predict_proba(X), expected)
     np.testing.assert_array_equal(
-        fit.fitted_.with_subsets().scores(as_table(X)), fit.fitted_.scores(as_table(X))
+        fit.fitted_.in_subsets.scores(as_table(X)), fit.fitted_.scores(as_table(X))
     )
 
 

@@ -181,13 +181,16 @@ def test_what_needs_a_background():
     with pytest.raises(ValueError, match=r"background must be given.*earlier version"):
         model.shap_values(X)
     assert model.shap_values(X, X).shape == (150, 4, 3)
-    ranker = RankBoost("feature", n_rounds=3).fit(X, y)
-    with pytest.raises(ValueError, match=r"background must be given.*columns themselves"):
-        ranker.shap_values(X)
-    total = ranker.explain_rows(X, X[:50])
-    np.testing.assert_allclose(
-        total.base_values + total.values.sum(axis=1), ranker.predict(X), atol=1e-12
-    )
+
+
+@pytest.mark.parametrize("learner", ["feature", "auto"])
+def test_columns_themselves(learner):
+    X, y = rows()
+    ranker = RankBoost(learner, n_rounds=10).fit(X, y)
+    for background in (None, X[:50]):
+        explanation = ranker.explain_rows(X, background)
+        total = explanation.base_values + explanation.values.sum(axis=1)
+        np.testing.assert_allclose(total, ranker.predict(X), atol=1e-12)
 
 
 def test_arguments_are_checked():

@@ -288,6 +288,20 @@ def test_a_file_of_version_1_predicts_the_same():
     assert model.decision_function(rows).tolist() == before
 
 
+SCORES_OF_VERSION_2 = [-0.058787345886230476, -0.02594809532165527, 0.08853383064270019]
+
+
+def test_a_file_of_version_2_predicts_the_same_and_needs_a_background():
+    model = load(Path(__file__).with_name("format_2.edgewise"))
+    X = np.array([[-1.5, 0.0], [0.2, 1.0], [1.5, np.nan]])
+    assert model.decision_function(X).tolist() == SCORES_OF_VERSION_2
+    with pytest.raises(ValueError, match="background must be given"):
+        model.explain(X[:1])
+    values = model.shap_values(X, X)
+    total = model.decision_function(X).mean() + values.sum(axis=1)
+    np.testing.assert_allclose(total, SCORES_OF_VERSION_2, atol=1e-12)
+
+
 def test_rates_of_version_1_that_are_damaged(tmp_path):
     header, arrays = read(Path(__file__).with_name("format_1.edgewise"))
     for rates in (3, [], [3], {"columns": None}):

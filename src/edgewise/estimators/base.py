@@ -116,16 +116,16 @@ class BoostedModel(Storable, Generic[F]):
             The row; None explains the model. For several rows see :meth:`explain_rows`.
         background : array or data frame of shape (n_samples, n_features), default None
             The rows to compare with: the bias is their mean score. None compares with the training
-            rows, of which the model keeps the number in each leaf (path-dependent values). At most
-            10,000 random rows are used, always the same ones, unless all rules test one column
-            each.
+            rows, of which the model keeps the number in each leaf (path-dependent values), and a
+            ranker's rules that are columns themselves with a missing value. At most 10,000 random
+            rows are used, always the same ones, unless all rules test one column each.
         """
         check_is_fitted(self)
         fitted = self.fitted_
         classes = self._score_names()
         if X is None:
             return explain_model(
-                fitted.with_subsets(), fitted.decreases, classes, self._score_offset
+                fitted.in_subsets, fitted.decreases, classes, self._score_offset
             )
         row = self._table(X)
         if row.n_rows != 1:
@@ -133,7 +133,7 @@ class BoostedModel(Storable, Generic[F]):
                 f"X must be a single row to explain, got {row.n_rows} rows; explain_rows takes more"
             )
         others, n_jobs = self._background(background), n_threads(self.n_jobs)
-        return explain_row(self._explained, row, others, self._score_offset, classes, n_jobs)
+        return explain_row(fitted.in_subsets, row, others, self._score_offset, classes, n_jobs)
 
     def explain_rows(
         self,
@@ -173,7 +173,7 @@ class BoostedModel(Storable, Generic[F]):
         one_of("output", output, outputs)
         rows, others = self._table(X), self._background(background)
         return explain_rows(
-            self._explained,
+            self.fitted_.in_subsets,
             rows,
             others,
             self._score_offset,
@@ -223,16 +223,6 @@ class BoostedModel(Storable, Generic[F]):
             return None if background is None else self._table(background)
         except ValueError as error:
             raise ValueError(f"background: {error}") from error
-
-    @property
-    def _explained(self) -> F:
-        """The model with rates as subsets; kept, as what explanations need takes time to make."""
-        kept = self.__dict__.get("_kept_explained")
-        if kept is None or kept[0] is not self.fitted_:
-            kept = self.fitted_, self.fitted_.with_subsets()
-            self._kept_explained = kept
-        explained: F = kept[1]
-        return explained
 
     @property
     def _score_offset(self) -> float:

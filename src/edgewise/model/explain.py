@@ -596,23 +596,19 @@ def _find_shares(
     """Return the shares of columns in the scores of rows, and the values of these columns.
 
     Rows are compared with background rows, of which a sample replaces very many unless the model
-    is additive; None compares them with the training rows, path by path.
+    is additive. None compares them with the training rows, path by path, and the values of rules
+    that are columns themselves with those that stand for missing ones.
     """
-    tests, linear = scorer.split_linear()
+    tests, linear = scorer.tests_and_columns
     is_additive, forest = tests.terms.is_additive, None
     if background is None or not is_additive:
         forest = tests.paths_forest
         if forest is None:
             raise ValueError("explain: the rules have too many leaves to explain rows")
-    if background is None and (linear or not tests.has_covers):
-        reason = (
-            "the file of the model is of an earlier version, or was saved before training ended"
-        )
-        if linear:
-            reason = "the model has rules that are columns themselves"
+    if background is None and not tests.has_covers:
         raise ValueError(
             "background must be given to compare with: the number of training rows in each leaf is "
-            f"unknown, as {reason}"
+            "unknown, as the model was saved by an earlier version or before training ended"
         )
     used = forest.columns if forest is not None else tests.tables.columns
     columns = np.union1d(used, [rule.column for rule in linear]).astype(np.intp)
@@ -639,7 +635,6 @@ def _find_shares(
     else:
         shares = path_shares(tests.paths, used, values[tested], compared, interactions, n_jobs)
     if linear:
-        assert others is not None
         shares = add_linear_rules(shares.extend_to(columns), linear, values, others)
     if scorer.rates is not None:
         shares = shares.divide([scorer.sources(j) for j in columns.tolist()])

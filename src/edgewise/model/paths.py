@@ -137,7 +137,7 @@ class Paths:
         is_reached = into[:n_leaves] >= 0
         is_reached[-1 - forest.roots[forest.roots < 0]] = True
         edge, leaf = into[:n_leaves], np.arange(n_leaves)
-        steps: list[tuple[Columns, Columns]] = []
+        steps = [(edge[:0], edge[:0])]
         while len(edge):
             leaf, edge = leaf[edge >= 0], edge[edge >= 0]
             steps.append((leaf, edge))

@@ -103,16 +103,16 @@ class Scorer:
     def with_covers(
         self, rows: RawRows | BinnedTable, partition: Partition, n_jobs: int = 1
     ) -> Self:
-        """Return the model with the number of training rows in each leaf, at all processes.
-
-        Models with rules that are columns themselves have none.
-        """
-        counted = self.with_subsets()
-        forest = counted.paths_forest
+        """Return the model with the number of training rows in each leaf, at all processes."""
+        tests = self.in_subsets.tests_and_columns[0]
+        forest = tests.paths_forest
         if forest is None:
             return self
         covers = partition.sum(forest.count_rows(rows, n_jobs))
-        starts = forest.leaf_starts[np.concatenate([[0], np.cumsum(self.terms.n_split)])]
+        sizes = np.zeros(len(self.terms), dtype=np.int64)
+        bounds = np.concatenate([[0], np.cumsum(tests.terms.n_split)])
+        sizes[self.terms.kinds != KINDS.index(Linear)] = np.diff(forest.leaf_starts[bounds])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
         return replace(self, terms=replace(self.terms, covers=covers, cover_starts=starts))
 
     @property
@@ -131,8 +131,9 @@ class Scorer:
         """Return whether a rule cuts one numeric column, or none."""
         return isinstance(rule, Cut) and rule.column < self.n_features
 
-    def split_linear(self) -> tuple["Scorer", dict[Linear, Reals]]:
-        """Return the model without its `Linear` rules, and these with their coefficients.
+    @cached_property
+    def tests_and_columns(self) -> tuple["Scorer", dict[Linear, Reals]]:
+        """The model without its rules that are columns, and these with their coefficients.
 
         The coefficients of equal rules, of shape (K,), are added up.
         """
@@ -155,8 +156,9 @@ class Scorer:
         )
         return scorer, linear
 
-    def with_subsets(self) -> Self:
-        """Return the same model with subsets of categories for cuts of the rates of one column.
+    @cached_property
+    def in_subsets(self) -> Self:
+        """The same model with subsets of categories for cuts of the rates of one column.
 
         Rates by two columns stay.
         """
@@ -186,7 +188,7 @@ class Scorer:
     def slopes(self) -> Reals:
         """The change of the scores per unit of each column, by rules that are the column itself."""
         slopes = np.zeros((self.n_features, self.terms.n_scores))
-        for rule, moves in self.split_linear()[1].items():
+        for rule, moves in self.tests_and_columns[1].items():
             slopes[rule.column] += moves
         return slopes
 

@@ -124,17 +124,21 @@ class Shares(NamedTuple):
 
 
 def add_linear_rules(
-    shares: Shares, linear: dict[Linear, Reals], rows: Reals, background: Reals
+    shares: Shares, linear: dict[Linear, Reals], rows: Reals, background: Reals | None
 ) -> Shares:
-    """Add rules that are columns themselves, with their coefficients, to the shares of others."""
+    """Add rules that are columns themselves, with their coefficients, to the shares of others.
+
+    Without a background, they are compared with missing values.
+    """
     values, base = shares.values.copy(), shares.base.copy()
     for rule, moves in linear.items():
         u = int(np.searchsorted(shares.columns, rule.column))
-        own, others = (
-            np.where(np.isnan(numbers), rule.fill, numbers) for numbers in (rows[u], background[u])
-        )
-        values[:, u] += (own - others.mean())[:, None] * moves
-        base += moves * others.mean()
+        own, mean = np.where(np.isnan(rows[u]), rule.fill, rows[u]), rule.fill
+        if background is not None:
+            others = background[u]
+            mean = float(np.where(np.isnan(others), rule.fill, others).mean())
+        values[:, u] += (own - mean)[:, None] * moves
+        base += moves * mean
     return shares._replace(values=values, base=base)
 
 
