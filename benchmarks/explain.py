@@ -2,8 +2,8 @@
 
 Run with `python benchmarks/explain.py [--rows 5000]`. Both train 100 trees of 31 leaves, without
 bags, on generated rows of 14 columns, as many as the table adult has. The ratios are of CPU times,
-the least of several. LightGBM's values are path-dependent; ours are timed so, with pairs of columns,
-and against 10,000 background rows, and for a single row.
+the least of several. LightGBM's values are path-dependent; ours are timed so, with pairs of
+columns, against 10,000 background rows, and for a single row.
 """
 
 import argparse

@@ -248,7 +248,9 @@ def shap_trees(model):
             if node >= 0:
                 rows_of[node] = sum(rows_of[end] for end in forest.children[:2, node].tolist())
         at = np.array([max(n, 0) for n in nodes])
-        values = [forest.leaves[-1 - n] if n < 0 else np.zeros_like(forest.leaves[0]) for n in nodes]
+        values = [
+            forest.leaves[-1 - n] if n < 0 else np.zeros_like(forest.leaves[0]) for n in nodes
+        ]
         trees.append(
             {
                 "children_left": low,

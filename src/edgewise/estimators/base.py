@@ -124,9 +124,7 @@ class BoostedModel(Storable, Generic[F]):
         fitted = self.fitted_
         classes = self._score_names()
         if X is None:
-            return explain_model(
-                fitted.in_subsets, fitted.decreases, classes, self._score_offset
-            )
+            return explain_model(fitted.in_subsets, fitted.decreases, classes, self._score_offset)
         row = self._table(X)
         if row.n_rows != 1:
             raise ValueError(
@@ -162,11 +160,13 @@ class BoostedModel(Storable, Generic[F]):
         Examples
         --------
         >>> from edgewise import AdaBoostMH
-        >>> X, y = [[1.0, 5.0], [2.0, 3.0], [3.0, 5.0], [4.0, 3.0]], [0, 0, 1, 1]
-        >>> model = AdaBoostMH("stump", n_rounds=2).fit(X, y)
+        >>> X, y = [[1, 5], [2, 3], [3, 5], [4, 3], [5, 3]], [0, 1, 0, 1, 0]
+        >>> model = AdaBoostMH("stump", preset="paper", n_rounds=2).fit(X, y)
         >>> explanation = model.explain_rows(X, output="probability")
-        >>> explanation.base_values + explanation.values.sum(axis=1)
-        array([0.04, 0.04, 0.96, 0.96])
+        >>> (explanation.base_values + explanation.values.sum(axis=1)).round(2)
+        array([0.08, 0.57, 0.08, 0.57, 0.57])
+        >>> model.predict_proba(X)[:, 1].round(2)
+        array([0.08, 0.57, 0.08, 0.57, 0.57])
         """
         check_is_fitted(self)
         outputs = OUTPUTS if isinstance(self.fitted_, ClassScorer) else OUTPUTS[:1]
@@ -210,9 +210,9 @@ class BoostedModel(Storable, Generic[F]):
         Examples
         --------
         >>> from edgewise import AdaBoostMH
-        >>> X, y = [[1.0, 5.0], [2.0, 3.0], [3.0, 5.0], [4.0, 3.0]], [0, 0, 1, 1]
+        >>> X, y = [[1, 5], [2, 3], [3, 5], [4, 3], [5, 3]], [0, 1, 0, 1, 0]
         >>> AdaBoostMH("stump", n_rounds=2).fit(X, y).shap_values(X).shape
-        (4, 2)
+        (5, 2)
         """
         explanation = self.explain_rows(X, background, output=output, interactions=interactions)
         matrix = explanation.interaction_values

@@ -26,7 +26,7 @@ class _Edges(NamedTuple):
 
     @staticmethod
     def of(forest: Forest) -> "_Edges":
-        """Return the edges of a forest; a node that tests a category has those of its categories."""
+        """Return the edges of a forest; nodes that test categories have those of categories."""
         n_nodes, n_leaves = len(forest.node_columns), len(forest.leaves)
         node, width = np.arange(n_nodes), n_nodes + n_leaves + 1
         sizes = np.diff(forest.category_starts)
@@ -160,7 +160,8 @@ class Paths:
         missing = combine(np.logical_and, side[2])
         shares = np.ones(len(first))
         if covers is not None:
-            shares = combine(np.multiply, _edge_shares(edges, edge, covers[leaf])[edge])
+            counts = covers[leaf].astype(np.float64)
+            shares = combine(np.multiply, _edge_shares(edges, edge, counts)[edge])
         leaf, column = leaf[first], column[first]
         tables = np.full(len(first), -1)
         allowed, n_allowed = [np.zeros(0, dtype=bool)], 0
@@ -266,8 +267,9 @@ class Paths:
         passed = ((low <= value) & ~(value >= high)) | (missing & np.isnan(value))
         if len(self.allowed):
             codes = np.where(tables >= 0, tables + np.nan_to_num(value, posinf=0.0), 0)
-            passed = np.where(tables >= 0, self.allowed[codes.astype(np.intp)], passed)
-        return passed
+            allowed = self.allowed[codes.astype(np.intp)]
+            passed = (passed & (tables < 0)) | (allowed & (tables >= 0))
+        return np.asarray(passed, dtype=bool)
 
 
 class PathPairs(NamedTuple):

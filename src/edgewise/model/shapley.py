@@ -68,10 +68,10 @@ class Shares(NamedTuple):
     @property
     def alone(self) -> Reals:
         """The contribution of each column without its pairs, shape (n, U, K)."""
-        alone = self.values.copy()
+        alone = self.values.swapaxes(0, 1).copy()
         for side in self.pairs.T:
-            np.add.at(alone, (slice(None), side), -0.5 * self.interactions)
-        return alone
+            np.add.at(alone, side, -0.5 * self.interactions.swapaxes(0, 1))
+        return alone.swapaxes(0, 1)
 
     @property
     def matrix(self) -> Reals:
@@ -250,9 +250,9 @@ def _add_compiled(
     compared = blocks if background is None else [*blocks, background]
     has_missing = np.any([np.isnan(values).any(axis=1) for values in compared], axis=0)
     n_found = paths.are_possible(has_missing, background is None).astype(np.intp)
-    is_open = np.ones(len(paths.columns), dtype=bool)
+    is_open: NDArray[np.bool_] = np.ones(len(paths.columns), dtype=bool)
     if len(blocks) == 1 and blocks[0].shape[1] <= _FEW_ROWS:
-        is_open = paths.passes(np.arange(len(is_open)), blocks[0]).any(axis=1)
+        is_open = np.asarray(paths.passes(np.arange(len(is_open)), blocks[0]).any(axis=1))
     first = 0
     while first < len(sizes):
         stop = int(np.searchsorted(ends, ends[first] + _MAX_SHARES, side="right")) - 1
@@ -261,10 +261,10 @@ def _add_compiled(
         patterns = np.ones(starts[stop]), paths.shares[ends[first] : ends[stop]], share_starts
         if background is not None:
             patterns = np.empty(starts[stop]), np.empty(share_starts[stop]), share_starts
-            inputs = background, marks, paths.arrays, cuts[2:], is_open, starts
+            inputs = background, (marks, paths.arrays, cuts[2:], is_open), starts
             find = partial(_find, kernels, first, inputs, (patterns, n_found, reached))
             threads.map(find, threads.spans(stop - first, _PATHS_PER_THREAD))
-        fixed = paths.arrays, paths.leaves, starts, n_found, first, stop, patterns
+        fixed = paths.arrays, paths.leaves, (starts, n_found, patterns), first, stop
         add = partial(_add, kernels, blocks, (*fixed, nodes_and_weights, places), out)
         threads.map(add, range(len(blocks)))
         yield reached[first:stop] @ paths.leaves[first:stop]

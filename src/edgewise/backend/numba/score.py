@@ -100,7 +100,7 @@ def walk(values, coding, nodes, out, n_ended):  # type: ignore[no-untyped-def]
     """Write the sums of the leaves where the walks of each row through all terms end.
 
     IN values (columns, n), coding (`Thresholds`), nodes (`WalkNodes`). OUT out (n, K); or
-    n_ended (leaves), to which the number of rows that end in each leaf is added, if it is not empty.
+    n_ended (leaves), unless it is empty, to which the rows that end in each leaf are added.
     """
     thresholds, starts, sizes = coding
     (
@@ -170,7 +170,7 @@ def walk_sets(values, coding, nodes, out, n_ended):  # type: ignore[no-untyped-d
     """Write the sums of the leaves that remain in each term after its nodes have removed others.
 
     IN values (columns, n), coding (`Thresholds`), nodes (`LeafSetNodes`). OUT out (n, K); or
-    n_ended (leaves), to which the number of rows that end in each leaf is added, if it is not empty.
+    n_ended (leaves), unless it is empty, to which the rows that end in each leaf are added.
     """
     thresholds, starts, sizes = coding
     columns, missing_codes, subset_starts, subset_planes, side_starts, sides = (

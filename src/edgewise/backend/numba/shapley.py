@@ -46,19 +46,18 @@ def mark_cuts(values, thresholds, starts, n_marks):  # type: ignore[no-untyped-d
 
 
 @kernel
-def find_patterns(
-    values, marks, paths, lines, is_open, rooms, start, stop, patterns, sizes, reached
-):  # type: ignore[no-untyped-def]  # fmt: skip
+def find_patterns(values, background, rooms, start, stop, patterns, sizes, reached):  # type: ignore[no-untyped-def]
     """Find which entries of some paths, from start to stop, the rows of a background pass.
 
-    IN values (columns, n), marks (as above), paths (starts, columns, low, high, missing, tables,
-    allowed), lines: by entry, in marks, those that it takes, those among them that it does not, and
-    those that it takes as well; is_open: by entry, whether an explained row passes it; rooms: by
+    IN values (columns, n), background: (marks as above; paths: starts, columns, low, high, missing,
+    tables and allowed; lines of marks, by entry: those that it takes, those among them that it does
+    not, and those that it takes as well; by entry, whether an explained row passes it), rooms: by
     path, where its patterns start. OUT patterns: (weights,
     shares: 1 for an entry that they pass, else 0, where those of a path start); by path, sizes, the
     number of patterns, 0 before for paths to leave out, and reached, the share of rows that pass
     all entries. An entry that no explained row passes is passed in every pattern that counts.
     """
+    marks, paths, lines, is_open = background
     starts, columns, _, _, _, tables, allowed = paths
     taken, refused, added = lines
     weights, shares, share_starts = patterns
@@ -117,17 +116,15 @@ def find_patterns(
 
 
 @kernel
-def add_contributions(
-    values, paths, leaves, rooms, sizes, start, stop, patterns, quadrature, pairs, out
-):  # type: ignore[no-untyped-def]  # fmt: skip
+def add_contributions(values, paths, leaves, found, start, stop, quadrature, pairs, out):  # type: ignore[no-untyped-def]
     """Add what the columns of paths, and pairs of them, contribute to the scores of rows.
 
-    IN values (columns, n), paths (as above), leaves (paths, K), rooms, sizes and patterns (as
-    above), quadrature: (nodes, weights, starts by number of nodes), pairs: (starts by path, the
+    IN values (columns, n), paths (as above), leaves (paths, K), found: (rooms, sizes and patterns
+    as above), quadrature: (nodes, weights, starts by number of nodes), pairs: (starts by path, the
     place in `out` of each pair of entries), empty for none. OUT out (places, K, n).
     """
     starts, columns, low, high, missing, tables, allowed = paths
-    pattern_weights, shares, share_starts = patterns
+    rooms, sizes, (pattern_weights, shares, share_starts) = found
     nodes, weights, node_starts = quadrature
     pair_starts, pair_places = pairs
     n_rows, n_scores, with_pairs = values.shape[1], leaves.shape[1], len(pair_places) > 0
@@ -249,7 +246,7 @@ def _mark_categories(values, u, table, allowed, passing, e):  # type: ignore[no-
 @inner
 def _is_blocked(passed, shares, at, size):  # type: ignore[no-untyped-def]
     """Return whether neither the row nor the background passes some entry."""
+    blocked = False
     for e in range(size):
-        if shares[at + e] == 0.0 and passed[e, 0] == 0.0:
-            return True
-    return False
+        blocked |= shares[at + e] == 0.0 and passed[e, 0] == 0.0
+    return blocked
