@@ -127,7 +127,7 @@ class Paths:
 
     @staticmethod
     def of(forest: Forest, covers: Exacts | None = None) -> "Paths":
-        """Return the paths of an unrolled forest, given the number of training rows in each leaf."""
+        """Return the paths of an unrolled forest, given the training rows in each leaf."""
         edges, n_leaves = _Edges.of(forest), len(forest.leaves)
         # Where every node and leaf comes from: leaves first, then nodes.
         into = np.full(n_leaves + len(forest.node_columns), -1)
