@@ -526,8 +526,6 @@ def explain_row(
     scores = scorer.scores(row)[0] + offset
     shares, values = _find_shares(scorer, row, background, True, n_jobs)
     columns, categories = shares.columns, scorer.categories
-    acts = shares.interactions.any(axis=(0, 2))
-    shares = shares._replace(pairs=shares.pairs[acts], interactions=shares.interactions[:, acts])
     names = [scorer.feature_name(j) for j in columns.tolist()]
     details = [_format_value(values[u, 0], categories.get(j)) for u, j in enumerate(columns)]
     for i, j in shares.pairs.tolist():
