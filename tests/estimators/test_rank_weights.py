@@ -31,6 +31,8 @@ def same(left, right, exact=True):
     """Assert that two models have the same rules, and the same steps to the last bit or nearly."""
     for field in fields(left.terms_):
         ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+        if field.name == "covers" and not exact:
+            continue  # The number of rows, whatever their weights.
         if exact or np.asarray(ours).dtype.kind != "f":
             np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
         else:

@@ -335,7 +335,9 @@ class FitRun(Generic[F]):
             callbacks = [self._states, *callbacks, self.best_scores]
             try:
                 boost(tasks, self.terms, self.mean_monitors, run, callbacks)
-                return self._with_covers(self.snapshot())
+                fitted = self.snapshot()
+                # Processes sum together, and checkpoints are of the first one alone.
+                return fitted if setup.binned.partition.is_whole else self._with_covers(fitted)
             except BaseException:
                 # A fit from scratch that fails in the middle does not replace an earlier model.
                 owner, before = setup.owner, setup.start.n_rounds
@@ -365,6 +367,8 @@ class FitRun(Generic[F]):
             stop_reason=stop_reason,
             search_states=self._states.after(n_rounds),
         )
+        if run.finished and self.setup.binned.partition.is_whole:
+            fitted = self._with_covers(fitted)
         return self._with_held_out(fitted) if has_ended else fitted
 
     def _with_held_out(self, fitted: F) -> F:
