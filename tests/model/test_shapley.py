@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.data import RawRows
-from edgewise.model import Cut, Node, Scorer, Terms, TreeRule
+from edgewise.model import Cut, Node, Scorer, Subset, Terms, TreeRule
 from edgewise.model.forest import Forest
 from edgewise.model.paths import Paths, unroll
 from edgewise.model.shapley import Shares, path_shares
@@ -197,6 +197,24 @@ def test_rows_are_counted_in_the_leaves_that_they_reach(
     with using(backend):
         counts = forest.count_rows(rows, n_jobs=2)
     assert np.array_equal(counts, np.bincount(leaves.ravel(), minlength=len(forest.leaves)))
+
+
+@backends
+def test_what_follows_on_no_category_does_not_count(backend):
+    everything = Subset(3, np.ones(4, dtype=np.int8))
+    nodes = (
+        Node(Cut(0, 0.5, -1), 1, 2, -6),
+        Node(everything, 3, -1, -7),
+        Node(Cut(1, 0.5, -1), -2, -3, -8),
+        Node(Cut(2, 0.5, -1), -4, -5, -9),
+    )
+    leaves = np.random.default_rng(0).normal(size=(9, 1))
+    forest = unroll(Forest.of(Terms.pack([TreeRule(nodes, leaves)], [1.0], np.ones((1, 1)))))
+    row, background = np.array([[1.0], [0.0], [1.0], [0.0]]), np.array([[0.0, 1.0]] * 4)
+    with using(backend):
+        shares = path_shares(Paths.of(forest), forest.columns, row, background)
+    assert_shares(shares, worths(forest, row, background), 4, forest.walk(row)[0])
+    assert shares.values[0, 2, 0] == 0.0
 
 
 def test_long_paths_are_exact():

@@ -134,15 +134,19 @@ class Paths:
         into[np.where(edges.targets < 0, -1 - edges.targets, n_leaves + edges.targets)] = np.arange(
             len(edges.targets)
         )
-        is_reached = into[:n_leaves] >= 0
-        is_reached[-1 - forest.roots[forest.roots < 0]] = True
-        edge, leaf = into[:n_leaves], np.arange(n_leaves)
-        steps = [(edge[:0], edge[:0])]
-        while len(edge):
-            leaf, edge = leaf[edge >= 0], edge[edge >= 0]
+        # A child that follows on no category does not hang on any root.
+        place = np.arange(n_leaves)
+        is_root = np.zeros(len(into), dtype=bool)
+        is_root[np.where(forest.roots < 0, -1 - forest.roots, n_leaves + forest.roots)] = True
+        is_reached, leaf = is_root[:n_leaves].copy(), place
+        steps = [(leaf[:0], leaf[:0])]
+        while len(leaf):
+            is_reached[leaf] = is_root[place]
+            leaf, edge = leaf[into[place] >= 0], into[place][into[place] >= 0]
             steps.append((leaf, edge))
-            edge = into[n_leaves + edges.nodes[edge]]
+            place = n_leaves + edges.nodes[edge]
         leaf, edge = (np.concatenate(arrays) for arrays in zip(*steps, strict=True))
+        leaf, edge = leaf[is_reached[leaf]], edge[is_reached[leaf]]
         column = forest.node_columns[edges.nodes[edge]]
         order = np.lexsort((column, leaf))
         leaf, edge, column = leaf[order], edge[order], column[order]

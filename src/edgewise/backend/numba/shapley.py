@@ -237,10 +237,11 @@ def _code(values, u, low, high, missing, table, allowed, e, codes):  # type: ign
 def _mark_categories(values, u, table, allowed, passing, e):  # type: ignore[no-untyped-def]
     """Mark the rows whose category an entry allows."""
     for w in range(passing.shape[1]):
-        passing[e, w] = 0
-    for i in range(values.shape[1]):
-        bit = np.uint64(allowed[table + np.int64(values[u, i])])
-        passing[e, i // 64] |= bit << np.uint64(i % 64)
+        first, word = 64 * w, np.uint64(0)
+        for i in range(min(64, values.shape[1] - first)):
+            bit = np.uint64(allowed[table + np.int64(values[u, first + i])])
+            word |= bit << np.uint64(i)
+        passing[e, w] = word
 
 
 @inner
