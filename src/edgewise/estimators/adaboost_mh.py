@@ -33,9 +33,10 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
 
     Parameters
     ----------
-    learner : {"auto", "stump", "product", "tree"}, Learner or list of them, default "auto"
+    learner : {"auto", "stump", "additive", "product", "tree"}, Learner or list, default "auto"
         The base functions. "stump" tests one column: a threshold, or a subset of the values of a
-        categorical one. "product" multiplies three such tests, "tree" nests them. A list offers all
+        categorical one. "additive" is a sum of curves and of tables of pairs of columns, see
+        `Additive`. "product" multiplies three such tests, "tree" nests them. A list offers all
         of its learners in each round. "auto" is "tree".
     preset : {"auto", "paper"}, default "auto"
         The values of all parameters that you leave at None, for any learner. "auto" has those that
@@ -47,8 +48,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         with ``preset="paper"``.
     learning_rate : float or None, default None
         Factor on every step, above 0 and at most 1. Smaller steps need more rounds and overfit
-        less. None is 0.1; 0.2 for two models on 2,000 rows or more (see `n_bags`), and for two
-        classes and labels from 500,000 rows on; 1 for "paper".
+        less. None is 0.1; 0.2 for two models on 2,000 rows or more (see `n_bags`), for two classes
+        and labels from 500,000 rows on, and for additive models from 10,000; 1 for "paper".
     max_leaf_nodes : int or None, default None
         Maximum number of leaves of the trees of "auto" and "tree". None is 8 to 32, more for more
         classes and rows; 8 for "paper".
@@ -65,19 +66,21 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         needs `subsample` below 1 or a search of random columns. Averaging lowers the error, most of
         all on few rows, and multiplies the training time by `n_bags`. None is up to 4 for trees on
         fewer than 2,000 rows, fewer with many columns or classes. It is 2 for trees on fewer than
-        500,000 rows, unless `learning_rate` is given; otherwise, and for "paper", 1.
+        500,000 rows, unless `learning_rate` is given; otherwise, and for "paper", 1. Additive
+        models, each of which leaves out other rows, are 8 on fewer than 10,000 rows, 4 on fewer
+        than 500,000, else 2.
     loss : {"exponential", "logistic", "softmax"} or None, default None
         The loss to minimize. The last two resist wrong labels. "softmax" is the log loss of the
         class probabilities, started from the class priors if votes are real; for two classes and
         labels it is the logistic loss of each score. None is "logistic" for several classes, else
-        "softmax"; "exponential" for "paper".
+        "softmax", and always for additive models; "exponential" for "paper".
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real", or "discrete" for "paper".
     damping : float or None, default None
         Pseudo-rows added to both sides of the log-odds of real votes, and to the denominator of
         gains, like lambda in XGBoost: leaves of few rows vote less. None is 0.1 for several
-        classes, else 0.5; "paper" smooths the odds by a thousandth of the weight instead.
+        classes, else 0.5, and always for additive models; "paper" smooths the odds by a thousandth of the weight instead.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, which multiply `sample_weight`. For multi-label targets, "balanced"
         or a list with a dict ``{0: weight, 1: weight}`` for each label.
@@ -112,7 +115,7 @@ default None
         (target encoding), for categorical columns of more than 10 values; learners given by name
         then form no subsets of these values. The rates of a training row come from other rows.
         Two columns also have rates by combination where these tell more than both columns.
-        "auto" is True for learners that test numbers, and False for "paper".
+        "auto" is True for learners that test numbers, and False for additive models and "paper".
 
     Examples
     --------

@@ -145,9 +145,11 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
 
     Parameters
     ----------
-    learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
+    learner : {"auto", "stump", "additive", "product", "tree", "feature"}, Learner or list, \
+default "auto"
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
-        categorical one. "product" multiplies three such tests, "tree" nests them. "feature" uses
+        categorical one. "additive" is a sum of curves and of tables of pairs of columns, see
+        `Additive`. "product" multiplies three such tests, "tree" nests them. "feature" uses
         the values of a column themselves. A list, such as ["stump", "feature"], offers all of its
         learners in each round. "auto" is what held-out queries choose: columns, stumps or trees.
         With fewer than 20 queries and for "paper" it is "stump", or "tree" for NDCG and MAP.

@@ -61,7 +61,8 @@ class RankFusion(RankingParameters, Ranker):
 
     Parameters
     ----------
-    learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
+    learner : {"auto", "stump", "additive", "product", "tree", "feature"}, Learner or list, \
+default "auto"
         The family of rules, as in `RankBoost`. "auto" compares thresholds ("stump") with the values
         themselves ("feature") on validation queries, from `eval_set` or `validation_fraction`,
         else a fifth of the training queries, before training on all. With fewer than 20 queries,
