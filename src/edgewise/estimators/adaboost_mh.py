@@ -80,7 +80,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     damping : float or None, default None
         Pseudo-rows added to both sides of the log-odds of real votes, and to the denominator of
         gains, like lambda in XGBoost: leaves of few rows vote less. None is 0.1 for several
-        classes, else 0.5, and always for additive models; "paper" smooths the odds by a thousandth of the weight instead.
+        classes, else 0.5, and always for additive models; "paper" smooths the odds by a thousandth
+        of the weight instead.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, which multiply `sample_weight`. For multi-label targets, "balanced"
         or a list with a dict ``{0: weight, 1: weight}`` for each label.
