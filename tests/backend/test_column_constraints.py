@@ -87,6 +87,20 @@ def test_stumps_and_trees_of_the_papers_are_the_same(shape, votes, are_trees):
 
 @given(rows)
 @settings(max_examples=15, deadline=None)
+def test_a_stump_for_each_label_is_the_same(shape):
+    X, y, weights, constraints = problem(**{**shape, "n_labels": 3})
+    numbers = X.select_dtypes("number")
+    given_settings = {"preset": "paper", "factorized": False, "n_rounds": 5}
+    given_settings["monotonic_cst"] = constraints["monotonic_cst"][: numbers.shape[1]]
+    models = [
+        fit(backend, numbers, y, weights, learner="stump", **given_settings)
+        for backend in (NumbaBackend, reference)
+    ]
+    assert_same(*models)
+
+
+@given(rows)
+@settings(max_examples=15, deadline=None)
 def test_rankers_are_the_same(shape):
     X, y, _, constraints = problem(**{**shape, "n_labels": 1})
     for objective in ("pairs", "ndcg"):

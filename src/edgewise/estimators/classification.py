@@ -262,9 +262,10 @@ def classification_problem(
     uses_softmax = model.loss == "softmax"
     rows = read_rows(table, y, sample_weight, model.init_weights, uses_softmax, model.class_weight)
 
-    read_directions(model.monotonic_cst, [table.name(j) for j in range(table.n_columns)])
+    names = [table.name(j) for j in range(table.n_columns)]
+    directions, _ = read_directions(model.monotonic_cst, names)
     is_multiclass = rows.labels.n_scores > 1 and not rows.labels.multilabel
-    if model.monotonic_cst is not None and is_multiclass:
+    if directions.any() and is_multiclass:
         raise ValueError(
             "monotonic_cst is not supported for multiclass classification: y has "
             f"{rows.labels.n_scores} classes; only two classes and labels have scores of their own"
