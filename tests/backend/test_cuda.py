@@ -38,6 +38,7 @@ MIXED = pandas.DataFrame(
     }
 )
 GAIN = Tree([Stump(), Indicator()], 4, "free", "gain")
+DIRECTIONS = [1, -1, 0] * 4
 
 
 @pytest.fixture(scope="module", params=["emulator", "gpu"])
@@ -82,6 +83,9 @@ def assert_same_on(device, make):
         (X, Y % 3, Stump(), {"factorized": False}),
         (HOLED, Y % 3, GAIN, {"votes": "real", "loss": "logistic", "subsample": 0.6}),
         (HOLED, Y % 3, Tree(Product(Stump(), 2), 4), {"subsample": 0.6}),
+        (HOLED, Y % 2, Stump(), {"monotonic_cst": DIRECTIONS}),
+        (HOLED, Y % 2, GAIN, {"votes": "real", "monotonic_cst": DIRECTIONS}),
+        (HOLED, Y % 3, GAIN, {"votes": "real", "interaction_cst": "pairwise"}),
     ],
 )
 def test_the_same_classifier(device, rows, y, learner, settings):

@@ -194,6 +194,7 @@ class TestMessyTable:
             ("train people.csv --target income --force --set k=3", "unknown parameter 'k'"),
             ("train people.csv --target income --force --set learning_rate=-1", "learning_rate"),
             ("train people.csv --target income --force --rounds 3 --set n_rounds=4", "--rounds"),
+            ("train people.csv --target income --force --monotonic age", "--monotonic must have"),
             ("predict people.edgewise people.edgewise", "given as MODEL and DATA"),
             ("predict people.edgewise new.csv --target income", "use `edgewise evaluate"),
             ("predict people.edgewise new.csv -o out.run", "--output must end in .csv"),
@@ -480,6 +481,13 @@ class TestTasks:
         assert kinds["zip"].categories == ("00", "01", "02", "03")
         assert kinds["salary"].kind == "dropped"
         assert "w" not in kinds
+
+    def test_constraints_on_columns(self, home, folder, success):
+        argv = ["train", home / "people.csv", "--target", "income", "--rounds", 5]
+        success([*argv, "--monotonic", "age=+1", "salary=-1", "--no-interactions"])
+        assert edgewise.load("people.edgewise").settings_.constraints == {
+            "monotonic_cst": "age +1, salary -1", "interaction_cst": "no_interactions"
+        }  # fmt: skip
 
 
 class TestHostileInput:

@@ -104,6 +104,14 @@ def test_settings(tmp_path, name):
     check(tmp_path, lambda: AdaBoostMH(**given), X, y=CLASSES, sample_weight=weights)
 
 
+@pytest.mark.parametrize("learner", ["auto", "additive", "tree"])
+@pytest.mark.parametrize("y", [BINARY, LABELS], ids=["two", "labels"])
+def test_constraints(tmp_path, learner, y):
+    given = {"monotonic_cst": {"a": 1, "b": -1}, "ignored_features": ["d", "town"]}
+    given |= {"interaction_cst": [["a", "b"], ["a", "size"]], "n_rounds": 8, "random_state": 0}
+    check(tmp_path, lambda: AdaBoostMH(learner, **given), FRAME, y=y)
+
+
 @pytest.mark.parametrize(
     "learner",
     ["stump", "tree", "auto", Indicator(), Selector(), Product(Indicator(rare=3), 2)],

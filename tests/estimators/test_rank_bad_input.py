@@ -207,7 +207,7 @@ def test_settings_that_do_not_go_together():
     refuses(r"criterion='energy' .*abstain", fit, learner=abstaining, criterion="energy")
     refuses(r"base of a Product must", fit, learner=Product(Feature()))
     refuses(r"base of a Tree must", fit, learner=Tree(Feature()))
-    for learner in ("product", "tree", "feature"):
+    for learner in ("product", Tree(Product(Stump())), "feature"):
         for monotonic_cst in ("increasing", [1, 0, -1], {"x0": 1}):
             refuses(
                 r"monotonic_cst=.*thresholds", fit, learner=learner, monotonic_cst=monotonic_cst

@@ -147,7 +147,8 @@ def test_what_does_not_go_together(lists):
     refused("objective must be one of", objective="ndcg@0")
     refused("objective must be one of", objective="pairs@3")
     refused("criterion='energy'", objective="ndcg", criterion="energy")
-    refused("monotonic_cst='increasing'", objective="map", monotonic_cst="increasing")
+    rises = {"objective": "map", "monotonic_cst": "increasing"}
+    refused("monotonic_cst='increasing'", learner="feature", **rises)
     with pytest.raises(ValueError, match="y must be from 0 to"):
         RankBoost(objective="ndcg", n_rounds=2).fit(X, y - 1, qid=qid)
     with pytest.raises(ValueError, match="needs grades"):

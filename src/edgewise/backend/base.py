@@ -212,6 +212,13 @@ class Bounds(NamedTuple):
     sides: Signs
     limits: Exacts
 
+    @staticmethod
+    def of(directions: Signs) -> "Bounds":
+        """Return the bounds without exceptions."""
+        none = np.empty(0, dtype=np.int64)
+        starts = np.zeros(len(directions) + 1, dtype=np.intp)
+        return Bounds(directions, starts, none.astype(np.intp), none.astype(np.int8), none)
+
 
 class ScanQuery(NamedTuple):
     """The cuts that a scan looks for."""
@@ -227,6 +234,9 @@ class ScanQuery(NamedTuple):
     constraints: Histogram | None = None
     min_sums: tuple[int, ...] = ()
     damping: float = 0.0  # added to the mass of either side in gains
+    # By column: +1 or -1 is the side of a cut with the larger mean of S over all score columns; 0
+    # allows both. Cuts that only tell present from missing values are always allowed.
+    directions: Signs | None = None
 
 
 @dataclass(frozen=True)
@@ -256,6 +266,32 @@ class Interactions:
         sets = self.members[:, path].all(axis=1)
         return np.asarray(self.members[sets].any(axis=0))
 
+    def allow(self, columns: Sequence[int]) -> bool:
+        """Return whether columns may be tested on one path."""
+        return bool(self.members[:, columns].all(axis=1).any())
+
+
+class ColumnConstraints(NamedTuple):
+    """What rules may do with columns."""
+
+    interactions: Interactions | None = None  # None: any columns may be tested together
+    # By column of the table: +1 where scores must not fall as its values rise, -1 where they must
+    # not rise, else 0; None without any.
+    directions: Signs | None = None
+
+    @property
+    def are_none(self) -> bool:
+        """Whether rules may do anything."""
+        return self.interactions is None and self.directions is None
+
+    def allow(self, columns: Sequence[int]) -> bool:
+        """Return whether columns may be tested on one path."""
+        return self.interactions is None or self.interactions.allow(columns)
+
+
+UNCONSTRAINED = ColumnConstraints()
+"""Rules may do anything with columns."""
+
 
 class Growth(NamedTuple):
     """How a tree grows best first: the leaf whose split improves the criterion most is split next.
@@ -275,7 +311,13 @@ class Growth(NamedTuple):
     damping: float = 0.0  # added to the mass of either side in gains
     # For categorical columns, the group of each value; without an entry each value is a group.
     groups: Mapping[int, Columns] = MappingProxyType({})
-    interactions: Interactions | None = None  # None: any columns may be tested together
+    column_constraints: ColumnConstraints = UNCONSTRAINED
+
+    @property
+    def directions(self) -> Signs:
+        """The directions of the columns, or none where all are free."""
+        directions = self.column_constraints.directions
+        return np.empty(0, dtype=np.int8) if directions is None else directions[self.columns]
 
 
 class NodeSplit(NamedTuple):

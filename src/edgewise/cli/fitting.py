@@ -112,11 +112,15 @@ def check(args: SimpleNamespace, task: str, rows: Rows, validation: Rows | None)
 
 
 def read_settings(args: SimpleNamespace) -> Settings:
-    """Return the parameters of --learner, --rounds and --set."""
+    """Return the parameters of --learner, --rounds, --monotonic, --no-interactions and --set."""
     settings = params.parse_settings(args.settings)
-    for option, name in (("--learner", "learner"), ("--rounds", "n_rounds")):
-        value = getattr(args, name)
-        if value is not None:
+    for option, name, value in (
+        ("--learner", "learner", args.learner),
+        ("--rounds", "n_rounds", args.n_rounds),
+        ("--monotonic", "monotonic_cst", params.parse_directions(args.monotonic)),
+        ("--no-interactions", "interaction_cst", "no_interactions" * args.no_interactions),
+    ):
+        if value:
             if name in settings:
                 raise click.UsageError(f"{option} and --set {name} set the same parameter")
             settings[name] = value
@@ -130,7 +134,8 @@ def _tune(args: SimpleNamespace, task: str, rows: Rows) -> Fit:
     """
     from edgewise.metrics.registry import larger_is_better
 
-    began, candidates = time.perf_counter(), _candidates(task)
+    began = time.perf_counter()
+    candidates = {name: {**args.parameters, **own} for name, own in _candidates(task).items()}
     training, held_out = hold_out(rows, task, _TUNING_FRACTION, args.random_state + 1)
     if held_out is None:
         raise click.UsageError(f"--tune: {args.data} has too few rows to compare settings on")

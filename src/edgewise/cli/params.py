@@ -301,6 +301,19 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     return parsed
 
 
+def parse_directions(pairs: Iterable[str]) -> dict[str, int]:
+    """Return the directions of columns from texts of the form column=+1 or column=-1."""
+    directions: dict[str, int] = {}
+    for pair in pairs:
+        name, _, text = pair.rpartition("=")
+        if not name or text.strip() not in ("+1", "1", "-1"):
+            raise click.UsageError(
+                f"--monotonic must have the form column=+1 or column=-1, got {pair!r}"
+            )
+        directions[name.strip()] = int(text)
+    return directions
+
+
 def _parse_value(text: str) -> Any:
     if text.lower() in _CONSTANTS:
         return _CONSTANTS[text.lower()]

@@ -76,6 +76,13 @@ file_option, training_option = (
     type=params.COUNT,
     help="Number of boosting rounds.  [default: chosen on held-out rows]",
 )
+@training_option(
+    "--monotonic",
+    multiple=True,
+    metavar="COLUMN=+1",
+    help="Columns that may only raise (+1) or lower (-1) the score.",
+)
+@training_option("--no-interactions", is_flag=True, help="Test a single column in each rule.")
 @params.settings("Parameters of AdaBoostMH or RankBoost, named as in Python.")
 @training_option(
     "--device",

@@ -162,5 +162,5 @@ class ExtendedTable(Table):
     def _take(self, rows: NDArray[np.intp]) -> Table:
         values = [column.reals()[rows] for column in self._columns]
         names = (self.names or [])[self._base.n_columns :]
-        base = self._base._take(rows)._replace(categorical=self._base.categorical)
+        base = self._base._take(rows).with_categorical(self._base.categorical, self._base.ignored)
         return ExtendedTable(base, values, names)

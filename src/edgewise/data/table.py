@@ -48,8 +48,8 @@ class Table(ABC):
     """Rows by typed columns, read column by column and never changed.
 
     An infinite number is an error, a missing value, or the largest or smallest value (`infinite`).
-    Columns in `categorical` are categories whatever they hold. `partition` locates these rows
-    among the rows of all processes.
+    Columns in `categorical` are categories whatever they hold, columns in `ignored` read as 0.
+    `partition` locates these rows among the rows of all processes.
     """
 
     n_rows: int
@@ -59,6 +59,7 @@ class Table(ABC):
         self.names = list(names) if names is not None else None
         self.infinite = infinite
         self.categorical: frozenset[int] = frozenset()
+        self.ignored: frozenset[int] = frozenset()
         self._partition: Partition | None = None
 
     @property
@@ -66,9 +67,9 @@ class Table(ABC):
         """The rows here among all rows of the table."""
         return self._partition or Partition(self.n_rows)
 
-    def with_categorical(self, columns: Iterable[int]) -> Self:
-        """Return the table with these columns categorical, whatever they hold."""
-        return self._replace(categorical=frozenset(columns))
+    def with_categorical(self, columns: Iterable[int], ignored: Iterable[int] = ()) -> Self:
+        """Return the table with these columns categorical, whatever they hold, others ignored."""
+        return self._replace(categorical=frozenset(columns), ignored=frozenset(ignored))
 
     def with_partition(self, partition: Partition) -> Self:
         """Return the table as rows of a larger one."""
@@ -87,9 +88,8 @@ class Table(ABC):
     def take(self, rows: NDArray[np.intp]) -> "Table":
         """Return a table of these rows, by their numbers among all."""
         table = self._take(self.partition.local_rows(rows))
-        return table._replace(
-            categorical=self.categorical, _partition=self._partition and self._partition.take(rows)
-        )
+        partition = self._partition and self._partition.take(rows)
+        return table.with_categorical(self.categorical, self.ignored)._replace(_partition=partition)
 
     def _take(self, rows: NDArray[np.intp]) -> "Table":
         return SelectedRowsTable(self, rows)
@@ -109,7 +109,7 @@ class Table(ABC):
 
     def column(self, j: int) -> Column:
         """Return column `j`, with its infinite values handled."""
-        return self._without_infinities(j, self._raw(j))
+        return self._without_infinities(j, self._read(j))
 
     def with_numbers(self, j: int, column: Column) -> NumericColumn | SparseColumn:
         """Return `column`, which is column `j`, or raise if it holds no numbers."""
@@ -143,7 +143,11 @@ class Table(ABC):
     def _raws(self) -> Iterator[Column]:
         """Yield every column in turn as it came."""
         for j in range(self.n_columns):
-            yield self._raw(j)
+            yield self._read(j)
+
+    def _read(self, j: int) -> Column:
+        """Return column `j` as it came, unless it is ignored."""
+        return NumericColumn(np.zeros(self.n_rows)) if j in self.ignored else self._raw(j)
 
     def chunks(self) -> Iterator["Table"]:
         """Yield the rows as tables of fewer rows, where they come like that; else this table."""
@@ -156,6 +160,8 @@ class Table(ABC):
 
     def _without_infinities(self, j: int, column: Column) -> Column:
         """Return column `j`, with its infinite values handled, categorical if declared so."""
+        if j in self.ignored:
+            return NumericColumn(np.zeros(self.n_rows))
         if isinstance(column, CategoricalColumn):
             return column
         if self.infinite != "value" and column.values.dtype.kind == "f":

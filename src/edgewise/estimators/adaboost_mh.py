@@ -117,6 +117,10 @@ default None
         then form no subsets of these values. The rates of a training row come from other rows.
         Two columns also have rates by combination where these tell more than both columns.
         "auto" is True for learners that test numbers, and False for additive models and "paper".
+    monotonic_cst : dict, array of shape (n_features,) or None, default None
+        +1 for columns that may only raise the score, -1 for those that may only lower it, else 0;
+        a dict gives them by name. For two classes, the score of the second; or of every label.
+        Missing values may have any score. Not for several classes, nor for products.
 
     Examples
     --------
@@ -158,6 +162,7 @@ default None
     factorized: bool = True
     search: Any = None
     category_rates: bool | str = "auto"
+    monotonic_cst: Any = None
 
     def fit(
         self,

@@ -149,14 +149,15 @@ def _select_possible(
 
 def _needs_pairs(model: "RankBoost") -> bool:
     """Return whether a setting is for objective="pairs" alone."""
-    monotonic = model.monotonic_cst
-    learns = isinstance(monotonic, str) and monotonic in ("auto", "learn")
-    return not (model.criterion == "edge" and model.step is None and learns)
+    is_none = isinstance(model.monotonic_cst, str) and model.monotonic_cst == "none"
+    return model.criterion != "edge" or model.step is not None or is_none
 
 
 def _needs_tests(model: "RankBoost", judged: JudgedRows, candidates: Sequence[Candidate]) -> bool:
     """Return whether the values of columns cannot be rules."""
-    if _needs_pairs(model) or model.handle_infinite == "value":
+    monotonic = model.monotonic_cst
+    learns = isinstance(monotonic, str) and monotonic in ("auto", "learn")
+    if _needs_pairs(model) or not learns or model.handle_infinite == "value":
         return True
     return _have_categories(judged, candidates)
 

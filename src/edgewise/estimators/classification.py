@@ -13,10 +13,15 @@ from edgewise.backend.base import Backend
 from edgewise.boosting import CLASSIFIER_FIELDS, Metric, Monitor, StoppingRule
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
 from edgewise.common.choices import LOSSES, PRESETS, VOTES
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable, Table
 from edgewise.estimators.advice import warn_about_labels, warn_about_model
 from edgewise.estimators.calibration import CalibratedLogLoss, best_temperature
+from edgewise.estimators.constraints import (
+    check_monotonic_learner,
+    find_directions,
+    read_directions,
+)
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
 from edgewise.estimators.job import DEFAULT_BINS, Job, ResolvedSettings, TrainingProblem
 from edgewise.estimators.rates import MAX_RATE_SCORES, MAX_SUBSET_VALUES
@@ -259,6 +264,14 @@ def classification_problem(
     uses_softmax = model.loss == "softmax"
     rows = read_rows(table, y, sample_weight, model.init_weights, uses_softmax, model.class_weight)
 
+    names = [table.name(j) for j in range(table.n_columns)]
+    directions, _ = read_directions(model.monotonic_cst, names)
+    is_multiclass = rows.labels.n_scores > 1 and not rows.labels.multilabel
+    if directions.any() and is_multiclass:
+        raise ValueError(
+            "monotonic_cst is not supported for multiclass classification: y has "
+            f"{rows.labels.n_scores} classes; only two classes and labels have scores of their own"
+        )
     if rows.partition.is_root:
         warn_about_labels(rows.labels, rows.partition.n_rows)
     wants_rates = model.category_rates
@@ -484,10 +497,18 @@ class ClassifierJob(Job[FittedClassifier]):
             learner = replace(learner, max_leaf_nodes=leaves, small_rounds=small_rounds)
         return replace(learner, criterion="gain") if softmax else learner
 
+    def directions(self, binned: BinnedTable, n_features: int) -> Signs | None:
+        monotonic_cst = self.model.monotonic_cst
+        directions, _ = find_directions(monotonic_cst, binned, n_features)
+        if not directions.any():
+            return None
+        check_monotonic_learner(monotonic_cst, self.settings.learner)
+        return directions
+
     def objective(self, backend: Backend) -> Objective:
-        settings = self.settings
-        needs_mass = settings.learner.needs_mass
-        return Hamming(backend, self.rows.targets, settings.objective, needs_mass)
+        settings, targets = self.settings, self.rows.targets
+        needs_mass, constraints = settings.learner.needs_mass, settings.column_constraints
+        return Hamming(backend, targets, settings.objective, needs_mass, constraints)
 
     def make_record(self, **common: Any) -> FittedClassifier:
         settings, labels = self.settings, self.rows.labels

@@ -83,6 +83,7 @@ class Fitted(Scorer):
     learning_rate: float
     n_bags: int = 1  # the models whose mean this is: each round has a term of every one
     additive: AdditiveRecord | None = None  # of a sum of curves and tables
+    constraints: dict[str, str] = field(default_factory=dict)  # on columns, in words
 
     @property
     def n_rounds(self) -> int:
@@ -161,6 +162,11 @@ class Fitted(Scorer):
                 "warm_start: X and y must have the category rates of the last fit; train on the "
                 "same rows, or with category_rates=False"
             )
+        if self.constraints != before.constraints:
+            raise ValueError(
+                "warm_start: monotonic_cst, interaction_cst and ignored_features must be as in the "
+                "last fit"
+            )
         if self.terms.is_additive != before.terms.is_additive:
             raise ValueError("warm_start: learner must be as in the last fit")
         if self.n_bags != before.n_bags:
@@ -224,6 +230,8 @@ class ModelSettings(_Settings):
         The trees that won a comparison; empty where nothing was compared.
     compared : dict of str to float
         The validation metric of each candidate that held-out rows compared.
+    constraints : dict of str
+        The constraints that were given, such as ``{"monotonic_cst": "age +1"}``.
     """
 
     learner: str
@@ -248,10 +256,13 @@ class ModelSettings(_Settings):
     temperature: float
     candidate: str
     compared: dict[str, float]
+    constraints: dict[str, str]
 
     def __str__(self) -> str:
         values = asdict(self)
         reasons, compared = values.pop("reasons"), values.pop("compared")
+        given = values.pop("constraints")
+        values, reasons = values | given, reasons | dict.fromkeys(given, "given")
         candidate = values.pop("candidate")
         reasons["n_rounds"] = self._explain_rounds()
         if math.isnan(self.held_out_log_loss):
@@ -346,6 +357,8 @@ class RankBoostSettings(_Settings):
         Why training ended.
     compared : dict of str to float
         The best validation metric of each candidate that held-out queries compared.
+    constraints : dict of str
+        The constraints that were given, such as ``{"ignored_features": "id"}``.
     """
 
     learner: str
@@ -357,11 +370,13 @@ class RankBoostSettings(_Settings):
     rounds_from: str
     stop_reason: str
     compared: dict[str, float]
+    constraints: dict[str, str]
 
     def __str__(self) -> str:
         reasons = {**self.reasons, "n_rounds": self._explain_rounds()}
         names = ("learner", "objective", "learning_rate", "eval_metric", "n_rounds")
         rows = [(name, str(getattr(self, name)), reasons.get(name, "")) for name in names]
+        rows += [(name, value, "given") for name, value in self.constraints.items()]
         first = next(iter(self.compared.values()), 0.0)
         rows += [
             (name, f"{value:.4f}", f"compared, {value - first:+.4f}" if i else "compared")
@@ -510,6 +525,7 @@ _FIELDS: dict[str, Field] = {
     ),
     "held_out": OrNone(_HELD_OUT),
     "additive": OrNone(_ADDITIVE),
+    "constraints": DictOf(Value(str)),
 }
 
 CLASSIFIER = Record(

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from edgewise.backend.base import Backend
+from edgewise.backend.base import UNCONSTRAINED, Backend, ColumnConstraints
 from edgewise.boosting import Monitor, StoppingRule
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.rows import ValidationSet
@@ -46,6 +46,7 @@ class ResolvedSettings(Generic[S]):
     n_bags: int = 1  # models to average
     fold_bags: int = 1  # models to average on each fold
     reasons: Mapping[str, str] = field(default_factory=dict)  # the origin of each setting
+    column_constraints: ColumnConstraints = UNCONSTRAINED
 
     @property
     def searches_everything(self) -> bool:
@@ -140,6 +141,13 @@ class Job(ABC, Generic[F]):
     @abstractmethod
     def learner_for(self, binned: BinnedTable) -> Learner:
         """Return the learner for the kinds of columns, or raise if it cannot use one."""
+
+    @abstractmethod
+    def directions(self, binned: BinnedTable, n_features: int) -> Signs | None:
+        """Return the directions that every rule must keep to, or None without any.
+
+        Columns from `n_features` on are not those of X.
+        """
 
     def review(self, fitted: F, binned: BinnedTable) -> None:
         """Warn about the model, where a user would want to know."""

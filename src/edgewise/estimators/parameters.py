@@ -89,6 +89,13 @@ default "exhaustive"
     categorical_features : list of str, int or bool, or None, default None
         Numeric columns to treat as categorical, by name, index or mask. Strings and categories are
         detected without it.
+    ignored_features : list of str, int or bool, or None, default None
+        Columns that no rule may use, by name, index or mask; predictions do not depend on them.
+    interaction_cst : {"pairwise", "no_interactions"}, list of lists of columns, or None, \
+default None
+        Which columns a tree may test on one path, or a product may multiply: two at most, one at
+        most, or those of one of the lists, by name or index; columns that are not listed form one
+        more list. Rates of categories go with the columns that they are made of.
     handle_infinite : {"raise", "missing", "value"}, default "raise"
         Whether an infinite number in X is an error, a missing value, or larger than all others.
     device : {"cpu", "cuda", "auto"}, default "cpu"
@@ -102,6 +109,8 @@ default "exhaustive"
     max_bins: int | None = None
     handle_infinite: str = "raise"
     categorical_features: Any = None
+    ignored_features: Any = None
+    interaction_cst: Any = None
     device: str = "cpu"
 
     def _check_training(self, validates: bool, chooses_rounds: bool) -> None:
@@ -167,8 +176,8 @@ class RankingParameters(TrainingParameters):
         Direction of a column's contribution to the score. "learn": the direction of its first rule.
         "increasing": never decreasing, the positive cumulative weights of Iyer 1999
         (WeakLearn.cum). "none": any. Or +1, -1 or 0 (any) for each column, or by name; columns that
-        a dict omits learn their direction. Applies to thresholds only. "auto" is "learn", or "none"
-        for "paper".
+        a dict omits learn their direction. Directions are learned by thresholds for pairs alone;
+        given ones hold for trees and every objective. "auto" is "learn", or "none" for "paper".
     missing : {"learn", "low", "high"}, default "learn"
         Output of a rule for a missing value, or a document that a list does not return: the better
         one, or always 0 ("low") or 1 ("high"), the q_def of Iyer 1999. For learners given by name;

@@ -1,26 +1,26 @@
 """Rankers: parameters and their defaults, the jobs, monotonic columns, validation metrics."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from edgewise.backend.base import Backend
 from edgewise.boosting import RANKER_FIELDS, Metric, Monitor, StoppingRule
 from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
-from edgewise.common.dtypes import Reals, Signs
-from edgewise.data import MAX_BINS, BinnedTable, Categories
+from edgewise.common.dtypes import Mask, Reals, Signs
+from edgewise.data import MAX_BINS, BinnedTable
 from edgewise.estimators.candidates import (
     Candidate,
     holds_out_queries,
     parse_objective,
     ranking_candidates,
 )
+from edgewise.estimators.constraints import check_monotonic_learner, find_directions
 from edgewise.estimators.fitted import FittedRanker, HeldOutRecord
 from edgewise.estimators.job import (
     DEFAULT_BINS,
@@ -152,11 +152,9 @@ def _check_learner(model: "RankBoost") -> Learner | str:
 
 def _check_pair_settings(model: "RankBoost") -> None:
     """Raise unless the settings of objective='pairs' have their defaults."""
-    defaults = (("criterion", ("edge",)), ("step", (None,)), ("monotonic_cst", ("auto", "learn")))
-    for name, default in defaults:
+    for name, default in (("criterion", "edge"), ("step", None)):
         value = getattr(model, name)
-        # Comparing a mapping or an array with a string needs no more than its type.
-        if not (value is None or isinstance(value, str)) or value not in default:
+        if value != default:
             raise ValueError(f"{name}={value!r} needs objective='pairs', got {model.objective!r}")
 
 
@@ -334,31 +332,47 @@ class RankerJob(Job[FittedRanker]):
             return Best([build_learner(name, binned, goal) for name in learner.learners])
         return learner
 
+    def directions(self, binned: BinnedTable, n_features: int) -> Signs | None:
+        directions, _ = self._find_directions(binned)
+        if not directions.any():
+            return None
+        check_monotonic_learner(self.model.monotonic_cst, self.settings.learner)
+        return None if self._accumulates(binned) else directions
+
+    def _find_directions(self, binned: BinnedTable) -> tuple[Signs, Mask]:
+        """Return the direction of each column, and which of the others learn theirs."""
+        monotonic = resolve_setting(self.model, "monotonic_cst")
+        return find_directions(monotonic, binned, binned.n_columns, choices.MONOTONIC)
+
+    def _accumulates(self, binned: BinnedTable) -> bool:
+        """Return whether the cumulative weights of thresholds have directions, not every rule.
+
+        Rules of one column allow it: a later one may take back a part of an earlier one.
+        """
+        alternatives = self.settings.learner.alternatives(binned)
+        single = all(x.allows_monotonic_cst and x.makes_tests for x in alternatives)
+        return single and isinstance(self.settings.objective, RankSettings)
+
     def objective(self, backend: Backend) -> Objective:
         settings, rows = self.settings.objective, self.rows
-        learner = self.settings.learner
+        constraints = self.settings.column_constraints
+        needs_mass = self.settings.learner.needs_mass
         if isinstance(settings, TopSettings):
             assert isinstance(rows, JudgedRows)
-            return Top(backend, rows.lists(settings), settings, learner.needs_mass)
+            return Top(backend, rows.lists(settings), settings, needs_mass, constraints)
         feedback = rows.feedback(backend, resolve_setting(self.model, "query_weight"))
-        cumulative = self._cumulative(learner, backend.table)
-        return Ranking(backend, feedback, settings, cumulative, learner.needs_mass)
-
-    def _cumulative(self, learner: Learner, table: BinnedTable) -> Cumulative | None:
-        """Return the constraints that keep contributions of columns monotonic, if any."""
-        monotonic = resolve_setting(self.model, "monotonic_cst")
-        directions, learn = _directions(monotonic, table)
-        if not learn.any() and not directions.any():
-            return None
-        if all(x.allows_monotonic_cst for x in learner.alternatives(table)):
-            limit = partial(edge_limit, learning_rate=self.settings.objective.learning_rate)
-            return Cumulative(table, directions, learn, limit)
-        if isinstance(monotonic, str) and monotonic == "learn":
-            return None
-        raise ValueError(
-            f"monotonic_cst={monotonic!r} needs rules that are thresholds, learner='stump'; got "
-            f"learner={learner!r}"
+        cumulative = self._cumulative(backend.table)
+        return Ranking(
+            backend, feedback, settings, cumulative, needs_mass, column_constraints=constraints
         )
+
+    def _cumulative(self, table: BinnedTable) -> Cumulative | None:
+        """Return the constraints on cumulative weights, if any."""
+        directions, learn = self._find_directions(table)
+        if not self._accumulates(table) or not (learn.any() or directions.any()):
+            return None
+        limit = partial(edge_limit, learning_rate=self.settings.objective.learning_rate)
+        return Cumulative(table, directions, learn, limit)
 
     def make_record(self, **common: Any) -> FittedRanker:
         return FittedRanker(
@@ -406,29 +420,3 @@ def measure(eval_metric: Any, lists: Lists, scores: Reals) -> float:
     if callable(eval_metric):
         return float(eval_metric(lists.grades, scores, lists.queries[lists.row_query]))
     return float(ranking_metric(eval_metric)(lists, scores))
-
-
-def _directions(monotonic_cst: Any, table: BinnedTable) -> tuple[Signs, NDArray[np.bool_]]:
-    """Return the direction of each column, and which of the others learn theirs."""
-    names = [b.name for b in table.bins]
-    directions, learn = np.zeros(len(names), dtype=np.int8), np.zeros(len(names), dtype=bool)
-    if isinstance(monotonic_cst, str):
-        directions[:], learn[:] = monotonic_cst == "increasing", monotonic_cst == "learn"
-        return directions, learn
-    if isinstance(monotonic_cst, Mapping):
-        unknown = [name for name in monotonic_cst if name not in names]
-        if unknown:
-            raise ValueError(f"monotonic_cst: X does not have the column {unknown[0]!r}")
-        learn = np.array([name not in monotonic_cst for name in names])
-        values = np.array([monotonic_cst.get(name, 0) for name in names])
-    else:
-        values = np.asarray(monotonic_cst)
-    if values.shape != directions.shape or not np.isin(values, (-1, 0, 1)).all():
-        raise ValueError(
-            f"monotonic_cst must be one of {', '.join(map(repr, choices.MONOTONIC))}, or -1, 0 or "
-            f"1 for each of the {len(names)} columns, got {monotonic_cst!r}"
-        )
-    for b, value in zip(table.bins, values, strict=True):
-        if value and isinstance(b, Categories):
-            raise ValueError(f"monotonic_cst: the column {b.name!r} is categorical")
-    return values.astype(np.int8), learn

@@ -151,10 +151,17 @@ def read_columns(model: Any, X: Any, before: Fitted | None) -> tuple[Table, Colu
         X = X.raw_rows.table
         declared = sorted(X.categorical) if declared is None else declared
     if before is not None:
-        return model._table(X), Columns(before.n_features, before.feature_names, before.categorical)
+        table = model._table(X)
+        ignored = find_columns("ignored_features", model.ignored_features, table)
+        table = table.with_categorical(table.categorical, ignored)
+        return table, Columns(before.n_features, before.feature_names, before.categorical)
     table = as_table(X, model.handle_infinite)
-    categorical = tuple(_categorical_columns(declared, table))
-    table = table.with_categorical(categorical)
+    ignored = find_columns("ignored_features", model.ignored_features, table)
+    if len({*ignored}) == table.n_columns:
+        raise ValueError("ignored_features must leave at least one column of X")
+    columns = find_columns("categorical_features", declared, table)
+    categorical = tuple(j for j in columns if j not in ignored)
+    table = table.with_categorical(categorical, ignored)
     check_n_features(table.n_columns)
     names = None if table.names is None else tuple(table.names)
     if not isinstance(X, Table):
@@ -166,34 +173,32 @@ def read_columns(model: Any, X: Any, before: Fitted | None) -> tuple[Table, Colu
     return table, Columns(table.n_columns, names, categorical)
 
 
-def _categorical_columns(declared: Any, table: Table) -> list[int]:
-    """Return the indices of the columns that the user declared categorical."""
-    if declared is None:
+def find_columns(argument: str, columns: Any, table: Table) -> list[int]:
+    """Return the numbers of columns that the user gave by name or number, or as a mask."""
+    if columns is None:
         return []
-    if isinstance(declared, str) or not hasattr(declared, "__iter__"):
-        raise TypeError(
-            f"categorical_features must be a list of columns, by name or number, got {declared!r}"
-        )
-    declared = list(declared)
-    if len(declared) == table.n_columns and all(isinstance(v, (bool, np.bool_)) for v in declared):
-        return np.flatnonzero(declared).tolist()
+    if isinstance(columns, str) or not hasattr(columns, "__iter__"):
+        raise TypeError(f"{argument} must be a list of columns, by name or number, got {columns!r}")
+    columns = list(columns)
+    if len(columns) == table.n_columns and all(isinstance(v, (bool, np.bool_)) for v in columns):
+        return np.flatnonzero(columns).tolist()
     names = table.names or ()
-    unknown = [name for name in declared if isinstance(name, str) and name not in names]
+    unknown = [name for name in columns if isinstance(name, str) and name not in names]
     if unknown:
-        raise ValueError(f"categorical_features: X does not have the column {unknown[0]!r}")
+        raise ValueError(f"{argument}: X does not have the column {unknown[0]!r}")
     last = table.n_columns - 1
     return [
         names.index(column)
         if isinstance(column, str)
-        else integer("a categorical_features entry", column, 0, last)
-        for column in declared
+        else integer(f"a column of {argument}", column, 0, last)
+        for column in columns
     ]
 
 
 def read_validation_table(X: Any, like: Table, argument: str) -> Table:
     """Return validation rows as a table, after checking that it has the columns of training."""
     try:
-        table = as_table(X, like.infinite).with_categorical(like.categorical)
+        table = as_table(X, like.infinite).with_categorical(like.categorical, like.ignored)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{argument}: {error}") from error
     check_columns(table, like.n_columns, like.names, argument)
@@ -227,7 +232,10 @@ def check_column_kinds(learner: Learner, table: BinnedTable) -> None:
         "categorical": "add Indicator() or Selector() to it, or encode the column as numbers",
         "numeric": "add Stump() to it, or list the column in categorical_features",
     }
-    for bins in table.bins:
+    ignored = frozenset() if table.raw_rows is None else table.raw_rows.table.ignored
+    for j, bins in enumerate(table.bins):
+        if j in ignored:
+            continue
         kind = "categorical" if isinstance(bins, Categories) else "numeric"
         if kind not in learner.kinds():
             raise ValueError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from edgewise.backend.base import ColumnConstraints
 from edgewise.boosting import (
     Callback,
     Checkpoint,
@@ -25,8 +26,17 @@ from edgewise.boosting import (
 from edgewise.common import checks
 from edgewise.common.dtypes import ROW, Reals
 from edgewise.common.threads import n_threads
-from edgewise.data import BinnedTable, RawRows, Table, categories_of, encode, fit_encode
+from edgewise.data import (
+    BinnedTable,
+    Bins,
+    RawRows,
+    Table,
+    categories_of,
+    encode,
+    fit_encode,
+)
 from edgewise.data.rates import CategoryRates
+from edgewise.estimators.constraints import describe_constraints, find_interactions
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.job import Job, TrainingProblem
 from edgewise.estimators.rates import fit_rates
@@ -110,6 +120,9 @@ def prepare_setups(
     limit = min([math.inf if model.time_limit is None else float(model.time_limit), *limits])
     before = model.fitted_ if model.warm_start and model.__sklearn_is_fitted__() else None
     table, columns = read_columns(model, X, before)
+    # Wrong constraints are refused before work is done.
+    find_interactions(model.interaction_cst, table)
+    constraints = describe_constraints(model, table)
     problem = read_problem(table)
     # A warm start holds out the same rows and draws the same columns as the first fit.
     seed = checks.seed(model.random_state) if before is None else before.seed
@@ -132,11 +145,18 @@ def prepare_setups(
         "filters": image_filters(jobs[0].settings.learner),
         "rates": rates,
         "seed": seed,
+        "constraints": constraints,
     }
+    if constraints and common["filters"] is not None:
+        raise ValueError(f"{next(iter(constraints))} cannot be combined with filters of all pixels")
+    interactions = find_interactions(model.interaction_cst, table, rates)
     fields = jobs[0].history_fields + _evaluation_fields(jobs[0], validation)
     setups = []
     for job in jobs:
         settings = replace(job.settings, learner=job.learner_for(binned))
+        job = replace(job, settings=settings)
+        directions = job.directions(binned, table.n_columns)
+        settings = replace(settings, column_constraints=ColumnConstraints(interactions, directions))
         if is_sampled:
             settings = settings.because_of("time_limit", "n_rows")
         job = replace(job, settings=settings)
@@ -466,7 +486,10 @@ def _bin_rows(X: Any, table: Table, job: Job[F]) -> BinnedTable:
     """Return the binned training rows; the user's own bins where no row is left out."""
     rows, settings, filters = job.rows, job.settings, image_filters(job.settings.learner)
     if isinstance(X, BinnedTable) and rows.table is table and filters is None:
-        return X
+        if not table.ignored:
+            return X
+        none = [Bins(b.name, np.empty(0), False) for b in X.bins]
+        return encode(table, [none[j] if j in table.ignored else b for j, b in enumerate(X.bins)])
     min_fraction = getattr(settings.objective, "min_leaf_weight", 0.0)
     mass = rows.bin_mass(min_fraction > 0)
     n_jobs = n_threads(job.model.n_jobs)

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from edgewise.backend.base import Growth, Interactions, Problem
+from edgewise.backend.base import ColumnConstraints, Growth, Interactions, Problem
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
@@ -94,11 +94,11 @@ class Additive(Tree):
             sets = resolve_terms(self.terms, table)
             singles = [(s[0],) for s in sets if len(s) == 1]
             pairs = [(s[0], s[1]) for s in sets if len(s) == 2]
-        started.singles_, started.pairs_ = singles, pairs
+        started.singles_, started.pairs_, started.n_columns_ = singles, pairs, table.n_columns
         # Else, they are ranked after the first rounds.
         started.is_ranked_ = self.terms is not None or self._n_pairs(table) == 0
         started.first_ = started  # the learner of the first of several averaged models
-        started._set_interactions(table.n_columns)
+        started.limits_ = []
         return started
 
     @property
@@ -109,13 +109,20 @@ class Additive(Tree):
     def _n_pairs(self, table: BinnedTable) -> int:
         return _PAIRS_PER_COLUMN * table.n_columns if self.max_pairs is None else self.max_pairs
 
-    def _set_interactions(self, n_columns: int) -> None:
-        """Allow trees of one column, and of the pairs."""
-        sets = [*self.singles_, *self.pairs_]
-        members = np.zeros((len(sets), n_columns), dtype=bool)
-        for s, columns in enumerate(sets):
-            members[s, list(columns)] = True
-        self.interactions_ = Interactions(members)
+    def _constrain(self, given: ColumnConstraints) -> ColumnConstraints:
+        """Return constraints that allow only trees of one column, and of the pairs."""
+        self.limits_: list[ColumnConstraints]
+        if not self.limits_ or self.limits_[0] is not given:
+            terms = [*self.singles_, *self.pairs_]
+            sets = [term for term in terms if given.allow(term)]
+            sets += [(j,) for term in terms for j in term if given.allow((j,))]
+            sets = list(dict.fromkeys(sets))
+            # Without a set, all columns would be free.
+            members = np.zeros((max(len(sets), 1), self.n_columns_), dtype=bool)
+            for s, columns in enumerate(sets):
+                members[s, list(columns)] = True
+            self.limits_ = [given, given._replace(interactions=Interactions(members))]
+        return self.limits_[1]
 
     def in_larger_steps(self, factor: float) -> Self:
         return replace(self, curve_rounds=round(self.curve_rounds / factor))
@@ -126,8 +133,7 @@ class Additive(Tree):
 
     def set_pairs(self, pairs: Sequence[Pair]) -> None:
         """Let these pairs share trees from now on."""
-        self.pairs_, self.is_ranked_ = [*pairs], True
-        self._set_interactions(self.interactions_.members.shape[1])
+        self.pairs_, self.is_ranked_, self.limits_ = [*pairs], True, []
 
     def begin(self, t: int) -> None:
         super().begin(t)
@@ -138,19 +144,21 @@ class Additive(Tree):
         return not self.is_ranked_ and t >= self.curve_rounds
 
     def find(self, round: Round) -> FoundRule | None:
+        constraints = round.column_constraints
         if self._ranks_pairs(self.t_):
             if self.first_.is_ranked_:
                 self.set_pairs(self.first_.pairs_)
             else:
-                self.set_pairs(rank_pairs(round, self.t_)[: self._n_pairs(round.table)])
-        return super().find(round._replace(interactions=self.interactions_))
+                pairs = [pair for pair in rank_pairs(round, self.t_) if constraints.allow(pair)]
+                self.set_pairs(pairs[: self._n_pairs(round.table)])
+        return super().find(round._replace(column_constraints=self._constrain(constraints)))
 
     def growth_ahead(
-        self, t: int, min_sums: tuple[int, ...], interactions: Interactions | None
+        self, t: int, min_sums: tuple[int, ...], column_constraints: ColumnConstraints
     ) -> tuple[Growth | None, float]:
         if self._ranks_pairs(t):
             return None, 0
-        growth, n_alike = super().growth_ahead(t, min_sums, self.interactions_)
+        growth, n_alike = super().growth_ahead(t, min_sums, self._constrain(column_constraints))
         return growth, n_alike if self.is_ranked_ else self.curve_rounds - t
 
 

@@ -9,18 +9,19 @@ from sklearn.base import BaseEstimator, clone
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import (
+    UNCONSTRAINED,
     Backend,
     Bounds,
     Candidates,
+    ColumnConstraints,
     Histogram,
-    Interactions,
     Problem,
     ScanQuery,
 )
-from edgewise.common.dtypes import Columns, Exacts, Reals
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
 from edgewise.data.filters import HaarFilters
-from edgewise.model import Rule, Test
+from edgewise.model import Cut, Rule, Test
 from edgewise.search import Search
 
 SMOOTHING = 1e-3
@@ -119,7 +120,7 @@ class Round(NamedTuple):
     floor: float = SMOOTHING * SEARCH_SCALE
     damping: float = 0.0  # what gains add to the mass of either side
     newton: bool = False  # whether masses are curvatures, and leaves vote edge over mass
-    interactions: Interactions | None = None  # which columns may be tested together
+    column_constraints: ColumnConstraints = UNCONSTRAINED
     path: tuple[int, ...] = ()  # the columns that are tested together with the new rule
 
     @property
@@ -151,7 +152,10 @@ class Round(NamedTuple):
         """Return the round's question to a scan, of another backend's columns too."""
         wanted = self.compare.score_edges or self.compare.energies is not None
         masses = self.masses(columns, backend)
-        limits = (masses, self.min_sums, self.damping)
+        directions = self.column_constraints.directions
+        if directions is not None:
+            directions = directions[columns] if directions[columns].any() else None
+        limits = (masses, self.min_sums, self.damping, directions)
         return ScanQuery(self.compare.criterion, constant, missing, wanted, None, *limits)
 
     def masses(self, columns: Columns, backend: Backend | None = None) -> Histogram | None:
@@ -166,6 +170,13 @@ class Round(NamedTuple):
         return np.maximum(edges - baseline, 0)
 
 
+def direction_of(rule: Rule, directions: Signs | None) -> int:
+    """Return the direction of the column that a cut divides by its values; 0 for other rules."""
+    if directions is None or not isinstance(rule, Cut) or rule.threshold == -np.inf:
+        return 0
+    return int(directions[rule.column])
+
+
 class Learner(BaseEstimator):
     """A family of base functions phi.
 
@@ -177,9 +188,6 @@ class Learner(BaseEstimator):
 
     takes_values: ClassVar[bool] = False
     """Whether rules are the values of columns, which can only rank."""
-
-    allows_monotonic_cst: ClassVar[bool] = False
-    """Whether every rule tests one column, so that its contribution can be monotonic."""
 
     @abstractmethod
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
@@ -243,6 +251,11 @@ class Learner(BaseEstimator):
         return [self]
 
     @property
+    def allows_monotonic_cst(self) -> bool:
+        """Whether rules are thresholds and subsets, or trees of them, which can be monotonic."""
+        return False
+
+    @property
     def uses_values(self) -> bool:
         """Whether some rules are the values of columns."""
         return any(learner.takes_values for learner in self.simple_learners())
@@ -289,9 +302,10 @@ class ColumnLearner(Learner):
         if round.extra_columns and len(columns) < len(self.columns_):
             columns = np.union1d(columns, np.intersect1d(round.extra_columns, self.columns_))
         self.count_searches(len(columns))
-        if round.interactions is None:
+        interactions = round.column_constraints.interactions
+        if interactions is None:
             return columns
-        return columns[round.interactions.allowed_after(round.path)[columns]]
+        return columns[interactions.allowed_after(round.path)[columns]]
 
     def count_searches(self, n_columns: int, n_searches: int = 1) -> None:
         """Count searches of some columns."""

@@ -63,8 +63,14 @@ class Product(Wrapper):
         return best
 
     def _first_terms(self, round: Round) -> list[Test]:
-        drawn = (self.base_.draw(round.table, round.rng()) for _ in range(self.n_terms - 1))
-        return [rule for rule in drawn if rule is not None]
+        terms: list[Test] = []
+        path = round.path
+        for _ in range(self.n_terms - 1):
+            rule = self.base_.draw(round.table, round.rng())
+            if rule is not None and round.column_constraints.allow((*path, *rule.columns)):
+                terms.append(rule)
+                path = (*path, *rule.columns)
+        return terms
 
     def _climb(self, round: Round, first: Sequence[Test]) -> FoundRule | None:
         """Refit the terms in turn while the energy decreases, starting from `first`."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgewise.backend.base import MISSING_AUTO
+from edgewise.backend.base import MISSING_AUTO, Bounds
 from edgewise.common.checks import flag, one_of
 from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
@@ -85,7 +85,12 @@ class Stump(ColumnLearner):
         question = round.question(columns, self.constant, MISSING_SIDES[self.missing])
         cuts_of_columns = round.backend.scan(
             round.backend.histogram(columns, round.problem),
-            question._replace(criterion="score", score_edges=False),
+            question._replace(
+                criterion="score",
+                score_edges=False,
+                bounds=None if question.directions is None else Bounds.of(question.directions),
+                directions=None,
+            ),
         )
         self._learn(round, columns, cuts_of_columns.edges.sum(axis=1))
         best = cuts_of_columns.edges.argmax(axis=0)

@@ -11,9 +11,9 @@ import numpy as np
 from edgewise.backend.arithmetic import log
 from edgewise.backend.base import (
     MISSING_AUTO,
+    ColumnConstraints,
     GrownTree,
     Growth,
-    Interactions,
     NodeSplit,
     Problem,
     RoundResult,
@@ -30,6 +30,7 @@ from edgewise.learners.base import (
     Learner,
     Round,
     Wrapper,
+    direction_of,
 )
 from edgewise.learners.best import Best
 from edgewise.learners.indicator import Indicator
@@ -115,6 +116,10 @@ class Tree(Wrapper):
     def needs_mass(self) -> bool:
         return self.criterion == "gain"
 
+    @property
+    def allows_monotonic_cst(self) -> bool:
+        return all(base.allows_monotonic_cst for base in self._base().alternatives())
+
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = super().ready(table, search, seed)
         # The learners of cuts and of subsets, where a tree has no others: a backend may grow it.
@@ -149,7 +154,8 @@ class Tree(Wrapper):
             first = None if tree is not None else self.base_.draw(round.table, round.rng())
             if first is None:
                 break
-            tree = self._grow(plain, round.compare.energies, first)
+            if round.column_constraints.allow((*round.path, *first.columns)):
+                tree = self._grow(plain, round.compare.energies, first)
         for learner in self.column_learners():
             learner.search_.end_tree(plain.compare.by_gain)
         return tree
@@ -191,14 +197,14 @@ class Tree(Wrapper):
             outputs = leaf_votes(grown.totals, grown.masses, round)
             # The rows that the root abstains on had no votes.
             outputs[n_leaves] = 0.0
-            return outputs
+            return _limit_votes(grown, outputs, round)
         outputs = np.zeros(grown.totals.shape)
         for node, split in enumerate(grown.splits):
             assert split.details is not None
             votes = leaf_votes(split.details, grown.masses[n_leaves + node], round)
             for child, sign in zip(grown.nodes[node, 3:].tolist(), (-1.0, 1.0), strict=True):
                 outputs[-1 - child if child < 0 else n_leaves + child] = sign * votes
-        return outputs
+        return _limit_votes(grown, outputs, round)
 
     def _by_nodes(self) -> Growth:
         """Return the plan of growing a tree node by node."""
@@ -215,12 +221,12 @@ class Tree(Wrapper):
         if not growth.same_columns or not round.compare.splits or constrained:
             return growth, []
         full_growth, pulled = self._growth_in_one_call(
-            round.min_sums, round.damping, round.interactions
+            round.min_sums, round.damping, round.column_constraints
         )
         return full_growth or growth, pulled
 
     def _growth_in_one_call(
-        self, min_sums: tuple[int, ...], damping: float, interactions: Interactions | None
+        self, min_sums: tuple[int, ...], damping: float, column_constraints: ColumnConstraints
     ) -> tuple[Growth | None, list[Columns]]:
         """Return the plan of growing a tree in one call, or None, and each splitter's columns."""
         if self.leaf_votes != "free":
@@ -240,7 +246,7 @@ class Tree(Wrapper):
             min_sums,
             damping,
             subsets.groups_ if subsets is not None and subsets.rare > 1 else {},
-            interactions,
+            column_constraints,
         )
         return growth, pulled
 
@@ -254,7 +260,7 @@ class Tree(Wrapper):
                 learner.search_.learn(columns, improvements, grown.mass, round.compare.by_gain)
 
     def growth_ahead(
-        self, t: int, min_sums: tuple[int, ...], interactions: Interactions | None
+        self, t: int, min_sums: tuple[int, ...], column_constraints: ColumnConstraints
     ) -> tuple[Growth | None, float]:
         """Return the plan by which a backend grows trees from round `t` on, and for how long.
 
@@ -264,7 +270,7 @@ class Tree(Wrapper):
         complete = all(x.searches_all and not x.search_.learns for x in learners)
         growth = None
         if complete and self._splits(min_sums):
-            growth = self._growth_in_one_call(min_sums, 0.0, interactions)[0]
+            growth = self._growth_in_one_call(min_sums, 0.0, column_constraints)[0]
         if growth is not None:
             growth = growth._replace(max_leaf_nodes=self._leaves(t))
         return growth, self.small_rounds - t if t < self.small_rounds else math.inf
@@ -289,12 +295,15 @@ class Tree(Wrapper):
         rule = found.rule
         assert isinstance(rule, TreeRule)
         nodes = np.array([(0, 0, 0, node.low, node.high) for node in rule.nodes], dtype=np.intp)
-        grown = regrow(round.backend, round.problem, nodes, [node.test for node in rule.nodes])
-        leaves, n_leaves = rule.leaves.copy(), len(nodes) + 1
+        tests = [node.test for node in rule.nodes]
+        grown = regrow(round.backend, round.problem, nodes, tests)
+        leaves, n_leaves = rule.leaves.astype(np.float64), len(nodes) + 1
         if self.leaf_votes == "free":
             leaves[:n_leaves] = leaf_votes(grown.totals[:n_leaves], grown.masses[:n_leaves], round)
+            leaves = _limit_votes(grown, leaves, round, tests)
         totals = rest_sums(nodes, grown.totals)
         edge = int((totals * np.sign(leaves).astype(np.int64)).sum())
+        leaves = leaves.astype(rule.leaves.dtype)
         return found._replace(rule=LazyTree(lambda: rule.nodes, leaves, grown), edge=edge)
 
     @property
@@ -391,6 +400,42 @@ def _stump(splitters: Sequence[ColumnLearner]) -> Stump | None:
 
 def _subsets(splitters: Sequence[ColumnLearner]) -> Indicator | None:
     return splitters[-1] if isinstance(splitters[-1], Indicator) else None
+
+
+def _limit_votes(
+    grown: GrownTree, votes: Reals, round: Round, tests: Sequence[Test] | None = None
+) -> Reals:
+    """Return the votes where rows end, limited so that they keep to the directions of columns.
+
+    Top down, each node gets the least and the largest vote below it. Where a node tests a column
+    with a direction, the middle of its children's votes is between the votes below either; or its
+    own vote where theirs are in the wrong order, so that no limit makes a vote worse than that.
+    """
+    directions, nodes = round.column_constraints.directions, grown.nodes
+    if directions is None:
+        return votes
+    if grown.growth is not None:
+        of_nodes = np.where(nodes[:, 1] > 0, grown.growth.directions[nodes[:, 0]], 0).tolist()
+    else:
+        tests = [split.test for split in grown.splits] if tests is None else tests
+        of_nodes = [direction_of(test, directions) for test in tests]
+    n_leaves = len(nodes) + 1
+    low, high = np.full(votes.shape, -np.inf), np.full(votes.shape, np.inf)
+    ends = np.where(nodes[:, 3:] < 0, -1 - nodes[:, 3:], n_leaves + nodes[:, 3:])
+    for node, (children, direction) in enumerate(zip(ends, of_nodes, strict=True)):
+        low[children], high[children] = low[n_leaves + node], high[n_leaves + node]
+        if direction:
+            below, above = children[::direction]
+            limits = low[below], high[below]
+            least, most = (np.clip(votes[child], *limits) for child in (below, above))
+            middle = (least + most) / 2.0
+            if not round.real_votes:
+                middle = np.trunc(middle)
+            elif round.damping:
+                middle = middle.astype(np.float16).astype(np.float64)
+            own = np.clip(votes[n_leaves + node], *limits)
+            high[below] = low[above] = np.where(least <= most, middle, own)
+    return np.asarray(np.clip(votes, low, high))
 
 
 def leaf_votes(edges: Exacts, masses: Exacts, round: Round) -> Reals:

@@ -138,6 +138,7 @@ def _upgrade_version_2(header: Any, arrays: Arrays) -> None:
     for part in parts:
         if isinstance(part, dict) and "search_states" in part:
             part.setdefault("additive", None)
+            part.setdefault("constraints", {})
         if isinstance(part, dict) and "value_starts" in part:
             part |= {"covers": None, "cover_starts": None}
         elif isinstance(part, (dict, list)):

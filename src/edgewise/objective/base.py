@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from edgewise.backend.base import Backend, Targets
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable
 from edgewise.learners import FoundRule, Learner
-from edgewise.model import Rule
+from edgewise.learners.base import direction_of
+from edgewise.model import Rule, TreeRule
 from edgewise.objective.votes import Vote
 
 
@@ -90,6 +91,15 @@ class Objective(Protocol):
     def training_scores(self) -> tuple[Reals, Targets] | None:
         """Return the scores of the training rows and their labels; None without classes."""
         return None
+
+
+def vote_sign(rule: Rule, directions: Signs | None) -> int:
+    """Return the sign that votes on a rule must have; 0 for any.
+
+    The leaves of a tree keep to the directions of columns as they are.
+    """
+    is_tree = directions is not None and isinstance(rule, TreeRule)
+    return 1 if is_tree else direction_of(rule, directions)
 
 
 def are_same(rules: Sequence[Rule], others: Sequence[Rule]) -> bool:

@@ -18,7 +18,9 @@ from edgewise.backend.arithmetic import (
     to_fixed_point,
 )
 from edgewise.backend.base import (
+    UNCONSTRAINED,
     Backend,
+    ColumnConstraints,
     Growth,
     Problem,
     RealStep,
@@ -28,7 +30,7 @@ from edgewise.backend.base import (
     Tally,
     Targets,
 )
-from edgewise.common.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
 from edgewise.learners import (
@@ -42,8 +44,8 @@ from edgewise.learners import (
     Tree,
 )
 from edgewise.learners.product import multiply_tests
-from edgewise.model import EVERYWHERE, Rule, TreeRule
-from edgewise.objective.base import AheadRound, Objective, TrainedRound
+from edgewise.model import EVERYWHERE, PerScore, Rule, TreeRule
+from edgewise.objective.base import AheadRound, Objective, TrainedRound, vote_sign
 from edgewise.objective.trimming import HeaviestWeights, SampledRows
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
@@ -182,10 +184,12 @@ class Hamming(Objective):
         targets: Targets,
         settings: HammingSettings,
         mass_column: bool = False,
+        column_constraints: ColumnConstraints = UNCONSTRAINED,
     ) -> None:
         self.backend = backend
         self.targets = targets
         self.settings = settings
+        self.column_constraints = column_constraints
         self.rule = VOTE_RULES[settings.votes]()
         self._partition = backend.table.partition
         self.loss = make_loss(settings.loss, targets, self._partition)
@@ -228,6 +232,7 @@ class Hamming(Objective):
             min_sums=self._leaf_minima(problem),
             floor=self._damping * SEARCH_SCALE,
             damping=0.0 if damping is None else self._damping * SEARCH_SCALE,
+            column_constraints=self.column_constraints,
         )
         if not self.settings.factorized:
             rule = learner.find_per_score(round)
@@ -281,6 +286,7 @@ class Hamming(Objective):
         plain = plain and settings.factorized and settings.damping is None
         plain = plain and self._selection is None and settings.subsample == 1.0
         plain = plain and not self._constraints and targets.matrix is None
+        plain = plain and self.column_constraints.are_none
         # The call ends before the weights are recomputed. Two classes have measures of every round.
         n_rounds = min(max_rounds, -t % REFRESH_EVERY)
         if search is None or not plain or n_rounds < 2 or len(targets.labels) == 1:
@@ -318,7 +324,7 @@ class Hamming(Objective):
         if settings.min_leaf_weight > 0 or not isinstance(learner, Tree):
             return None, 0
         min_sums = (settings.min_leaf_rows,) if settings.min_leaf_rows > 1 else ()
-        return learner.growth_ahead(t, min_sums, None)
+        return learner.growth_ahead(t, min_sums, self.column_constraints)
 
     def _finish_tree(
         self, learner: Tree, growth: Growth, t: int, result: RoundResult
@@ -409,10 +415,11 @@ class Hamming(Objective):
         edges = self.backend.edges(self.state, found.rule)
         if found.votes is not None:
             return self.rule.evaluate(edges, 1.0, found.votes)
+        signs = self._vote_signs(found.rule)
         if self.settings.damping is None:
-            vote = self.rule.vote(edges, self.floor)
+            vote = self.rule.vote(edges, self.floor, signs=signs)
         else:
-            vote = self.rule.vote(edges, 0.0, self._damping)
+            vote = self.rule.vote(edges, 0.0, self._damping, signs)
         if isinstance(found.rule, TreeRule):
             # The leaves have voted already: a class without an edge keeps their votes.
             votes = np.where(edges.edges == 0, np.abs(vote.votes), vote.votes)
@@ -420,6 +427,13 @@ class Hamming(Objective):
         if rate != 1.0:
             vote = self.rule.evaluate(edges, rate * vote.alpha, vote.votes)
         return vote if vote.energy < edges.total / EXACT_SCALE else None
+
+    def _vote_signs(self, rule: Rule) -> Columns | None:
+        """Return the signs that votes on a rule must have, 0 for any; None where all may."""
+        directions = self.column_constraints.directions
+        rules = rule.cuts if isinstance(rule, PerScore) else (rule,) * self.state.n_scores
+        signs = np.array([vote_sign(each, directions) for each in rules])
+        return signs if signs.any() else None
 
     def evaluate_vote(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
         if rule.is_real:

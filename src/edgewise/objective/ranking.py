@@ -14,12 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
-from edgewise.backend.base import MISSING_AUTO, Backend, Bounds, Candidates, Problem, ScanQuery
+from edgewise.backend.base import (
+    MISSING_AUTO,
+    UNCONSTRAINED,
+    Backend,
+    Bounds,
+    Candidates,
+    ColumnConstraints,
+    Problem,
+    ScanQuery,
+)
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable, Bins
 from edgewise.learners import FoundRule, Learner, Round, RoundStream
 from edgewise.model import Cut, Rule
-from edgewise.objective.base import Objective, are_same
+from edgewise.objective.base import Objective, are_same, vote_sign
 from edgewise.objective.feedback import (
     SIDE_SCALE,
     Feedback,
@@ -182,7 +191,8 @@ class Ranking(Objective):
     """RankBoost's objective on one table.
 
     `cumulative` constrains the signs of cumulative weights. With `mass_column`, the learner's
-    searches need each row's |S|. `start` holds initial scores in the order of the feedback's rows.
+    searches need each row's |S|. Directions among the `column_constraints` hold for every rule by
+    itself. `start` holds initial scores in the order of the feedback's rows.
     """
 
     def __init__(
@@ -193,9 +203,11 @@ class Ranking(Objective):
         cumulative: Cumulative | None = None,
         mass_column: bool = False,
         start: Reals | None = None,
+        column_constraints: ColumnConstraints = UNCONSTRAINED,
     ) -> None:
         self.backend = backend
         self.feedback = feedback
+        self.column_constraints = column_constraints
         self._partition = backend.table.partition
         self.settings = settings
         self.cumulative = cumulative
@@ -224,7 +236,16 @@ class Ranking(Objective):
     def find(self, learner: Learner, t: int, everything: bool = False) -> FoundRule | None:
         learner.begin(t)
         problem, rng = self._problem(t, everything), RoundStream(self.settings.seed, t)
-        return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
+        return learner.find(
+            Round(
+                self.backend,
+                problem,
+                rng,
+                real_votes=True,
+                pairs=self,
+                column_constraints=self.column_constraints,
+            )
+        )
 
     @property
     def constrains(self) -> bool:
@@ -298,6 +319,8 @@ class Ranking(Objective):
         step = self.settings.learning_rate * self._step(phi, edge)
         if self.cumulative is not None:
             step = self.cumulative.clip(found.rule, step)
+        if vote_sign(found.rule, self.column_constraints.directions) * step < 0:
+            step = 0.0
         vote = self._try_step(phi, step, edge)
         return vote if vote.energy < 1.0 else None
 

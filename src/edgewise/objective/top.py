@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
-from edgewise.backend.base import Backend
+from edgewise.backend.base import UNCONSTRAINED, Backend, ColumnConstraints
 from edgewise.backend.reference.ranking import LEAST_CURVATURE, PLACE_SCALE, TopSums
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.data.partition import Partition
 from edgewise.learners import FoundRule, Learner, Round, RoundStream
-from edgewise.learners.base import PairSearch
+from edgewise.learners.base import PairSearch, direction_of
 from edgewise.model import Linear, Rule, TreeRule
 from edgewise.objective.base import Objective, are_same
 from edgewise.objective.feedback import Layout
@@ -140,10 +140,15 @@ class Top(Objective, PairSearch):
     """
 
     def __init__(
-        self, backend: Backend, lists: TopLists, settings: TopSettings, mass_column: bool = False
+        self,
+        backend: Backend,
+        lists: TopLists,
+        settings: TopSettings,
+        mass_column: bool = False,
+        column_constraints: ColumnConstraints = UNCONSTRAINED,
     ) -> None:
         self.backend, self.lists, self.settings = backend, lists, settings
-        self._mass_column = mass_column
+        self._mass_column, self.column_constraints = mass_column, column_constraints
         # Rules that are compared in every round, their outputs and the squares of these.
         self._compared_rules: tuple[Sequence[Rule], Reals, Reals] | None = None
         self._rows, self._partition = lists.layout.rows, backend.table.partition
@@ -167,6 +172,7 @@ class Top(Objective, PairSearch):
             pairs=self,
             damping=self.settings.damping * self._curvature / self._partition.n_rows,
             newton=True,
+            column_constraints=self.column_constraints,
         )
         return learner.find(round)
 
@@ -198,6 +204,9 @@ class Top(Objective, PairSearch):
         rule = found.rule
         slope, curvature = self._derivatives(rule)
         if curvature <= 0 or slope == 0:
+            return None
+        if direction_of(rule, self.column_constraints.directions) * slope < 0:
+            # Documents that the round did not draw pull the other way.
             return None
         # The leaves of a tree have each taken their steps already.
         size = 1.0 if isinstance(rule, TreeRule) else slope / curvature

@@ -13,7 +13,7 @@ import numpy as np
 
 from edgewise.backend.arithmetic import EXACT_SCALE, exp_of, log_of
 from edgewise.backend.base import Edges
-from edgewise.common.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Columns, Exacts, Reals
 
 
 class Vote(NamedTuple):
@@ -44,14 +44,22 @@ class VoteRule(ABC):
     def energies(self, plus: Reals, minus: Reals) -> Reals:
         """Return the minimal energy of each row of `plus` and `minus`, shape (candidates, K)."""
 
-    def vote(self, edges: Edges, floor: float, damping: float = 0.0) -> Vote:
+    def vote(
+        self, edges: Edges, floor: float, damping: float = 0.0, signs: Columns | None = None
+    ) -> Vote:
         """Return the votes that minimize the energy, given a cut's edges in fixed point.
 
         In the logarithms a side weighs at least `floor`, so that a perfect cut gets a finite step;
-        `damping` adds to both.
+        `damping` adds to both. Votes have the `signs`, of which 0 allows both.
         """
-        plus, minus, signs = _sides(edges)
-        alpha, votes = self.votes(plus + damping, minus + damping, signs, floor)
+        allowed = edges
+        if signs is not None:
+            # Without an edge, no vote is best.
+            allowed = edges._replace(edges=np.where(signs * edges.edges < 0, 0, edges.edges))
+        plus, minus, best_signs = _sides(allowed)
+        alpha, votes = self.votes(plus + damping, minus + damping, best_signs, floor)
+        if signs is not None:
+            votes = np.where(signs * votes < 0, 0.0, votes)
         return self.evaluate(edges, alpha, votes)
 
     def evaluate(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
@@ -69,17 +77,22 @@ class Discrete(VoteRule):
 
     compares_energies = False
 
-    def vote(self, edges: Edges, floor: float, damping: float = 0.0) -> Vote:
+    def vote(
+        self, edges: Edges, floor: float, damping: float = 0.0, signs: Columns | None = None
+    ) -> Vote:
         """Return the votes from two sums: most models do this in every round."""
-        edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
-        plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
-        alpha = half_log_odds(plus + damping, minus + damping, floor)
         votes = np.where(edges.edges > 0, 1.0, -1.0)
+        if signs is not None:
+            votes = np.where(signs == 0, votes, signs)
+        edge, mass = _total_edge(edges, votes), sum(edges.masses.tolist())
+        plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
+        # Votes of given signs may have a negative edge: no step is best.
+        alpha = max(half_log_odds(plus + damping, minus + damping, floor), 0.0)
         return self._evaluate(alpha, votes, edge, mass, edges.total)
 
     def evaluate(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
-        edge = sum(map(operator.mul, edges.edges.tolist(), map(int, votes.tolist())))
-        return self._evaluate(alpha, votes, edge, sum(edges.masses.tolist()), edges.total)
+        edge, mass = _total_edge(edges, votes), sum(edges.masses.tolist())
+        return self._evaluate(alpha, votes, edge, mass, edges.total)
 
     def _evaluate(self, alpha: float, votes: Reals, edge: int, mass: int, total: int) -> Vote:
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
@@ -132,6 +145,11 @@ VOTE_RULES: dict[str, type[VoteRule]] = {
     "real": RealVotes,
     "abstain": Abstaining,
 }
+
+
+def _total_edge(edges: Edges, votes: Reals) -> int:
+    """Return the edge of votes of -1, 0 and +1."""
+    return sum(map(operator.mul, edges.edges.tolist(), map(int, votes.tolist())))
 
 
 def half_log_odds(plus: float, minus: float, floor: float) -> float:

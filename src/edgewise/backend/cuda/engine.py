@@ -179,7 +179,8 @@ class CudaBackend(LocalBackend[DeviceState]):
         return self._device_plans[key]
 
     def scan(self, histogram: Histogram, query: ScanQuery) -> Candidates:
-        if not isinstance(histogram, DeviceHistogram):
+        # Its kernel knows no directions of several score columns, nor of gains.
+        if not isinstance(histogram, DeviceHistogram) or query.directions is not None:
             return super().scan(histogram, query)
         device, plan, sums = self.device, histogram.plan, histogram.sums
         up, n_scores, n_columns = device.upload, len(histogram.totals), len(plan.columns)

@@ -158,11 +158,14 @@ class NumbaBackend(HostBackend):
         missing = np.empty(shape, dtype=np.int8)
         wants_edges = query.score_edges and not per_score
         edges = np.empty((n_columns, len(totals)) if wants_edges else (0, 0), dtype=np.int64)
-        allowed = _ALL_CUTS
+        allowed, plan = _ALL_CUTS, self._plan(layout.columns)
+        sides = None
         if query.constraints is not None:
-            sides = self._plan(layout.columns).satisfies(
-                query.constraints, query.missing, query.min_sums
-            )
+            sides = plan.satisfies(query.constraints, query.missing, query.min_sums)
+        if query.directions is not None:
+            rises = plan.find_rising(histogram, query)
+            sides = rises if sides is None else sides & rises
+        if sides is not None:
             allowed = np.ascontiguousarray(sides.T)
         by_gain, n_scores = query.criterion == "gain", len(totals)
         split_query = (

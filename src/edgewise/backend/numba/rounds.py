@@ -59,7 +59,35 @@ class RoundsPlan(NamedTuple):
 
 
 @inner
-def _vote(tree, finished, floor, votes, totals, masses):  # type: ignore[no-untyped-def]
+def _limit_votes(nodes, n_leaves, directions, votes):  # type: ignore[no-untyped-def]
+    """Limit votes so that they keep to the directions of columns: `learners.tree`. OUT votes."""
+    n_ends, n_scores = 2 * n_leaves - 1, votes.shape[1]
+    low, high = np.full((n_ends, n_scores), -np.inf), np.full((n_ends, n_scores), np.inf)
+    for node in range(n_leaves - 1):
+        direction = directions[nodes[node, 0]] if nodes[node, 1] > 0 else 0
+        below, above = nodes[node, 3], nodes[node, 4]
+        below = n_leaves + below if below >= 0 else -1 - below
+        above = n_leaves + above if above >= 0 else -1 - above
+        if direction < 0:
+            below, above = above, below
+        for k in range(n_scores):
+            least, most = low[n_leaves + node, k], high[n_leaves + node, k]
+            low[below, k] = low[above, k] = least
+            high[below, k] = high[above, k] = most
+            if direction != 0:
+                lower = min(max(votes[below, k], least), most)
+                upper = min(max(votes[above, k], least), most)
+                middle = step.half((lower + upper) / 2.0)
+                if lower > upper:
+                    middle = min(max(votes[n_leaves + node, k], least), most)
+                high[below, k] = low[above, k] = middle
+    for end in range(n_ends):
+        for k in range(n_scores):
+            votes[end, k] = min(max(votes[end, k], low[end, k]), high[end, k])
+
+
+@inner
+def _vote(tree, finished, floor, directions, votes, totals, masses):  # type: ignore[no-untyped-def]
     """Give leaves, and nodes that abstain, their votes; return the edge. OUT the last three."""
     n_leaves, edge = tree.counts[1], np.int64(0)
     for end in range(2 * n_leaves - 1):
@@ -70,8 +98,12 @@ def _vote(tree, finished, floor, votes, totals, masses):  # type: ignore[no-unty
             # The rows that the root abstains on had no votes.
             votes[end, k] = 0.0 if end == n_leaves else vote
             totals[end, k], masses[end, k] = total, mass
-            if end < n_leaves:
-                edge += total if vote > 0.0 else (-total if vote < 0.0 else np.int64(0))
+    if len(directions):
+        _limit_votes(finished.nodes, n_leaves, directions, votes)
+    for leaf in range(n_leaves):
+        for k in range(votes.shape[1]):
+            total, vote = totals[leaf, k], votes[leaf, k]
+            edge += total if vote > 0.0 else (-total if vote < 0.0 else np.int64(0))
     return edge
 
 
@@ -139,13 +171,18 @@ def boost(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         grow(
             always, n, ProblemRows(rows, source.signed, source.lanes, source.constraints),
-            SplitSearch(split_search.layout, damped_query, split_search.sets), directions, by_edge,
-            weights, tree, finished,
+            SplitSearch(
+                split_search.layout, damped_query, split_search.sets, split_search.directions,
+            ),
+            directions, by_edge, weights, tree, finished,
         )  # fmt: skip
         if tree.counts[1] < 2:
             return r, weight
         votes = rounds.votes[r]
-        rounds.edges[r] = _vote(tree, finished, damping, votes, rounds.totals[r], rounds.masses[r])
+        rounds.edges[r] = _vote(
+            tree, finished, damping, split_search.directions, votes, rounds.totals[r],
+            rounds.masses[r],
+        )  # fmt: skip
         for k in range(n_scores):
             for i in range(n):
                 outputs[k, i] = votes[finished.leaves[i], k]

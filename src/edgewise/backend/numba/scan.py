@@ -239,6 +239,48 @@ def _scan_gain_of_one(histogram, column, query, totals, lanes, low_sums, cuts): 
 
 
 @inner
+def mark_rising(histogram, column, query, totals, direction, lanes, below, rising):  # type: ignore[no-untyped-def]
+    """Mark the cuts with the larger mean of S on the side of a direction: `ScanPlan.rises`.
+
+    `below` is memory for the sums below a cut. OUT rising, (codes, 2): for the side of missing
+    values that is tried first, and for the other.
+    """
+    base, n_codes, has_missing = column
+    n_scores, n_sums = query.n_scores, query.n_scores + query.by_gain
+    learns_side = has_missing and query.missing == MISSING_AUTO
+    for k in range(n_sums):
+        below[k] = 0
+    # The cut at the first bin separates present from missing values: it has no direction.
+    rising[0, 0] = rising[0, 1] = True
+    for t in range(1, n_codes):
+        for k in range(n_sums):
+            at = (base + (k // lanes) * n_codes + t - 1) * lanes + k % lanes
+            below[k] += np.int64(histogram[at])
+        for side in range(2):
+            adds_missing = has_missing and (side == 1 if learns_side else query.missing == -1)
+            low, edge, size, under = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+            total = np.int64(0)
+            for k in range(n_sums):
+                sum_below = below[k]
+                if adds_missing:
+                    at = (base + (k // lanes) * n_codes + n_codes - 1) * lanes + k % lanes
+                    sum_below += np.int64(histogram[at])
+                if k == n_scores:
+                    under = sum_below
+                else:
+                    low += sum_below
+                    total += totals[k]
+                    edge += totals[k] - 2 * sum_below
+                    size += abs(totals[k] - 2 * sum_below)
+            rises = 2 * direction * edge > size
+            if query.by_gain:
+                over = np.float64(totals[n_scores] - under) + query.damping
+                high, mass = np.float64(direction * (total - low)), np.float64(under)
+                rises = high * (mass + query.damping) >= np.float64(direction * low) * over
+            rising[t, side] = rises
+
+
+@inner
 def gain_of(squares, mass, damping):  # type: ignore[no-untyped-def]
     """Return the gain of one side of a cut: see `base.gains`."""
     return np.int64(np.rint(np.float64(squares) / (np.float64(mass) + damping) * GAIN_SCALE))

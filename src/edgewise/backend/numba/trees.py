@@ -18,6 +18,7 @@ from edgewise.backend.numba.scan import (
     ColumnBins,
     SplitQuery,
     gain_of,
+    mark_rising,
     scan_edge,
     scan_gain,
     scan_values,
@@ -118,12 +119,13 @@ class SplitSearch(NamedTuple):
     """The columns that are searched for splits, and the splits that are looked for.
 
     `sets` are the sets of columns that may be tested together, as `base.Interactions` has them, or
-    none where all may.
+    none where all may. `directions` are those of the columns, or none where all are free.
     """
 
     layout: _Layout
     query: SplitQuery
     sets: NDArray[np.bool_]  # (sets, columns)
+    directions: Signs
 
 
 class FinishedTree(NamedTuple):
@@ -192,7 +194,7 @@ def _search(  # type: ignore[no-untyped-def]
     compared by gain: Numba then compiles no more than is needed. OUT the tree's histograms, splits
     and value_sides.
     """
-    layout, query, sets = split_search
+    layout, query, sets, monotonic = split_search
     histograms, (_, _, _, width) = tree.histograms, weights
     _, bases, n_codes, has_missing = layout.columns
     lanes, n_lanes = 1 << (width.ndim - 1), tree.sums.shape[2]
@@ -202,6 +204,7 @@ def _search(  # type: ignore[no-untyped-def]
     edges = np.empty(n_lanes, dtype=np.int64)
     keys = np.empty(tree.sides.shape[1])
     orders = np.empty((2, tree.sides.shape[1]), dtype=np.intp)
+    rising = np.empty((tree.sides.shape[1] if len(monotonic) else 0, 2), dtype=np.bool_)
     for batch in range(first_batch, last_batch):
         low, high = layout.batches[batch], layout.batches[batch + 1]
         start, stop = layout.starts[batch], layout.starts[batch + 1]
@@ -236,13 +239,19 @@ def _search(  # type: ignore[no-untyped-def]
                         tree.value_sides[side, q - layout.n_cut],
                     )  # fmt: skip
                 if q < layout.n_cut:
+                    cuts = any_cut
+                    if len(monotonic) and monotonic[q] != 0:
+                        cuts = rising[: n_codes[q]]
+                        mark_rising(
+                            bins, column, query, totals, np.int64(monotonic[q]), lanes, edges, cuts
+                        )
                     if by_edge is None:
                         best, first, missing = scan_gain(
-                            bins, column, query, totals, any_cut, width, scratch, orders[0]
+                            bins, column, query, totals, cuts, width, scratch, orders[0]
                         )
                     else:
                         best, first, missing = scan_edge(
-                            bins, column, query, totals, any_cut, width, edges
+                            bins, column, query, totals, cuts, width, edges
                         )
                 tree.splits[side, q, 0] = best
                 tree.splits[side, q, 1] = first
@@ -514,7 +523,7 @@ def grow(  # type: ignore[no-untyped-def]
     A tree that is not new goes on from where its newest leaves have been searched. IN the arguments
     up to by_edge. OUT weights, tree, finished.
     """
-    layout, query, sets = split_search
+    layout, query, sets, _ = split_search
     if is_new:
         _put_rows(0, len(source.rows), source, query.n_columns, weights, tree)
         _begin(source.rows, weights[1], tree)
@@ -738,9 +747,10 @@ class TreeGrower:
             self._layout = layout._replace(by_row=by_row)
         self._has_grown = True
         sets = np.empty((0, len(growth.columns)), dtype=np.bool_)
-        if growth.interactions is not None:
-            sets = np.ascontiguousarray(growth.interactions.members[:, growth.columns])
-        return SplitSearch(self._layout, query, sets)
+        interactions = growth.column_constraints.interactions
+        if interactions is not None:
+            sets = np.ascontiguousarray(interactions.members[:, growth.columns])
+        return SplitSearch(self._layout, query, sets, growth.directions)
 
     def lease_leaves(self) -> Lease:
         """Give the next tree memory of its own for the leaf of each row."""

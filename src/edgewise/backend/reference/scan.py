@@ -35,21 +35,21 @@ class ArrayHistogram(Histogram):
 
 def scan(plan: "ScanPlan", histogram: Histogram, query: ScanQuery) -> Candidates:
     """Return the best cut of each column."""
-    criterion, constant, missing, wants_edges, bounds, constraints, min_sums, damping = query
-    totals = histogram.totals
-    if criterion == "gain":
-        totals, constant = np.append(totals, histogram.mass), False
-    edges = plan.edges(histogram.by_score[: len(totals)], totals, missing)
+    criterion, constant, missing, wants_edges, bounds, constraints, min_sums, damping, _ = query
+    edges, totals = plan.edges_of(histogram, query)
+    allowed = plan.allowed_cuts(constant and criterion != "gain", missing)
+    if query.directions is not None:
+        allowed = allowed & plan.rises(edges, totals, query)
     if criterion == "gain":
         sizes = cut_gains(edges, totals, damping)
         edges = edges[:-1]
     else:
         sizes = np.abs(edges) if criterion == "score" else np.abs(edges).sum(axis=0)
-    allowed = plan.allowed_cuts(constant, missing)
     if bounds is not None:
-        allowed = allowed & plan.within(edges[0], bounds, missing)
+        within = [plan.within(edges_of_score, bounds, missing) for edges_of_score in edges]
+        allowed = allowed & (np.stack(within) if criterion == "score" else within[0])
     if constraints is not None:
-        allowed = allowed & plan.satisfies(constraints, missing, min_sums)[: len(allowed)]
+        allowed = allowed & plan.satisfies(constraints, missing, min_sums)[: len(edges[0])]
     sizes = np.where(allowed, sizes, -1)
     if criterion == "score":
         bests = [plan.best(sizes_of_score, missing) for sizes_of_score in sizes]
@@ -91,6 +91,13 @@ class ScanPlan:
             keys[:, position] = self._table.codes(j)
         keys += self._offsets.astype(np.int32)
         return keys
+
+    def edges_of(self, histogram: Histogram, query: ScanQuery) -> tuple[Exacts, Exacts]:
+        """Return the edges of every cut and the totals, for gains with the mass last."""
+        totals = histogram.totals
+        if query.criterion == "gain":
+            totals = np.append(totals, histogram.mass)
+        return self.edges(histogram.by_score[: len(totals)], totals, query.missing), totals
 
     def edges(self, histogram: Exacts, totals: Exacts, missing: int) -> Exacts:
         """Return the score columns' edges of every cut, shape (K, sides, bins)."""
@@ -147,6 +154,30 @@ class ScanPlan:
         at = (sides[applies], rows[applies])
         allowed[at] |= np.abs(edges[at]) <= bounds.limits[applies]
         return allowed
+
+    def rises(self, edges: Exacts, totals: Exacts, query: ScanQuery) -> NDArray[np.bool_]:
+        """Return which cuts have the larger mean of S on the side of their column's direction.
+
+        Edges and totals have the mass last where cuts are compared by gain.
+        """
+        assert query.directions is not None
+        directions = np.repeat(query.directions, self._sizes)
+        if query.criterion == "gain":
+            sums = edges[:-1].sum(axis=0), totals[:-1].sum()
+            high, low = ((sums[1] + sign * sums[0]) >> 1 for sign in (1, -1))
+            over, under = (
+                ((totals[-1] + sign * edges[-1]) >> 1) + query.damping for sign in (1, -1)
+            )
+            is_free = directions * (high * under - low * over) >= 0
+        else:
+            # Votes of the other sign are lost: of the score columns' edges, at most a quarter.
+            is_free = 2 * directions * edges.sum(axis=0) > np.abs(edges).sum(axis=0)
+        return np.asarray(is_free | (directions == 0) | (self._first_of == 0))
+
+    def find_rising(self, histogram: Histogram, query: ScanQuery) -> NDArray[np.bool_]:
+        """Return which cuts, on two sides, keep to the directions of their columns."""
+        rises = self.rises(*self.edges_of(histogram, query), query)
+        return np.stack([rises[0], rises[-1]])
 
     def satisfies(
         self, constraints: Histogram, missing: int, min_sums: tuple[int, ...]
