@@ -18,6 +18,7 @@ from edgewise.report import blocks
 from edgewise.report.blocks import format_day, format_number, format_percent, round_digits, shorten
 from edgewise.report.curves import evenly_spaced, learning_curves
 from edgewise.report.page import Block, Report
+from edgewise.report.terms import wall
 
 # The maximum number of rows that costly sections are computed on.
 MAX_ROWS = 200_000
@@ -147,10 +148,46 @@ class BoostedSections:
         )
         return lead, [blocks.side_by_side(*charts)]
 
+    def add_terms(self, page: Report) -> None:
+        """Add the section of the terms of an additive model; other models have none."""
+        fitted = self.model.fitted_
+        if not fitted.shows_terms:
+            return
+        terms = fitted.shapes.functions
+        if not terms:
+            page.add("terms", "Terms", "", [blocks.note("The model has no terms.")])
+            return
+        lead = (
+            f"A score is the sum of {pluralize(len(terms), 'terms')} and a constant; the terms are "
+            f"sorted by their share in the scores. {self.unit}. Bands and thin lines are 95% "
+            "intervals; gray bars show the training rows. In the tables of pairs, blue raises and "
+            "orange lowers the score; striped cells have no rows."
+        )
+        page.add("terms", "Terms", lead, [wall(terms, self.names, self._is_date), *self._edits()])
+
+    def _edits(self) -> list[Block]:
+        edits = self.model.fitted_.edits
+        if not edits:
+            return []
+        cells = []
+        for edit in edits:
+            effect = ["", "", "", ""]
+            if edit.metric:
+                before, after = format_number(edit.before), format_number(edit.after)
+                effect = [edit.metric, before, after, f"{edit.n_rows:,}"]
+            cells.append([shorten(edit.term), shorten(edit.change), *effect])
+        columns = ["term", "change", "metric", "before", "after", "rows"]
+        return [blocks.table("Changed by hand", columns, cells)]
+
     def add_model_sections(self, page: Report) -> None:
-        """Add the sections on the importances, effects and rules of the model."""
+        """Add the sections on the importances, effects and rules of the model.
+
+        An additive model has its terms instead of effects and rules.
+        """
         lead = "Share of the decrease of the training loss by column."
         page.add("importance", "Importance", lead, self._importances())
+        if self.model.fitted_.shows_terms:
+            return
         page.add("effects", "Effects", *self._effects())
         page.add("rules", "Rules", *self._rules())
 
