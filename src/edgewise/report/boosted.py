@@ -15,10 +15,10 @@ from edgewise.metrics.registry import metric_title
 from edgewise.model.explain import mean_outputs, most_frequent
 from edgewise.model.wording import category_name
 from edgewise.report import blocks
-from edgewise.report.blocks import format_day, format_number, format_percent, round_digits, shorten
+from edgewise.report.blocks import capitalize, format_day, format_number, format_percent, round_digits, shorten
 from edgewise.report.curves import evenly_spaced, learning_curves
 from edgewise.report.page import Block, Report
-from edgewise.report.terms import wall
+from edgewise.report.terms import are_known, wall
 
 # The maximum number of rows that costly sections are computed on.
 MAX_ROWS = 200_000
@@ -157,13 +157,23 @@ class BoostedSections:
         if not terms:
             page.add("terms", "Terms", "", [blocks.note("The model has no terms.")])
             return
-        lead = (
-            f"A score is the sum of {pluralize(len(terms), 'terms')} and a constant; the terms are "
-            f"sorted by their share in the scores. {self.unit}. Bands and thin lines are 95% "
-            "intervals; gray bars show the training rows. In the tables of pairs, blue raises and "
-            "orange lowers the score; striped cells have no rows."
-        )
-        page.add("terms", "Terms", lead, [wall(terms, self.names, self._is_date), *self._edits()])
+        lead = [
+            f"A score is the sum of {pluralize(len(terms), 'terms')} and a constant.",
+            "Behind each name is its share in the mean absolute scores.",
+        ]
+        if meaning := self.unit.partition(": ")[2]:
+            lead.append(f"{capitalize(meaning)}.")
+        if terms[0].errors is not None:
+            lead.append("Bands and thin lines are 95% intervals.")
+        if are_known(terms[0].counts):
+            lead.append("Gray bars are the training rows.")
+        if any(len(term.axes) == 2 for term in terms):
+            lead.append(
+                "In tables of pairs, blue raises and orange lowers the score beyond what the two "
+                "curves add; striped cells have no rows."
+            )
+        content = [wall(terms, self.names, self._is_date), *self._edits()]
+        page.add("terms", "Terms", " ".join(lead), content)
 
     def _edits(self) -> list[Block]:
         edits = self.model.fitted_.edits

@@ -47,6 +47,7 @@
     return last === 0 ? "any" : k === 0 ? `< ${edge(1)}` : k === last ? `\u2265 ${edge(k)}` : `${edge(k)} to ${edge(k + 1)}`;
   }
   const formatSpan = (low, high) => (low === undefined ? "" : ` (${formatNumber(low)} to ${formatNumber(high)})`);
+  const shortName = (name) => (name.length > 12 ? name.slice(0, 11) + "\u2026" : name);
   const formatSigned = (value) => (value > 0 ? "+" : "") + signed(value.toFixed(2));
 
   function niceStep(span, n) {
@@ -69,7 +70,7 @@
     const ticks = [], labels = [];
     if (axis.labels) {
       const every = Math.ceil(axis.labels.length / n);
-      for (let k = 1; k < axis.labels.length; k += every) { ticks.push(k); labels.push(axis.labels[k]); }
+      axis.labels.forEach((name, k) => { if (name && k % every === 0) { ticks.push(k); labels.push(shortName(name)); } });
       return { toPixel: (value) => from + ((value - low) / (high - low)) * (to - from), ticks, labels, low, high };
     }
     if (axis.log) {
@@ -219,7 +220,7 @@
     const ys = series.flatMap((line) => [...line.y, ...(line.low || []), ...(line.high || [])]);
     if (series.some((line) => line.style === "area")) ys.push(0);
     const top = 26, bottom = 44 + strip, floor = height - 44;
-    const y = scale(yAxis, ys, height - bottom, top, 44);
+    const y = scale(yAxis, ys, height - bottom, top, block.small ? 28 : 44);
     const left = 12 + 7.7 * Math.max(...y.labels.map((line) => line.length), 2);
     const x = scale({ tight: true, ...block.x }, xs, left, width - 16, block.small ? 56 : 76);
     const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-labelledby": name,
@@ -282,7 +283,7 @@
       const marks = [];
       line.x.forEach((at, k) => {
         if (line.y[k] === null) return;
-        const px = x.toPixel(at);
+        const px = x.toPixel(at) + (line.shift || 0);
         if (line.low) marks.push(svg("line", { class: `whisker ${line.tone}`, x1: px, x2: px, y1: y.toPixel(line.low[k]), y2: y.toPixel(line.high[k]) }));
         marks.push(svg("circle", { class: `dot ${line.style} ${line.tone}`, cx: px, cy: y.toPixel(line.y[k]), r: line.style === "dots" ? 1.7 : 3.5 }));
       });
@@ -320,12 +321,12 @@
       const rows = readable.map((line) => [line, at(line, value)]).filter(([, place]) => place >= 0);
       tip.replaceChildren(el("strong", {}, `${block.x.name}: ${formatPlace(block, value)}`), ...rows.map(([line, place]) =>
         el("div", {}, el("span", { class: `swatch ${line.tone} ${line.style}`, "aria-hidden": "true" }),
-          `${line.name}: ${formatOn(yAxis, line.y[place])}${line.n ? ` (${line.n[place].toLocaleString("en")} rows)` : block.cells && line.low ? formatSpan(line.low[place], line.high[place]) : ""}`)));
+          `${line.name}: ${formatOn(yAxis, line.y[place])}${line.n ? ` (${line.n[place].toLocaleString("en")} rows)` : block.small && line.low ? formatSpan(line.low[place], line.high[place]) : ""}`)));
       tip.hidden = false;
       const ratio = host.clientWidth / root.viewBox.baseVal.width;
       const room = host.clientWidth - tip.offsetWidth - 4;
       tip.style.left = `${Math.max(0, Math.min(room, px * ratio > host.clientWidth / 2 ? px * ratio - tip.offsetWidth - 12 : px * ratio + 12))}px`;
-      tip.style.top = `${box.top + 4}px`;
+      tip.style.top = `${block.small ? box.bottom + 6 : box.top + 4}px`;
     };
     const hide = () => { now = -1; tip.hidden = true; cursor.setAttribute("visibility", "hidden"); };
     root.addEventListener("pointermove", (event) => {
@@ -686,9 +687,8 @@
 
   function drawHeat(block, width, name, tip, host) {
     const height = 220, top = 26, bottom = height - 44, n = block.x.cells.length, m = block.y.cells.length;
-    const short = (text) => (text.length > 12 ? text.slice(0, 11) + "\u2026" : text);
     // Ticks of numbers stand between cells, names of categories beside them.
-    const marks = (axis) => axis.cells.map((cell, k) => (axis.cuts && k < axis.cells.length - 1 ? [k, k ? axis.cuts[k - 1] : ""] : [k + 0.5, short(cell)]));
+    const marks = (axis) => axis.cells.map((cell, k) => (axis.cuts && k < axis.cells.length - 1 ? [k, k ? axis.cuts[k - 1] : ""] : [k + 0.5, shortName(cell)]));
     const drawn = block.scores.map((column) => column.some((score) => score !== null));
     const has = block.y.cells.map((_, j) => block.scores.some((column) => column[j] !== null));
     const columns = drawn.lastIndexOf(true) + 1, rows = has.lastIndexOf(true) + 1;
@@ -736,7 +736,7 @@
       tip.hidden = false;
       const ratio = host.clientWidth / width, at = (left + (i + 0.5) * w) * ratio;
       tip.style.left = `${Math.max(0, Math.min(host.clientWidth - tip.offsetWidth - 4, at > host.clientWidth / 2 ? at - tip.offsetWidth - 12 : at + 12))}px`;
-      tip.style.top = `${top + 4}px`;
+      tip.style.top = `${bottom + 6}px`;
     };
     const hide = () => { now = null; tip.hidden = true; cursor.setAttribute("visibility", "hidden"); };
     root.addEventListener("pointermove", (event) => {

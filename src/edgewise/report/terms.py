@@ -20,13 +20,18 @@ MAX_LINES = 6
 INTERVAL = 1.96
 """The standard errors on each side of a 95% interval."""
 
-_BARS, _MAX_STEPS, _MAX_CELLS, _MAX_LEVELS = 30, 80, 20, 10
+MAX_LEVELS = 30
+"""The maximum number of levels of a categorical column in a picture."""
+
+_SCORE = blocks.axis("score", zero=True, tight=True)
+_BARS, _MAX_STEPS, _MAX_CELLS, _MAX_BARS = 30, 80, 20, 8
+_SHIFT = 4  # pixels between the points of two classes
 _SPARKS, _WIDTH = ("▁▂▃▄▅▆▇█", "_.-:=+*#"), 24
 
 # An axis is skewed if the middle half of its cut points takes less than this share of it.
 _SKEWED = 0.1
-# Free space beyond the first and the last cut point, and between numbers and missing values.
-_ROOM, _GAP = 0.08, 0.06
+# The least and the most space for the cells at the ends, and that before missing values.
+_ROOM, _MAX_ROOM, _GAP = 0.08, 0.3, 0.06
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +60,10 @@ class CellScale:
         if kind == "cells":
             edges = np.arange(axis.n_cells, dtype=np.float64)
         else:
-            room = _ROOM * np.ptp(places) or 0.5 * max(abs(float(places[0])), 1.0)
-            edges = np.concatenate([[places[0] - room], places, [places[-1] + room]])
+            low, high = _end_widths(places, axis.counts[:-1])
+            edges = np.concatenate([[places[0] - low], places, [places[-1] + high]])
+            if kind == "linear" and places[0] > 0:
+                edges[0] = max(edges[0], 0.0)
         has_missing = axis.counts[-1] > 0
         beyond = edges[-1] + _GAP * np.ptp(edges)
         return cls(kind, edges, float(beyond) if has_missing else None)
@@ -95,10 +102,24 @@ def _is_skewed(places: Reals) -> bool:
     return len(places) > 2 and bool(high - low < _SKEWED * np.ptp(places))
 
 
+def _end_widths(places: Reals, counts: Reals) -> Reals:
+    """Return the widths of the first and the last cell, which are as dense as the others."""
+    span, inner = float(np.ptp(places)), float(counts[1:-1].sum())
+    if span == 0:
+        return np.full(2, 0.5 * max(abs(float(places[0])), 1.0))
+    return span * np.clip(counts[[0, -1]] / max(inner, 1e-9), _ROOM, _MAX_ROOM)
+
+
 def frequent_levels(axis: Axis, max_count: int) -> list[int]:
     """Return the cells of the most frequent categories, and of missing values if there are any."""
     used = np.flatnonzero(axis.counts > 0)
     return used[np.argsort(-axis.counts[used], kind="stable")][:max_count].tolist()
+
+
+def sort_levels(function: ShapeFunction, k: int) -> list[int]:
+    """Return the most frequent cells of a categorical column, ascending by the k-th score."""
+    cells = frequent_levels(function.axes[0], MAX_LEVELS)
+    return sorted(cells, key=lambda cell: float(function.scores[cell, k]))
 
 
 def coarsen(function: ShapeFunction, max_cells: int) -> ShapeFunction:
@@ -181,8 +202,7 @@ def _curve(
     rows = scale.histogram(axis.counts)
     if rows is not None:
         x["rows"] = {"edges": round_digits(rows[0]), "rows": round_digits(rows[1])}
-    y = blocks.axis("score", zero=True)
-    return blocks.chart(title, x, y, series, cells=True, small=True)
+    return blocks.chart(title, x, _SCORE, series, cells=True, small=True)
 
 
 def _interval(function: ShapeFunction, k: int) -> dict[str, Reals]:
@@ -194,25 +214,33 @@ def _interval(function: ShapeFunction, k: int) -> dict[str, Reals]:
 
 
 def _levels(title: str, function: ShapeFunction, lines: Sequence[tuple[int, str]]) -> Block:
-    axis = function.axes[0]
-    cells = frequent_levels(axis, 3 * _MAX_LEVELS)
-    total = axis.counts.sum() if are_known(axis.counts) else 0.0
-    options = []
-    for k, name in lines:
-        ends = _interval(function, k)
-        items = []
-        for cell in sorted(cells, key=lambda cell: float(function.scores[cell, k])):
-            more: dict[str, Any] = {side: float(end[cell]) for side, end in ends.items()}
-            if total:
-                more["detail"] = f"{format_percent(axis.counts[cell] / total)} of rows"
-            label = shorten(axis.labels[cell], 40)
-            items.append(blocks.bar(label, function.scores[cell, k], **more))
-        detail = ""
-        if len(cells) < (used := int((axis.counts > 0).sum())):
-            detail = f"The {len(cells)} most frequent of {used:,} levels."
-        bars = blocks.bars(title, items, signed=True, shown=_MAX_LEVELS, detail=detail)
-        options.append((name, [bars]))
-    return options[0][1][0] if len(options) == 1 else blocks.choice("Class", options)
+    """Return bars of a few levels, or points of many, sorted by score."""
+    axis, order = function.axes[0], sort_levels(function, lines[0][0])
+    labels = [shorten(axis.labels[cell], 40) for cell in order]
+    shares = axis.counts[order] / max(axis.counts.sum(), 1.0)
+    n_used = int((axis.counts > 0).sum())
+    detail = "" if len(order) == n_used else f"The {len(order)} most frequent of {n_used:,} levels."
+    if len(lines) == 1 and len(order) <= _MAX_BARS:
+        ends = [end[order] for end in _interval(function, lines[0][0]).values()]
+        columns = [labels, function.scores[order, lines[0][0]].tolist(), *ends]
+        items = [
+            blocks.bar(label, score, **dict(zip(("low", "high"), end, strict=False)))
+            for label, score, *end in zip(*columns, strict=True)
+        ]
+        if are_known(axis.counts):
+            for item, share in zip(items, shares.tolist(), strict=True):
+                item["detail"] = f"{format_percent(share)} of rows"
+        return blocks.bars(title, items, signed=True)
+    series = []
+    for tone, (k, name) in enumerate(lines):
+        sides = {side: round_digits(end[order]) for side, end in _interval(function, k).items()}
+        shift = _SHIFT * (tone - (len(lines) - 1) / 2)
+        scores, look = function.scores[order, k], {"tone": tone, "shift": shift}
+        series.append(blocks.series(name, range(len(order)), scores, "points", **look, **sides))
+    x = blocks.axis(shorten(axis.name, 40), labels=labels, low=-0.5, high=len(order) - 0.5)
+    if are_known(axis.counts):
+        x["rows"] = {"edges": np.arange(len(order) + 1) - 0.5, "rows": axis.counts[order]}
+    return blocks.chart(title, x, _SCORE, series, small=True, detail=detail)
 
 
 def _heat_map(
