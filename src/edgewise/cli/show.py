@@ -15,10 +15,12 @@ _MAX_NAMES = 20
 @params.command("show")
 @params.argument("model", "Saved model.", type=params.FILE)
 @params.argument("data", "Rows to show effects on.", type=params.FILE, required=False)
-@params.option("-n", type=params.COUNT, default=10, help="Number of columns, and of rules or terms.")
+@params.option(
+    "-n", type=params.COUNT, default=10, help="Number of columns, and of rules or terms."
+)
 @params.json
 def show(model: str, data: str | None, n: int, as_json: bool) -> None:
-    """Show what a model learned: columns, effects and rules.
+    """Show what a model learned: columns, effects and rules or terms.
 
       edgewise show people.edgewise
           its settings, the most important columns and the strongest rules

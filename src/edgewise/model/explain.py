@@ -381,7 +381,9 @@ def explain_shapes(shapes: Shapes, classes: list, offset: float = 0.0) -> ModelE
             curves.append(curve)
             continue
         names = tuple(axis.name for axis in function.axes)
-        groups.append(Group(names, function.importance, 0, detail=_describe_table(function, classes)))
+        groups.append(
+            Group(names, function.importance, 0, detail=_describe_table(function, classes))
+        )
     return ModelExplanation(curves, shapes.intercept + offset, classes, groups)
 
 

@@ -15,7 +15,7 @@ from edgewise.metrics.registry import metric_title
 from edgewise.model.explain import mean_outputs, most_frequent
 from edgewise.model.wording import category_name
 from edgewise.report import blocks
-from edgewise.report.blocks import capitalize, format_day, format_number, format_percent, round_digits, shorten
+from edgewise.report.blocks import format_day, format_number, format_percent, round_digits, shorten
 from edgewise.report.curves import evenly_spaced, learning_curves
 from edgewise.report.page import Block, Report
 from edgewise.report.terms import are_known, wall
@@ -161,8 +161,8 @@ class BoostedSections:
             f"A score is the sum of {pluralize(len(terms), 'terms')} and a constant.",
             "Behind each name is its share in the mean absolute scores.",
         ]
-        if meaning := self.unit.partition(": ")[2]:
-            lead.append(f"{capitalize(meaning)}.")
+        if ": " in self.unit:
+            lead.append(f"Scores above 0 favor {self.names[0]}.")
         if terms[0].errors is not None:
             lead.append("Bands and thin lines are 95% intervals.")
         if are_known(terms[0].counts):

@@ -28,7 +28,8 @@ _BARS, _MAX_STEPS, _MAX_CELLS, _MAX_BARS = 30, 80, 20, 8
 _SHIFT = 4  # pixels between the points of two classes
 _SPARKS, _WIDTH = ("▁▂▃▄▅▆▇█", "_.-:=+*#"), 24
 
-# An axis is skewed if the middle half of its cut points takes less than this share of it.
+# An axis is skewed if the middle half of its cut points takes less than this share of it, or half
+# of them are as close to an end.
 _SKEWED = 0.1
 # The least and the most space for the cells at the ends, and that before missing values.
 _ROOM, _MAX_ROOM, _GAP = 0.08, 0.3, 0.06
@@ -98,8 +99,8 @@ def are_known(counts: Reals) -> bool:
 
 
 def _is_skewed(places: Reals) -> bool:
-    low, high = np.quantile(places, [0.25, 0.75])
-    return len(places) > 2 and bool(high - low < _SKEWED * np.ptp(places))
+    low, a, middle, b, high = np.quantile(places, np.linspace(0.0, 1.0, 5))
+    return len(places) > 2 and min(b - a, middle - low, high - middle) < _SKEWED * (high - low)
 
 
 def _end_widths(places: Reals, counts: Reals) -> Reals:
@@ -147,6 +148,22 @@ def coarsen(function: ShapeFunction, max_cells: int) -> ShapeFunction:
     scores, errors = tables
     assert scores is not None
     return replace(function, axes=tuple(axes), scores=scores, errors=errors)
+
+
+def select_classes(
+    functions: Sequence[ShapeFunction], max_count: int
+) -> tuple[list[ShapeFunction], list[int]]:
+    """Return the functions of the scores that change most, and which these are."""
+    shown = widest_classes(functions, max_count)
+    kept = [
+        replace(
+            f,
+            scores=f.scores[..., shown],
+            errors=None if f.errors is None else f.errors[..., shown],
+        )
+        for f in functions
+    ]
+    return kept, shown
 
 
 def widest_classes(functions: Sequence[ShapeFunction], max_count: int) -> list[int]:
