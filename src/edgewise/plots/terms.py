@@ -234,9 +234,11 @@ class TermGridDisplay(Display):
                 legend.remove()
             self.displays_.append(display)
         lines = next((d.ax_ for d in self.displays_ if count_labels(d.ax_)), None)
-        if lines is not None:
+        if lines is not None and self._has_own_figure:
             handles = lines.get_legend_handles_labels()
-            axes.figure.figure.legend(*handles, loc="outside upper center", ncols=3, frameon=False)
+            self.figure_.legend(*handles, loc="outside upper center", ncols=3, frameon=False)
+        elif lines is not None:
+            lines.legend(fontsize=8)
 
 
 def _shapes_of(estimator: Any) -> tuple[Any, Sequence[Any]]:
