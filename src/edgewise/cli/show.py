@@ -31,9 +31,9 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
 
     A rule tests one or more columns; where the test holds, it adds its votes to
     the scores of the classes, and otherwise subtracts them. Trees are listed as
-    paths: a row that meets all conditions of a path gets its votes. Additive models
-    are listed as their terms, with small plots of the curves. No code of the file
-    is run.
+    paths: a row that meets all conditions of a path gets its votes. Additive
+    models are listed as their terms, with small plots of the curves. No code of
+    the file is run.
     """
     from edgewise import RankFusion, Recommender
 
