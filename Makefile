@@ -54,6 +54,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/learners.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/predict.py
+	$(BIN)/python benchmarks/explain.py
 	$(BIN)/python benchmarks/starts.py
 	$(BIN)/python benchmarks/errors.py
 	$(BIN)/python benchmarks/suite.py

@@ -31,6 +31,7 @@ os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -161,9 +162,9 @@ def measure(model_name: str, split: Split) -> dict[str, float]:
     multilabel = split.y.ndim == 2
     if multilabel and model_name not in NATIVE_LABELS:
         model = MultiOutputClassifier(model)
-    if model_name == "edgewise":
+    if isinstance(model, AdaBoostMH):
         n_rounds = "auto" if len(split.y) <= WARM_UP_ROWS else WARM_UP_ROUNDS
-        AdaBoostMH(n_jobs=1, n_rounds=n_rounds).fit(X, split.y)
+        clone(model).set_params(n_rounds=n_rounds).fit(X, split.y)
     start = time.process_time()
     model.fit(X, split.y)
     fit = time.process_time() - start
@@ -172,7 +173,9 @@ def measure(model_name: str, split: Split) -> dict[str, float]:
     predict = time.process_time() - start
     truth, shares = _align(found, model, split, multilabel)
     measures = scores(truth, shares, multilabel)
-    return {"rows": len(split.y), **measures, "fit": fit, "predict": predict}
+    terms = getattr(model, "terms_", getattr(model, "term_names_", ()))
+    sizes = {"rows": len(split.y), "terms": len(terms)}
+    return {**sizes, **measures, "fit": fit, "predict": predict}
 
 
 def _align(found: Any, model: Any, split: Split, multilabel: bool) -> tuple[np.ndarray, np.ndarray]:

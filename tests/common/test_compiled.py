@@ -145,6 +145,7 @@ def test_less_work_is_worth_kernels_that_are_compiled(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("EDGEWISE_BACKEND", raising=False)
     monkeypatch.setattr(compiled, "_loaded", set())
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
     compiled.forms_file.cache_clear()
     try:
         assert not compiled.use_compiled(compiled.LOAD_FROM, form="trees")
@@ -156,6 +157,9 @@ def test_less_work_is_worth_kernels_that_are_compiled(monkeypatch, tmp_path):
         assert compiled.use_compiled(compiled.LOAD_FROM, form="trees")
         assert not compiled.use_compiled(compiled.LOAD_FROM - 1, form="trees")
         assert not compiled.use_compiled(compiled.LOAD_FROM)
+        # Numba takes most of the time to load.
+        monkeypatch.setitem(sys.modules, "numba", None)
+        assert compiled.use_compiled(compiled.LOAD_FROM - 1, form="trees")
         monkeypatch.setenv("EDGEWISE_BACKEND", "numpy")
         assert not compiled.use_compiled(compiled.COMPILE_FROM, form="trees")
     finally:
@@ -175,7 +179,7 @@ def test_forms_of_work_ignore_numbers_that_take_the_same_kernels(monkeypatch):
     ):
         AdaBoostMH(**settings).fit(X, y)
     assert seen[0] == seen[1]
-    assert len(set(seen)) == 3
+    assert len({form for form in seen if not form.startswith("walk")}) == 3
 
 
 def test_the_time_of_compiling_counts_once(monkeypatch):

@@ -156,7 +156,7 @@ def test_files_exports_and_numpy_alone_predict_the_same(tmp_path):
         expected[7],
     )
     np.testing.assert_array_equal(
-        fit.fitted_.with_subsets().scores(as_table(X)), fit.fitted_.scores(as_table(X))
+        fit.fitted_.in_subsets.scores(as_table(X)), fit.fitted_.scores(as_table(X))
     )
 
 

@@ -230,11 +230,7 @@ def test_rules_importances_and_explanations_name_both_columns():
         }
         assert explained.amounts.sum() == pytest.approx(fit.decision_function(X[:1])[0])
         values = explained.shapley_values[:, 0]
-        compared = (
-            X[:30]
-            if background is not None
-            else pd.DataFrame({"size": [np.nan], "shop": [None], "day": [None]})
-        )
+        compared = X if background is None else background
         difference = fit.decision_function(X[:1])[0] - fit.decision_function(compared).mean()
         assert values.sum() == pytest.approx(difference)
 
@@ -247,7 +243,7 @@ def test_files_and_numpy_alone_predict_the_same(tmp_path):
     for load in (edgewise.load, predictor.load):
         assert np.array_equal(load(tmp_path / "m.edgewise").predict_proba(X), expected)
     np.testing.assert_array_equal(
-        fit.fitted_.with_subsets().scores(as_table(X)), fit.fitted_.scores(as_table(X))
+        fit.fitted_.in_subsets.scores(as_table(X)), fit.fitted_.scores(as_table(X))
     )
 
 

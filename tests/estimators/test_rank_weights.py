@@ -34,6 +34,8 @@ def same(left, right, exact=True):
             getattr(left.fitted_.terms, field.name),
             getattr(right.fitted_.terms, field.name),
         )
+        if field.name == "covers" and not exact:
+            continue  # The number of rows, whatever their weights.
         if exact or np.asarray(ours).dtype.kind != "f":
             np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
         else:

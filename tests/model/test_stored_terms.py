@@ -1,5 +1,7 @@
 """Arrays from a file become rules only if every reference in them leads somewhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -44,7 +46,9 @@ def arrays_of(terms):
 
 
 def packed(rules, n_scores=2):
-    return Terms.pack(rules, [1.0] * len(rules), np.ones((len(rules), n_scores)))
+    terms = Terms.pack(rules, [1.0] * len(rules), np.ones((len(rules), n_scores)))
+    n_leaves = 3 * np.arange(len(rules) + 1)
+    return replace(terms, covers=np.arange(n_leaves[-1]), cover_starts=n_leaves)
 
 
 ARRAYS = [name for name in TERMS.fields if name != "n_cuts"]
@@ -137,6 +141,10 @@ DAMAGE = {
     "values that do not end": ("value_starts", -1, 3),
     "values in another order": ("value_starts", 3, 11),
     "values of a huge number": ("value_starts", 3, 2**62),
+    "leaves that do not begin": ("cover_starts", 0, 1),
+    "leaves that do not end": ("cover_starts", -1, 14),
+    "leaves in another order": ("cover_starts", 1, 7),
+    "a leaf with a negative number of rows": ("covers", 0, -1),
     "a product that is said to be of numbers": ("real", 0, True),
     "a constant that is said to be of numbers": ("real", 4, True),
     "a product that is said to be a tree": ("kinds", 0, 1),

@@ -25,6 +25,9 @@ BACKENDS = ("auto", "numpy", "numba")
 # loading Numba and its cached kernels takes half a second, compiling them for the first time ten.
 COMPILE_FROM, LOAD_FROM = 1_000_000_000, 200_000_000
 
+# Where Numba is loaded already, further kernels take a tenth of a second.
+_LOAD_KERNELS_FROM = LOAD_FROM // 8
+
 # The forms of work whose kernels this process has.
 _loaded: set[str] = set()
 
@@ -45,7 +48,8 @@ def use_compiled(visits: float, form: str = "", waits: bool = True) -> bool:
         return choice == "numba"
     if form in _loaded or (waits and visits >= COMPILE_FROM):
         return True
-    return visits >= LOAD_FROM and is_compiled(form)
+    least = _LOAD_KERNELS_FROM if "numba" in sys.modules else LOAD_FROM
+    return visits >= least and is_compiled(form)
 
 
 def backend_choice() -> str:
@@ -68,6 +72,11 @@ def _has_numba() -> bool:
 def is_compiled(form: str) -> bool:
     """Return whether all kernels for work of this form are compiled, here or on disk."""
     return form != "" and (form in _loaded or form in _forms_on_disk())
+
+
+def is_loaded(form: str) -> bool:
+    """Return whether this process has compiled or loaded all kernels for work of this form."""
+    return form in _loaded
 
 
 def record_compiled(form: str) -> None:

@@ -144,6 +144,34 @@ class BinnedTable:
         assert self.raw_rows is not None
         return self.raw_rows.numbers(j)
 
+    def block(self, columns: Columns, rows: slice) -> Reals:
+        """Return some rows of some columns in float64, a column in each row; categories as codes.
+
+        Numbers are the thresholds at or below them, or minus infinity; responses of image filters
+        are computed.
+        """
+        first, stop, _ = rows.indices(self.n_rows)
+        block = np.empty((len(columns), stop - first))
+        for i, j in enumerate(columns.tolist()):
+            if j >= self.n_columns:
+                assert self.raw_rows is not None
+                block[i] = self.raw_rows.block(columns[i : i + 1], rows)[0]
+                continue
+            bins = self.bins[j]
+            if isinstance(bins, Categories):
+                block[i] = self.codes(j)[rows]
+                continue
+            values = np.concatenate([[-np.inf], bins.thresholds, [np.nan]])
+            position = int(self.storage_index[j])
+            if position >= 0:
+                block[i] = values[self.codes(j)[rows]]
+                continue
+            stored, codes, common = self._sparse_column(-1 - position)
+            low, high = np.searchsorted(stored, [first, stop]).tolist()
+            block[i] = values[common]
+            block[i, stored[low:high] - first] = values[codes[low:high]]
+        return block
+
     def _sparse_column(self, p: int) -> tuple[Rows, Codes, int]:
         span = slice(self.sparse.starts[p], self.sparse.ends[p])
         return self.sparse.rows[span], self.sparse.codes[span], int(self.sparse.common[p])

@@ -27,12 +27,20 @@ from edgewise.model import (
     RowExplanation,
     Rule,
     ShapeFunction,
+    TableExplanation,
     Wording,
 )
 from edgewise.model.edits import Edit, edit_function
-from edgewise.model.explain import explain_model, explain_row, explain_shapes
+from edgewise.model.explain import (
+    OUTPUTS,
+    explain_model,
+    explain_row,
+    explain_rows,
+    explain_shapes,
+)
 from edgewise.model.file import Storable
 from edgewise.model.scorecard import Scorecard, round_to_points
+from edgewise.model.scorer import ClassScorer
 from edgewise.model.shapes import Shapes, cell_axes
 from edgewise.model.wording import MAX_NAMES
 
@@ -142,11 +150,12 @@ class BoostedModel(Storable, Generic[F]):
         Parameters
         ----------
         X : array or data frame of shape (1, n_features), default None
-            The row; None explains the model.
+            The row; None explains the model. For several rows see :meth:`explain_rows`.
         background : array or data frame of shape (n_samples, n_features), default None
-            The rows to compare with: the bias is their mean score. None compares with a row of
-            missing values. At most 10,000 random rows are used, always the same ones, unless all
-            rules test one column each.
+            The rows to compare with: the bias is their mean score. None compares with the training
+            rows, of which the model keeps the number in each leaf (path-dependent values), and a
+            ranker's rules that are columns themselves with a missing value. At most 10,000 random
+            rows are used, always the same ones, unless all rules test one column each.
         """
         check_is_fitted(self)
         fitted = self.fitted_
@@ -155,19 +164,105 @@ class BoostedModel(Storable, Generic[F]):
             shapes = None if fitted.terms.is_additive else fitted.shapes
             if shapes is not None:
                 return explain_shapes(shapes, classes, self._score_offset)
-            return explain_model(
-                fitted.with_subsets(), fitted.decreases, classes, self._score_offset
-            )
+            return explain_model(fitted.in_subsets, fitted.decreases, classes, self._score_offset)
         row = self._table(X)
         if row.n_rows != 1:
-            raise ValueError(f"X must be a single row to explain, got {row.n_rows} rows")
-        others = None
-        if background is not None:
-            try:
-                others = self._table(background)
-            except ValueError as error:
-                raise ValueError(f"background: {error}") from error
-        return explain_row(fitted.with_subsets(), row, others, self._score_offset, classes)
+            raise ValueError(
+                f"X must be a single row to explain, got {row.n_rows} rows; explain_rows takes more"
+            )
+        others, n_jobs = self._background(background), n_threads(self.n_jobs)
+        return explain_row(fitted.in_subsets, row, others, self._score_offset, classes, n_jobs)
+
+    def explain_rows(
+        self,
+        X: Any,
+        background: Any = None,
+        *,
+        output: str = "score",
+        interactions: bool = False,
+    ) -> TableExplanation:
+        """Explain the scores of rows by the contributions of columns: exact Shapley values.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            The rows.
+        background : array or data frame of shape (n_others, n_features), default None
+            The rows to compare with, as in :meth:`explain`; None compares with the training rows.
+        output : {"score", "log_odds", "probability"}, default "score"
+            What the contributions add up to. "score" is the decision function or the ranker's
+            prediction; the log-odds are the score times a number, by the loss and the temperature,
+            plus another. Contributions to probabilities are those to the log-odds, scaled; with
+            several classes, along the way from the base to the row (Aumann and Shapley 1974).
+        interactions : bool, default False
+            Whether the contributions of pairs of columns are computed, too; not of probabilities.
+
+        Examples
+        --------
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = [[1, 5], [2, 3], [3, 5], [4, 3], [5, 3]], [0, 1, 0, 1, 0]
+        >>> model = AdaBoostMH("stump", preset="paper", n_rounds=2).fit(X, y)
+        >>> explanation = model.explain_rows(X, output="probability")
+        >>> (explanation.base_values + explanation.values.sum(axis=1)).round(2)
+        array([0.08, 0.57, 0.08, 0.57, 0.57])
+        >>> model.predict_proba(X)[:, 1].round(2)
+        array([0.08, 0.57, 0.08, 0.57, 0.57])
+        """
+        check_is_fitted(self)
+        outputs = OUTPUTS if isinstance(self.fitted_, ClassScorer) else OUTPUTS[:1]
+        one_of("output", output, outputs)
+        rows, others = self._table(X), self._background(background)
+        return explain_rows(
+            self.fitted_.in_subsets,
+            rows,
+            others,
+            self._score_offset,
+            self._score_names(),
+            bool(interactions),
+            output,
+            n_threads(self.n_jobs),
+        )
+
+    def shap_values(
+        self,
+        X: Any,
+        background: Any = None,
+        *,
+        output: str = "score",
+        interactions: bool = False,
+    ) -> Reals:
+        """Return the Shapley values of :meth:`explain_rows` as an array.
+
+        Parameters
+        ----------
+        X, background, output :
+            As in :meth:`explain_rows`.
+        interactions : bool, default False
+            Whether to return the contributions of pairs of columns.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, n_features) or (n_samples, n_features, n_classes)
+            Two classes, and the documents of a ranker, have one score. With `interactions`, there
+            is another axis of n_features: the contribution of a pair is divided between its two
+            entries, and columns alone are on the diagonal.
+
+        Examples
+        --------
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = [[1, 5], [2, 3], [3, 5], [4, 3], [5, 3]], [0, 1, 0, 1, 0]
+        >>> AdaBoostMH("stump", n_rounds=2).fit(X, y).shap_values(X).shape
+        (5, 2)
+        """
+        explanation = self.explain_rows(X, background, output=output, interactions=interactions)
+        matrix = explanation.interaction_values
+        return explanation.values if matrix is None else matrix
+
+    def _background(self, background: Any) -> Table | None:
+        try:
+            return None if background is None else self._table(background)
+        except ValueError as error:
+            raise ValueError(f"background: {error}") from error
 
     @property
     def _score_offset(self) -> float:

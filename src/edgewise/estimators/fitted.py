@@ -434,7 +434,7 @@ def _positive(name: str, kind: type = float) -> Value:
 
 def _check_additive(fitted: Fitted, record: AdditiveRecord) -> None:
     """Raise unless the counts of an additive model fit its terms."""
-    sizes = [axis.n_cells for axis in cell_axes(fitted.with_subsets()).values()]
+    sizes = [axis.n_cells for axis in cell_axes(fitted.in_subsets).values()]
     counts = record.counts
     if counts and ([*map(len, counts)] != sizes or min(c.min() for c in counts) < 0):
         raise ValueError("the numbers of rows do not match the cells of the columns")

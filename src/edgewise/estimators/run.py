@@ -28,7 +28,7 @@ from edgewise.boosting import (
 )
 from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.threads import n_threads
-from edgewise.data import BinnedTable, Table, encode
+from edgewise.data import BinnedTable, Bins, RawRows, Table, encode
 from edgewise.data.part import select_rows
 from edgewise.estimators.fitted import AdditiveRecord, Fitted, HeldOutRecord
 from edgewise.estimators.job import Job
@@ -352,7 +352,9 @@ class FitRun(Generic[F]):
             callbacks = [self._states, *callbacks, self.best_scores]
             try:
                 boost(tasks, self.terms, self.mean_monitors, run, callbacks)
-                return self.snapshot()
+                fitted = self.snapshot()
+                # Processes sum together, and checkpoints are of the first one alone.
+                return fitted if setup.binned.partition.is_whole else self._with_covers(fitted)
             except BaseException:
                 # A fit from scratch that fails in the middle does not replace an earlier model.
                 owner, before = setup.owner, setup.start.n_rounds
@@ -383,13 +385,15 @@ class FitRun(Generic[F]):
             search_states=self._states.after(n_rounds),
         )
         fitted = replace(fitted, additive=self._additive_record(fitted, has_ended))
+        if run.finished and self.setup.binned.partition.is_whole:
+            fitted = self._with_covers(fitted)
         return self._with_held_out(fitted) if has_ended else fitted
 
     def _additive_record(self, fitted: F, has_ended: bool) -> AdditiveRecord | None:
         """Return what a sum of curves and tables keeps beside its terms; None for other models."""
         learner = self._learners[0]
         is_additive = isinstance(learner, Additive)
-        if not is_additive and not may_have_shapes(fitted.terms):
+        if not may_have_shapes(fitted, is_additive):
             return None
         return AdditiveRecord(
             count_rows(fitted, self.setup.binned) if has_ended else (),
@@ -414,6 +418,24 @@ class FitRun(Generic[F]):
         return replace(
             fitted, held_out=job.held_out_record(scored, record, calibrates=source != EVAL_SET)
         )
+
+    def _with_covers(self, fitted: F) -> F:
+        """Return the model with the number of training rows in each leaf."""
+        job, rows, training_rates = self.setup.job, self.setup.binned, self.setup.training_rates
+        raw_rows = rows.raw_rows
+        if training_rates is not None:
+            # The rates that the model predicts with; in training, each row has its own.
+            raw_rows = RawRows(training_rates.table, fitted.categories, fitted.rates)
+        has_thresholds = all(
+            np.isin(
+                fitted.terms.thresholds[fitted.terms.columns == j], [-np.inf, *rows.thresholds(j)]
+            ).all()
+            for j in np.unique(fitted.terms.columns).tolist()
+            if j < rows.n_columns and isinstance(rows.bins[j], Bins)
+        )
+        counted = rows if has_thresholds and training_rates is None else raw_rows
+        n_jobs = n_threads(job.model.n_jobs)
+        return fitted if counted is None else fitted.with_covers(counted, rows.partition, n_jobs)
 
     def _save(self, path: Any) -> None:
         self.setup.owner._with(self.snapshot()).save(path)

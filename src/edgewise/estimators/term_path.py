@@ -9,6 +9,7 @@ import numpy as np
 from edgewise.common.text import text_table
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Additive, Learner
+from edgewise.metrics.registry import metric_title
 from edgewise.model.shapes import Shapes
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class TermPath:
         return self.steps[which]
 
     def __str__(self) -> str:
-        rows = [("terms", self.metric, "error", "added")]
+        rows = [("terms", metric_title(self.metric), "error", "added")]
         before: set[Any] = set()
         for step in self.steps:
             names = [

@@ -167,7 +167,7 @@ class Formula:
 
 def formula_of(model: Any) -> Formula:
     """Return a fitted classifier or ranker in closed form, with its strongest rules in words."""
-    fitted = model.fitted_.with_subsets()
+    fitted = model.fitted_.in_subsets
     if fitted.filters is not None:
         raise ValueError(
             "a model of Haar filters cannot be exported: save it, and load it with "

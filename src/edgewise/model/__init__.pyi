@@ -14,6 +14,7 @@ from edgewise.model.explain import (
     OrderExplanation as OrderExplanation,
     PairExplanation as PairExplanation,
     RowExplanation as RowExplanation,
+    TableExplanation as TableExplanation,
 )
 from edgewise.model.file import load as load
 from edgewise.model.paths import Path as Path

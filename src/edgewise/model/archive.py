@@ -128,12 +128,19 @@ def _upgrade_version_1(header: Header, arrays: Arrays) -> None:
 
 
 def _upgrade_version_2(header: Any, arrays: Arrays) -> None:
-    """Add what version 3 has: the record of additive models, which older ones do not have."""
+    """Add what version 3 has: training rows by leaf and the record of additive models, unknown."""
+    for name in [name for name in arrays if name.endswith(".value_starts")]:
+        prefix = name.removesuffix("value_starts")
+        n_terms = len(arrays[f"{prefix}alphas"])
+        arrays[f"{prefix}covers"] = np.empty(0, dtype=np.int64)
+        arrays[f"{prefix}cover_starts"] = np.zeros(n_terms + 1, dtype=np.int64)
     parts = [header]
     for part in parts:
         if isinstance(part, dict) and "search_states" in part:
             part.setdefault("additive", None)
-        if isinstance(part, (dict, list)):
+        if isinstance(part, dict) and "value_starts" in part:
+            part |= {"covers": None, "cover_starts": None}
+        elif isinstance(part, (dict, list)):
             parts += part.values() if isinstance(part, dict) else part
 
 

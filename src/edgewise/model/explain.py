@@ -7,21 +7,29 @@ print, to plot and to turn into a frame.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import CATEGORY_CODE, Reals
+from edgewise.common.dtypes import Reals
 from edgewise.common.text import pluralize
 from edgewise.data import Column, RawRows, Table
 from edgewise.data.table import repeat_for_values
 from edgewise.model.rules import TreeRule
-from edgewise.model.scorer import Scorer
+from edgewise.model.scorer import ClassScorer, Scorer, probabilities_of_log_odds
 from edgewise.model.shapes import ShapeFunction, Shapes
-from edgewise.model.shapley import add_linear_rules, additive_shares, forest_shares
+from edgewise.model.shapley import (
+    Shares,
+    add_linear_rules,
+    additive_shares,
+    curve_means,
+    path_shares,
+    quadrature,
+    training_means,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +38,14 @@ if TYPE_CHECKING:
 
 MAX_BACKGROUND_ROWS = 10_000
 """The maximum number of background rows if rules test several columns."""
+
+OUTPUTS = ("score", "log_odds", "probability")
+"""What contributions can add up to."""
+
+# The steps of a sum from one probability to another, and the nodes in each.
+_PROBABILITY_STEPS, _PROBABILITY_NODES = 16, 8
+
+_MAX_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -117,8 +133,8 @@ class RowExplanation(Explanation):
     >>> model = model.fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
     >>> print(model.explain([[1.5]]))
     'a': score +3.45
-      +3.45  x0: 1.5
-      +0.00  bias
+      +2.30  x0: 1.5
+      +1.15  bias
     """
 
     names: tuple[str, ...]
@@ -180,6 +196,107 @@ class RowExplanation(Explanation):
         """The score column of the class, and its sign: two classes share one."""
         k = self.classes.index(self.explained)
         return (k, 1) if len(self.scores) == len(self.classes) else (0, 2 * k - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class TableExplanation(Explanation):
+    """The scores of many rows, as contributions of columns that add up to them.
+
+    `contributions`, ``str`` and ``plot`` show the mean size of each column's contributions;
+    `to_shap` passes all of them to the plots of the package shap.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH
+    >>> X, y = [[1, 5], [2, 3], [3, 5], [4, 3], [5, 3]], [0, 1, 0, 1, 0]
+    >>> model = AdaBoostMH("stump", preset="paper", n_rounds=2).fit(X, y)
+    >>> explanation = model.explain_rows(X)
+    >>> print(explanation)
+    Contributions to 5 scores
+      0.67  x1
+    >>> (explanation.base_values + explanation.values.sum(axis=1)).round(2)
+    array([-1.24,  0.14, -1.24,  0.14,  0.14])
+    >>> model.decision_function(X).round(2)
+    array([-1.24,  0.14, -1.24,  0.14,  0.14])
+    """
+
+    feature_names: list[str]
+    """The names of all columns."""
+    values: Reals
+    """The Shapley values, (n_rows, n_features), or (n_rows, n_features, K) of several classes."""
+    base_values: Any
+    """What the values are added to: a number, or one for each class."""
+    classes: list[object]
+    output: str
+    """What the values are parts of: "score", "log_odds" or "probability"."""
+    interaction_values: Reals | None
+    """The contributions of pairs, half on either side, and of single columns, on the diagonal.
+
+    Shape (n_rows, n_features, n_features), with one more axis for several classes; None unless
+    asked for.
+    """
+    _rows: RawRows = field(repr=False)
+    unit: ClassVar[str] = "mean size of contributions"
+    amount_format: ClassVar[str] = ".2f"
+    shown: int = 10
+
+    @property
+    def title(self) -> str:
+        """The number of rows."""
+        nouns = {"score": "scores", "log_odds": "log-odds", "probability": "probabilities"}
+        return f"Contributions to {len(self.values):,} {nouns[self.output]}"
+
+    @property
+    def contributions(self) -> list[Contribution]:  # type: ignore[override]
+        """The mean size of each column's contributions, other than 0, the largest first."""
+        sizes = np.abs(self.values).reshape(*self.values.shape[:2], -1).mean(axis=(0, 2)).tolist()
+        listed = map(Contribution, self.feature_names, sizes)
+        return _sort_by_size([contribution for contribution in listed if contribution.amount])
+
+    def to_shap(self, name: object = None) -> Any:
+        """Return a ``shap.Explanation``, for plots such as ``shap.plots.beeswarm``.
+
+        Its `data` are numbers, for categories their codes; `display_data` has their names.
+
+        Parameters
+        ----------
+        name : object, default None
+            One of several classes; None keeps all.
+
+        Raises
+        ------
+        ImportError
+            If the package shap is not installed.
+        """
+        try:
+            shap = import_module("shap")
+        except ImportError as error:
+            raise ImportError("to_shap needs the package shap: pip install shap") from error
+        values, base, names = self.values, self.base_values, None
+        if values.ndim == 3:
+            names = [str(label) for label in self.classes]
+        if name is not None:
+            k, base = self._class_number(name), np.asarray(base)
+            values, base, names = values[..., k], base[k], None
+        columns = np.arange(len(self.feature_names))
+        data = self._rows.block(columns, slice(None)).T
+        display = data.astype(object)
+        for j, categories in self._rows.categories.items():
+            display[:, j] = np.array([*categories, "missing"], object)[data[:, j].astype(np.intp)]
+        return shap.Explanation(
+            values,
+            np.broadcast_to(base, (len(values), *np.shape(base))).copy(),
+            data,
+            display_data=display,
+            feature_names=self.feature_names,
+            output_names=names,
+        )
+
+    def _class_number(self, name: object) -> int:
+        if self.values.ndim == 2 or name not in self.classes:
+            expected = self.classes if self.values.ndim == 3 else "None, as there is one score"
+            raise ValueError(f"name must be one of {expected}, got {name!r}")
+        return self.classes.index(name)
 
 
 @dataclass(frozen=True)
@@ -436,65 +553,170 @@ def _curves_and_groups(scorer: Scorer, decreases: Reals) -> tuple[Reals, list[Gr
 
 
 def explain_row(
-    scorer: Scorer, row: Table, background: Table | None, offset: float, classes: list
+    scorer: Scorer,
+    row: Table,
+    background: Table | None,
+    offset: float,
+    classes: list,
+    n_jobs: int = 1,
 ) -> RowExplanation:
-    """Return the contributions to the scores of a row, in comparison with background rows.
+    """Return the contributions to the scores of a row: see `_find_shares`.
 
-    None is a row of missing values. Unless the model is additive, a sample replaces very many
-    background rows. Predictions add an offset to the scores of the model.
+    Predictions add an offset to the scores of the model.
     """
     scores = scorer.scores(row)[0] + offset
-    tests, linear = scorer.split_linear()
-    forest = None if tests.terms.is_additive else tests.forest
-    if forest is None and not tests.terms.is_additive:
-        raise ValueError("explain: rows can be explained if all rules are tests or columns")
-    used = tests.tables.columns if forest is None else forest.columns
-    columns = np.union1d(used, [rule.column for rule in linear]).astype(np.intp)
-    categories = scorer.categories
-
-    def read_values(table: Table) -> Reals:
-        return RawRows(table, categories, scorer.derived_columns).block(columns, slice(None))
-
-    values = read_values(row)
-    others = np.array([_missing_value(scorer, j) for j in columns.tolist()])[:, None]
-    if background is not None:
-        n_rows = background.n_rows
-        if forest is not None and n_rows > MAX_BACKGROUND_ROWS:
-            sample = np.random.default_rng(0).choice(n_rows, MAX_BACKGROUND_ROWS, replace=False)
-            background = background.take(np.sort(sample))
-        others = read_values(background)
-    tested = np.searchsorted(columns, used)
-    if forest is None:
-        shares = additive_shares(tests.tables, values[tested], others[tested])
-    else:
-        shares = forest_shares(forest, values[tested], others[tested])
-    shares = add_linear_rules(shares.extend_to(columns), linear, values, others)
-    if scorer.rates is not None:
-        shares = shares.divide([scorer.sources(j) for j in columns.tolist()])
-        columns = shares.columns
-        values = read_values(row)
+    shares, values = _find_shares(scorer, row, background, True, n_jobs)
+    columns, categories = shares.columns, scorer.categories
     names = [scorer.feature_name(j) for j in columns.tolist()]
     details = [_format_value(values[u, 0], categories.get(j)) for u, j in enumerate(columns)]
     for i, j in shares.pairs.tolist():
         names.append(f"{names[i]} * {names[j]}")
         details.append(f"{details[i]}, {details[j]}")
-    by_name = np.vstack([shares.base + offset, shares.alone, shares.interactions])
+    by_name = np.vstack([shares.base + offset, shares.alone[0], shares.interactions[0]])
     for column, score in zip(by_name.T, scores.tolist(), strict=True):
         _add_rounding_error(column, score)
     # Image filters are numbered after the columns.
     shapley_values = np.zeros((max(scorer.n_features, columns.max(initial=0) + 1), len(scores)))
-    shapley_values[columns] = shares.values
+    shapley_values[columns] = shares.values[0]
     best = scores.argmax() if len(scores) == len(classes) else scores[0] > 0
     labels = (("bias", *names), ("", *details))
     return RowExplanation(*labels, by_name, scores, shapley_values, classes, classes[int(best)])
 
 
-def _missing_value(scorer: Scorer, j: int) -> float:
-    """Return the value of a column in a row of missing values: a code, a rate or NaN."""
-    if scorer.rates is not None and j >= scorer.n_features:
-        missing = [np.array([len(scorer.categories[s])], CATEGORY_CODE) for s in scorer.sources(j)]
-        return float(scorer.rates.responses(j - scorer.n_features, missing)[0])
-    return float(len(scorer.categories[j])) if j in scorer.categories else math.nan
+def explain_rows(
+    scorer: Scorer,
+    rows: Table,
+    background: Table | None,
+    offset: float,
+    classes: list,
+    interactions: bool,
+    output: str,
+    n_jobs: int = 1,
+) -> TableExplanation:
+    """Return the contributions of columns to the scores of rows: see `_find_shares`.
+
+    Predictions add an offset to the scores of the model.
+    """
+    filters = scorer.filters
+    if interactions and filters is not None:
+        raise ValueError("interactions are of columns, and this model has image filters")
+    if interactions and output == "probability":
+        raise ValueError("interactions need output='score' or 'log_odds'")
+    shares, _ = _find_shares(scorer, rows, background, interactions, n_jobs)
+    values, base, columns = shares.values, shares.base + offset, shares.columns
+    together = shares.matrix if interactions else None
+    if filters is not None:
+        division = np.zeros((len(columns), scorer.n_features))
+        for u, j in enumerate(columns.tolist()):
+            pixels = filters.sources(j - scorer.n_features) if j >= scorer.n_features else [j]
+            division[u, pixels] = 1.0 / len(pixels)
+        values, columns = division.T @ values, np.arange(scorer.n_features)
+    if output != "score":
+        assert isinstance(scorer, ClassScorer)
+        values, base = scorer.log_odds_scale * values, scorer.log_odds(base[None])[0]
+        together = None if together is None else scorer.log_odds_scale * together
+        if output == "probability":
+            values, base = _share_probabilities(scorer, values, base)
+    n_features = scorer.n_features
+    shapley_values = np.zeros((len(values), n_features, len(base)))
+    shapley_values[:, columns] = values
+    matrix = None
+    if together is not None:
+        matrix = np.zeros((len(values), n_features, n_features, len(base)))
+        matrix[:, columns[:, None], columns] = together
+    if len(base) == 1 and len(classes) < 3:
+        shapley_values, base = shapley_values[..., 0], base[0]
+        matrix = None if matrix is None else matrix[..., 0]
+    names = [scorer.feature_name(j) for j in range(n_features)]
+    raw = RawRows(rows, scorer.categories)
+    return TableExplanation(names, shapley_values, base, classes, output, matrix, raw)
+
+
+def _find_shares(
+    scorer: Scorer, rows: Table, background: Table | None, interactions: bool, n_jobs: int
+) -> tuple[Shares, Reals]:
+    """Return the shares of columns in the scores of rows, and the values of these columns.
+
+    Rows are compared with background rows, of which a sample replaces very many unless the model
+    is additive. None compares them with the training rows, path by path, and the values of rules
+    that are columns themselves with those that stand for missing ones.
+    """
+    tests, linear = scorer.tests_and_columns
+    is_additive, forest = tests.terms.is_additive, None
+    if background is None or not is_additive:
+        forest = tests.paths_forest
+        if forest is None:
+            raise ValueError("explain: the rules have too many leaves to explain rows")
+    if background is None and not tests.has_covers:
+        raise ValueError(
+            "background must be given to compare with: the number of training rows in each leaf is "
+            "unknown, as the model was saved by an earlier version or before training ended"
+        )
+    used = forest.columns if forest is not None else tests.tables.columns
+    columns = np.union1d(used, [rule.column for rule in linear]).astype(np.intp)
+
+    def read_values(table: Table) -> Reals:
+        raw = RawRows(table, scorer.categories, scorer.derived_columns)
+        return raw.block(columns, slice(None))
+
+    values, others, tested = read_values(rows), None, np.searchsorted(columns, used)
+    if background is not None:
+        n_rows = background.n_rows
+        if not is_additive and n_rows > MAX_BACKGROUND_ROWS:
+            sample = np.random.default_rng(0).choice(n_rows, MAX_BACKGROUND_ROWS, replace=False)
+            background = background.take(np.sort(sample))
+        others = read_values(background)
+    compared = None if others is None else others[tested]
+    if is_additive:
+        means = (
+            training_means(tests.paths, len(used))
+            if compared is None
+            else curve_means(tests.tables, compared)
+        )
+        shares = additive_shares(tests.tables, values[tested], means)
+    else:
+        shares = path_shares(tests.paths, used, values[tested], compared, interactions, n_jobs)
+    if linear:
+        shares = add_linear_rules(shares.extend_to(columns), linear, values, others)
+    if scorer.rates is not None:
+        shares = shares.divide([scorer.sources(j) for j in columns.tolist()])
+        columns = shares.columns
+        values = read_values(rows)
+    return shares, values
+
+
+def _share_probabilities(scorer: ClassScorer, values: Reals, base: Reals) -> tuple[Reals, Reals]:
+    """Return contributions to probabilities, given those to log-odds, (n, U, K), and their base.
+
+    The probabilities move from those of the base to those of the row as all contributions grow in
+    proportion, and each column has its part of every step (Aumann and Shapley 1974). With one
+    score column, all are multiplied by the same number.
+    """
+
+    def probabilities(z: Reals) -> Reals:
+        return probabilities_of_log_odds(z, scorer.multilabel, scorer.normalizes)
+
+    totals, before = values.sum(axis=1), probabilities(base[None])
+    change = probabilities(base + totals) - before
+    moved = np.zeros_like(values)
+    nodes, weights = quadrature(_PROBABILITY_NODES)
+    several = len(base) > 1 and not scorer.multilabel
+    for step in range(_PROBABILITY_STEPS if several else 0):
+        for node, weight in zip(nodes, weights / _PROBABILITY_STEPS, strict=True):
+            z = base + (step + node) / _PROBABILITY_STEPS * totals
+            p = probabilities(z)[:, None]
+            slopes = values
+            if scorer.normalizes:
+                slopes = values / (1.0 + np.exp(np.minimum(z, _MAX_EXPONENT)))[:, None]
+            moved += weight * p * (slopes - (p * slopes).sum(axis=2, keepdims=True))
+    if not several:
+        ratio = np.divide(change, totals, out=np.zeros_like(totals), where=totals != 0.0)
+        moved = values * ratio[:, None]
+    # What rounding leaves goes to the columns by the sizes of their contributions.
+    sizes = np.abs(moved)
+    fractions = sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1e-300)
+    moved += fractions * (change - moved.sum(axis=1))[:, None]
+    return moved, before[0]
 
 
 def explain_order(above: RowExplanation, below: float, others: Sequence[str]) -> OrderExplanation:

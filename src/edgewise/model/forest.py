@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.compiled import is_compiled, record_compiled, use_compiled
-from edgewise.common.dtypes import Columns, Reals
+from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.common.threads import Threads
-from edgewise.data import RawRows
+from edgewise.data import BinnedTable, RawRows
 from edgewise.model.rules import KINDS, Scores, Test, TreeRule
 from edgewise.model.terms import Terms
 
@@ -50,6 +50,8 @@ _MAX_SET_LEAVES = 64
 
 # The cost of NumPy's walk through a term, in visits and apart from the sum; and by sets of leaves.
 _VISITS_PER_WALK, _VISITS_PER_SET = 12, 4
+
+_NO_COUNTS = np.empty(0, dtype=np.int64)
 
 # With fewer rows, another thread costs more than it saves.
 _ROWS_PER_THREAD = 1024
@@ -101,20 +103,71 @@ class Forest:
 
     def scores(self, rows: RawRows, n_jobs: int = 1) -> Reals:
         """Return the scores of every row, shape (n, K)."""
-        n_rows, n_terms, width = rows.n_rows, len(self.roots), self.leaves.shape[1]
-        scores = np.zeros((n_rows, width))
+        scores = np.zeros((rows.n_rows, self.leaves.shape[1]))
         if not rows.is_array:
             rows.read(self.columns.tolist())
+
+        def walk(block: slice, values: Reals) -> None:
+            scores[block] = self.walk(values)
+
+        def walk_compiled(block: slice, values: Reals) -> None:
+            self._walk_compiled(values, scores[block])
+
+        self._for_blocks(rows, n_jobs, walk, walk_compiled)
+        return scores
+
+    def count_rows(self, rows: RawRows | BinnedTable, n_jobs: int = 1) -> Exacts:
+        """Return the number of rows that end in each leaf, shape (L,)."""
+        if isinstance(rows, RawRows) and not rows.is_array:
+            rows.read(self.columns.tolist())
+        if (np.diff(self.node_starts) <= 1).all() and not len(self.category_children):
+            return self._count_by_column(rows)
+        counts = [np.zeros(len(self.leaves), dtype=np.int64)]
+
+        def walk(block: slice, values: Reals) -> None:
+            leaves = self.find_leaves(values).ravel()
+            counts.append(np.bincount(leaves, minlength=len(self.leaves)))
+
+        def walk_compiled(block: slice, values: Reals) -> None:
+            counts.append(self._count_compiled(values))
+
+        self._for_blocks(rows, n_jobs, walk, walk_compiled)
+        return np.sum(counts, axis=0)
+
+    def _count_by_column(self, rows: RawRows | BinnedTable) -> Exacts:
+        """Return the number of rows in each leaf where every term has at most one threshold."""
+        counts = np.zeros(len(self.leaves), dtype=np.int64)
+        counts[-1 - self.roots[self.roots < 0]] = rows.n_rows
+        for u in range(len(self.columns)):
+            (values,) = rows.block(self.columns[u : u + 1], slice(None))
+            nodes = np.flatnonzero(self.node_columns == u)
+            thresholds = np.unique(self.thresholds[nodes])
+            present = values[~np.isnan(values)]
+            steps = np.searchsorted(thresholds, present, side="right")
+            n_below = np.cumsum(np.bincount(steps, minlength=len(thresholds) + 1))
+            low = n_below[np.searchsorted(thresholds, self.thresholds[nodes])]
+            ends = low, len(present) - low, np.full(len(nodes), rows.n_rows - len(present))
+            np.add.at(counts, -1 - self.children[:, nodes], np.stack(ends))
+        return counts
+
+    def _for_blocks(
+        self,
+        rows: RawRows | BinnedTable,
+        n_jobs: int,
+        walk: Callable[[slice, Reals], None],
+        walk_compiled: Callable[[slice, Reals], None],
+    ) -> None:
+        """Call a function for blocks of rows and their values, from some block on the compiled."""
+        n_rows, n_terms, width = rows.n_rows, len(self.roots), self.leaves.shape[1]
         visits = _VISITS_PER_WALK if self._leaf_sets is None else _VISITS_PER_SET
         is_compiled = self._compiled_predicate(n_rows, float(n_rows) * n_terms * (visits + width))
         size, start = 1 + _WALKS_AT_ONCE // (n_terms + 1), 0
         while start < n_rows and not is_compiled():
             block = slice(start, start + size)
-            scores[block] = self.walk(rows.block(self.columns, block))
+            walk(block, rows.block(self.columns, block))
             start += size
         if start < n_rows:
-            self._score_compiled(rows, start, n_jobs, scores)
-        return scores
+            self._run_compiled(rows, start, n_jobs, walk_compiled)
 
     def walk(self, values: Reals) -> Reals:
         """Return the scores of some rows, shape (n, K), given the columns in use, shape (U, n).
@@ -199,8 +252,14 @@ class Forest:
             )
         record_compiled(self._form)
 
-    def _score_compiled(self, rows: RawRows, start: int, n_jobs: int, scores: Reals) -> None:
-        """Write the scores of all rows from `start` on."""
+    def _run_compiled(
+        self,
+        rows: RawRows | BinnedTable,
+        start: int,
+        n_jobs: int,
+        walk: Callable[[slice, Reals], None],
+    ) -> None:
+        """Call a function for blocks of rows from `start` on and their values, on all threads."""
         if not is_compiled(self._form):
             self.compile()
         record_compiled(self._form)
@@ -210,19 +269,36 @@ class Forest:
 
             def run(first: int) -> None:
                 block = slice(first, first + size)
-                self._walk_compiled(rows.block(self.columns, block), scores[block])
+                walk(block, rows.block(self.columns, block))
 
             threads.map(run, range(start, rows.n_rows, size))
 
-    def _walk_compiled(self, values: Reals, scores: Reals) -> None:
-        """Write the result of `walk`."""
+    def _walk_compiled(
+        self, values: Reals, scores: Reals, in_sets: bool | None = None, counts: Exacts = _NO_COUNTS
+    ) -> None:
+        """Write the result of `walk`, or count the rows in each leaf."""
         kernels = import_module("edgewise.backend.numba.score")
-        sets = self._leaf_sets
         coding, _ = self._cuts_for_kernel
-        if sets is not None and sets.covers(values):
-            kernels.walk_sets(values, coding, self._sets_for_kernel, scores)
+        if self._in_sets(values) if in_sets is None else in_sets:
+            kernels.walk_sets(values, coding, self._sets_for_kernel, scores, counts)
         else:
-            kernels.walk(values, coding, self._nodes_for_kernel, scores)
+            kernels.walk(values, coding, self._nodes_for_kernel, scores, counts)
+
+    def _count_compiled(self, values: Reals) -> Exacts:
+        """Return the number of rows that end in each leaf."""
+        in_sets = self._in_sets(values)
+        nodes = self._sets_for_kernel if in_sets else self._nodes_for_kernel
+        counts = np.zeros(len(nodes.leaves), dtype=np.int64)
+        self._walk_compiled(values, self.leaves[:0], in_sets, counts)
+        n_leaves = len(self.leaves)
+        if not in_sets:
+            return counts[:n_leaves]
+        assert self._leaf_sets is not None
+        leaves = self._leaf_sets.leaves.ravel()
+        return np.bincount(leaves, counts[: len(leaves)], n_leaves).astype(np.int64)
+
+    def _in_sets(self, values: Reals) -> bool:
+        return self._leaf_sets is not None and self._leaf_sets.covers(values)
 
     @cached_property
     def _fits_kernel(self) -> bool:

@@ -17,13 +17,15 @@ from edgewise.common.checks import one_of
 from edgewise.common.choices import LOSSES
 from edgewise.common.dtypes import CATEGORY_CODE, Reals
 from edgewise.common.ids import text_array
-from edgewise.data import RawRows, Table
+from edgewise.data import BinnedTable, RawRows, Table
 from edgewise.data.filters import HaarFilters
+from edgewise.data.partition import Partition
 from edgewise.data.rates import CategoryRates
 from edgewise.data.raw_rows import DerivedColumns
 from edgewise.metrics.classification import predict_targets
 from edgewise.model.forest import Forest
-from edgewise.model.rules import Categories, Cut, Linear, Rule, Subset, require
+from edgewise.model.leaf_paths import Paths, unroll
+from edgewise.model.rules import KINDS, Categories, Cut, Linear, Rule, Subset, require
 from edgewise.model.tables import ScoreTables, collapse
 from edgewise.model.terms import TERMS, Terms
 
@@ -92,24 +94,59 @@ class Scorer:
 
     # What explanations need
 
+    @cached_property
+    def paths_forest(self) -> Forest | None:
+        """The terms as trees that share no nodes or leaves, if they can be."""
+        forest = Forest.of(self.terms.split_scores())
+        return None if forest is None else unroll(forest)
+
+    def with_covers(
+        self, rows: RawRows | BinnedTable, partition: Partition, n_jobs: int = 1
+    ) -> Self:
+        """Return the model with the number of training rows in each leaf, at all processes."""
+        tests = self.in_subsets.tests_and_columns[0]
+        forest = tests.paths_forest
+        if forest is None:
+            return self
+        covers = partition.sum(forest.count_rows(rows, n_jobs))
+        sizes = np.zeros(len(self.terms), dtype=np.int64)
+        bounds = np.concatenate([[0], np.cumsum(tests.terms.n_split)])
+        sizes[self.terms.kinds != KINDS.index(Linear)] = np.diff(forest.leaf_starts[bounds])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return replace(self, terms=replace(self.terms, covers=covers, cover_starts=starts))
+
+    @property
+    def has_covers(self) -> bool:
+        """Whether the number of training rows in each leaf of `paths_forest` is known."""
+        forest = self.paths_forest
+        return forest is not None and len(self.terms.covers) == len(forest.leaves)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The paths of `paths_forest`, with the shares of training rows where they are known."""
+        assert self.paths_forest is not None
+        return Paths.of(self.paths_forest, self.terms.covers if self.has_covers else None)
+
     def is_curve(self, rule: Rule) -> bool:
         """Return whether a rule cuts one numeric column, or none."""
         return isinstance(rule, Cut) and rule.column < self.n_features
 
-    def split_linear(self) -> tuple["Scorer", dict[Linear, Reals]]:
-        """Return the model without its `Linear` rules, and these with their coefficients.
+    @cached_property
+    def tests_and_columns(self) -> tuple["Scorer", dict[Linear, Reals]]:
+        """The model without its rules that are columns, and these with their coefficients.
 
         The coefficients of equal rules, of shape (K,), are added up.
         """
-        rules = self.terms.rules
-        linear: dict[Linear, Reals] = {}
-        for rule, moves in zip(rules, self.terms.coefficients, strict=True):
-            if isinstance(rule, Linear):
-                linear[rule] = linear.get(rule, np.zeros(len(moves))) + moves
-        if not linear:
+        terms, linear = self.terms, dict[Linear, Reals]()
+        is_linear = terms.kinds == KINDS.index(Linear)
+        if not is_linear.any():
             return self, {}
-        tests = [t for t, rule in enumerate(rules) if not isinstance(rule, Linear)]
-        n_cuts = int(all(self.is_curve(rules[t]) for t in tests))
+        for t in np.flatnonzero(is_linear).tolist():
+            rule, moves = terms.rule(t), terms.coefficients[t]
+            assert isinstance(rule, Linear)
+            linear[rule] = linear.get(rule, np.zeros(len(moves))) + moves
+        tests = np.flatnonzero(~is_linear).tolist()
+        n_cuts = int(all(self.is_curve(terms.rule(t)) for t in tests))
         scorer = Scorer(
             terms=self.terms.select(tests, n_cuts),
             n_features=self.n_features,
@@ -118,6 +155,11 @@ class Scorer:
             rates=self.rates,
         )
         return scorer, linear
+
+    @cached_property
+    def in_subsets(self) -> Self:
+        """The same model with subsets of categories: see `with_subsets`."""
+        return self.with_subsets()
 
     def with_subsets(self, max_categories: float = np.inf) -> Self:
         """Return the same model with subsets of categories for cuts of the rates of one column.
@@ -150,7 +192,7 @@ class Scorer:
     def slopes(self) -> Reals:
         """The change of the scores per unit of each column, by rules that are the column itself."""
         slopes = np.zeros((self.n_features, self.terms.n_scores))
-        for rule, moves in self.split_linear()[1].items():
+        for rule, moves in self.tests_and_columns[1].items():
             slopes[rule.column] += moves
         return slopes
 
@@ -210,6 +252,29 @@ class ClassScorer(Scorer):
         """Return the classes of scores, or the 0/1 matrix of labels."""
         codes = predict_targets(scores, self.multilabel)
         return codes if self.multilabel else self.classes[codes]
+
+    @property
+    def normalizes(self) -> bool:
+        """Whether the probabilities of classes are logistic functions, divided by their sum.
+
+        Else classes have the softmax of their log-odds.
+        """
+        several = self.terms.n_scores > 1 and not self.multilabel
+        return several and self.loss != "softmax" and self.temperature == 1.0
+
+    @property
+    def log_odds_scale(self) -> float:
+        """The change of the log-odds per unit of the score."""
+        unit, zeros = np.ones((1, self.terms.n_scores)), np.zeros_like(self.offsets)
+        if self.normalizes:
+            return 2.0 if self.loss == "exponential" else 1.0
+        return float(log_odds(unit, zeros, self.multilabel, self.loss)[0, 0]) / self.temperature
+
+    def log_odds(self, scores: Reals) -> Reals:
+        """Return the log-odds, shape (n, K), that probabilities are computed from."""
+        if self.normalizes:
+            return self.log_odds_scale * scores - self.offsets
+        return log_odds(scores, self.offsets, self.multilabel, self.loss) / self.temperature
 
     def probabilities(self, scores: Reals) -> Reals:
         """Return the probabilities of scores, of shape (n, classes)."""
@@ -288,16 +353,24 @@ def probabilities(
            [0.119, 0.881]])
     """
     several = scores.shape[1] > 1 and not multilabel
-    z = log_odds(scores, offsets, multilabel, loss) / temperature
-    if several and (loss == "softmax" or temperature != 1.0):
-        return _softmax(z)
-    if multilabel:
-        return _logistic(z)
-    if not several:
-        positive = _logistic(z)
-        return np.hstack([1 - positive, positive])
-    # In logarithms, so that rows far from every class still have probabilities.
+    normalizes = several and loss != "softmax" and temperature == 1.0
     z = (2.0 if loss == "exponential" else 1.0) * scores - offsets
+    if not normalizes:
+        z = log_odds(scores, offsets, multilabel, loss) / temperature
+    shares = probabilities_of_log_odds(z, multilabel, normalizes)
+    return shares if several or multilabel else np.hstack([1 - shares, shares])
+
+
+def probabilities_of_log_odds(z: Reals, multilabel: bool, normalizes: bool) -> Reals:
+    """Return the probabilities of log-odds of shape (n, K), of the second of two classes.
+
+    If it `normalizes`, several classes have logistic functions divided by their sum.
+    """
+    if multilabel or z.shape[1] == 1:
+        return _logistic(z)
+    if not normalizes:
+        return _softmax(z)
+    # In logarithms, so that rows far from every class still have probabilities.
     return _softmax(np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))
 
 

@@ -246,7 +246,7 @@ def find_shapes(
     `counts` are the training rows in the cells of each column of `cell_axes`. With errors, each of
     the averaged models has left out other rows.
     """
-    scorer = scorer.with_subsets()
+    scorer = scorer.in_subsets
     regions = _find_regions(scorer, n_bags)
     if regions is None:
         return None
@@ -299,7 +299,7 @@ def cell_axes(scorer: Scorer, counts: Sequence[Reals] | None = None) -> dict[int
 def count_rows(scorer: Scorer, binned: BinnedTable) -> tuple[Exacts, ...]:
     """Return the training rows in each cell of each column that rules test."""
     counts = []
-    for j, axis in cell_axes(scorer.with_subsets()).items():
+    for j, axis in cell_axes(scorer.in_subsets).items():
         bins, codes = binned.bins[j], binned.codes(j)
         if isinstance(bins, Bins):
             edges = np.append(-np.inf, bins.thresholds)
@@ -310,9 +310,12 @@ def count_rows(scorer: Scorer, binned: BinnedTable) -> tuple[Exacts, ...]:
     return tuple(counts)
 
 
-def may_have_shapes(terms: Terms) -> bool:
-    """Return whether no rule tests three columns; additive models may still have such trees."""
-    if terms.is_additive:
+def may_have_shapes(scorer: Scorer, is_additive: bool) -> bool:
+    """Return whether no rule tests three columns; trees of additive models do so path by path."""
+    terms = scorer.in_subsets.terms
+    if (terms.columns >= scorer.n_features).any():
+        return False
+    if is_additive or terms.is_additive:
         return True
     tested = np.unique(np.stack([terms.term_of_factor, terms.columns]), axis=1)
     return bool(np.bincount(tested[0], minlength=1).max(initial=0) <= 2)

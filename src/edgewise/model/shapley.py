@@ -1,53 +1,94 @@
-"""Shapley values: how the columns of a row, and pairs of them, share its score.
+"""Shapley values: how the columns of rows, and pairs of them, share their scores.
 
-The row is compared with other rows, the background. A coalition of columns takes its values from
-the row, the other columns take theirs from a background row, and the score of that mixture is the
-worth of the coalition (SHAP's interventional values; Lundberg and Lee 2017). The Shapley values of
-the columns sum to the row's score less the background's mean score. The Shapley interaction index
-(Grabisch and Roubens 1999) is what two columns do only together; a column keeps the rest, as in
-Lundberg et al. 2020.
+A coalition of columns takes its values from the row. The others take theirs from the rows of a
+background (SHAP's interventional values; Lundberg and Lee 2017), or follow the training rows: at a
+test of such a column a path goes on with the share of the training rows that take it
+(path-dependent values; Lundberg et al. 2020). The score of that mixture is the worth of the
+coalition. The Shapley values of the columns sum to the row's score less the mean score of the
+background or of the training rows. The Shapley interaction index (Grabisch and Roubens 1999) is
+what two columns do only together; a column keeps the rest, as in Lundberg et al. 2020.
+
+A path to a leaf tests some columns, its entries. With o = 1 where the row passes an entry and 0
+where it does not, and z the same for a background row, or the share of the training rows that
+pass, a coalition S reaches the leaf with the weight prod over S of o times prod over the others of
+z. Averaged over all orders, the value of column j is its leaf times
+
+    (o_j - z_j) * integral from 0 to 1 of prod over i != j of (t o_i + (1 - t) z_i) dt,
+
+and the index of two columns likewise: polynomials in t, which Gauss and Legendre's nodes integrate
+exactly. Rows of a background that pass the same entries of a path count once, with their number.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from importlib import import_module
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import beta
 
+from edgewise.backend.warmup import kernels_ready
+from edgewise.common.compiled import is_loaded, record_compiled
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.model.forest import Forest
+from edgewise.common.threads import Threads
+from edgewise.model.leaf_paths import Paths
 from edgewise.model.rules import Linear
 from edgewise.model.tables import ScoreTables, look_up
 
-# How many walks of background rows through terms are followed at once.
-_WALKS_AT_ONCE = 1 << 14
+# Numbers that are written or handled at once, so that they stay in the caches.
+_NUMBERS_AT_ONCE = 1 << 18
+
+# The entries of patterns that are in memory at once.
+_MAX_SHARES = 1 << 21
+
+# No background has more rows than two to this power.
+_MAX_BITS = 62
+
+# The number of rows that may need a part of the patterns only.
+_FEW_ROWS = 8
+
+# With fewer paths, another thread costs more than it saves.
+_PATHS_PER_THREAD = 64
+
+_FORM = "shapley"
 
 
 class Shares(NamedTuple):
-    """Contributions of columns and pairs of columns to the scores of a row."""
+    """Contributions of columns and pairs of columns to the scores of n rows."""
 
     columns: Columns  # (U,), the columns in use
-    values: Reals  # (U, K), the Shapley values
+    values: Reals  # (n, U, K), the Shapley values
     pairs: Columns  # (P, 2), indices into `columns`
-    interactions: Reals  # (P, K), the interaction indices
-    base: Reals  # (K,), the mean scores of the background
+    interactions: Reals  # (n, P, K), the interaction indices
+    base: Reals  # (K,), the mean scores of the background or of the training rows
 
     @property
     def alone(self) -> Reals:
-        """The contribution of each column without its pairs, shape (U, K)."""
-        alone = self.values.copy()
+        """The contribution of each column without its pairs, shape (n, U, K)."""
+        alone = self.values.swapaxes(0, 1).copy()
         for side in self.pairs.T:
-            np.add.at(alone, side, -0.5 * self.interactions)
-        return alone
+            np.add.at(alone, side, -0.5 * self.interactions.swapaxes(0, 1))
+        return alone.swapaxes(0, 1)
+
+    @property
+    def matrix(self) -> Reals:
+        """Contributions of columns, and half those of pairs on either side, (n, U, U, K)."""
+        n_rows, n_columns, n_scores = self.values.shape
+        matrix = np.zeros((n_rows, n_columns, n_columns, n_scores))
+        diagonal = np.arange(n_columns)
+        matrix[:, diagonal, diagonal] = self.alone
+        for first, second in (self.pairs.T, self.pairs.T[::-1]):
+            matrix[:, first, second] = 0.5 * self.interactions
+        return matrix
 
     def extend_to(self, columns: Columns) -> "Shares":
         """Return the shares of more columns; those that are not in use have none."""
         positions = np.searchsorted(columns, self.columns)
-        values = np.zeros((len(columns), self.values.shape[1]))
-        values[positions] = self.values
+        values = np.zeros((len(self.values), len(columns), self.values.shape[2]))
+        values[:, positions] = self.values
         return self._replace(columns=columns, values=values, pairs=positions[self.pairs])
 
     def divide(self, sources: Sequence[tuple[int, ...]]) -> "Shares":
@@ -70,157 +111,240 @@ class Shares(NamedTuple):
                 pair = min(s, t), max(s, t)
                 by_pair[pair] = by_pair.get(pair, 0.0) + amount
 
-        for u, amount in enumerate(self.alone):
+        for u, amount in enumerate(self.alone.swapaxes(0, 1)):
             add(made_of[u][0], made_of[u][-1], amount)
-        for (u, w), amount in zip(self.pairs.tolist(), self.interactions, strict=True):
+        by_index = self.interactions.swapaxes(0, 1)
+        for (u, w), amount in zip(self.pairs.tolist(), by_index, strict=True):
             for s, t in product(made_of[u], made_of[w]):
                 add(s, t, division[u, s] * division[w, t] * amount)
         pairs = np.array([*by_pair], dtype=np.intp).reshape(-1, 2)
-        interactions = np.array([*by_pair.values()]).reshape(-1, self.values.shape[1])
+        shape = len(by_pair), len(self.values), len(self.base)
+        interactions = np.array([*by_pair.values()]).reshape(shape).swapaxes(0, 1)
         return Shares(columns, division.T @ self.values, pairs, interactions, self.base)
 
 
 def add_linear_rules(
-    shares: Shares, linear: dict[Linear, Reals], row: Reals, background: Reals
+    shares: Shares, linear: dict[Linear, Reals], rows: Reals, background: Reals | None
 ) -> Shares:
-    """Add rules that are columns themselves, with their coefficients, to the shares of others."""
+    """Add rules that are columns themselves, with their coefficients, to the shares of others.
+
+    Without a background, they are compared with missing values.
+    """
     values, base = shares.values.copy(), shares.base.copy()
     for rule, moves in linear.items():
         u = int(np.searchsorted(shares.columns, rule.column))
-        value, others = (
-            np.where(np.isnan(rows), rule.fill, rows) for rows in (row[u, 0], background[u])
-        )
-        values[u] += moves * (value - others.mean())
-        base += moves * others.mean()
+        own, mean = np.where(np.isnan(rows[u]), rule.fill, rows[u]), rule.fill
+        if background is not None:
+            others = background[u]
+            mean = float(np.where(np.isnan(others), rule.fill, others).mean())
+        values[:, u] += (own - mean)[:, None] * moves
+        base += moves * mean
     return shares._replace(values=values, base=base)
 
 
-def additive_shares(tables: ScoreTables, row: Reals, background: Reals) -> Shares:
-    """Return the shares of a model of stumps: each column's curve less its mean.
+def additive_shares(tables: ScoreTables, rows: Reals, means: Reals) -> Shares:
+    """Return the shares of a model of stumps: each column's curve less its mean, shape (U, K)."""
+    n_scores = len(tables.bias)
+    values = np.zeros((rows.shape[1], len(rows), n_scores))
+    for u in range(len(rows)):
+        values[:, u] = look_up(rows[u], *tables.of_column(u)) - means[u]
+    pairs, base = np.empty((0, 2), dtype=np.intp), tables.bias + means.sum(axis=0)
+    return Shares(tables.columns, values, pairs, np.empty((len(values), 0, n_scores)), base)
 
-    The values of the columns in use have the shapes (U, 1) and (U, m).
+
+def curve_means(tables: ScoreTables, background: Reals) -> Reals:
+    """Return the mean of each column's curve over the rows of a background, shape (U, K)."""
+    curves = [look_up(values, *tables.of_column(u)) for u, values in enumerate(background)]
+    return np.array([curve.mean(axis=0) for curve in curves]).reshape(-1, len(tables.bias))
+
+
+def training_means(paths: Paths, n_columns: int) -> Reals:
+    """Return the mean of each column's curve over the training rows, shape (U, K)."""
+    means = np.zeros((n_columns, paths.leaves.shape[1]))
+    tested = np.flatnonzero(np.diff(paths.starts))
+    np.add.at(means, paths.columns, paths.leaves[tested] * paths.shares[:, None])
+    return means
+
+
+def path_shares(
+    paths: Paths,
+    columns: Columns,
+    rows: Reals,
+    background: Reals | None = None,
+    interactions: bool = True,
+    n_jobs: int = 1,
+) -> Shares:
+    """Return the shares of columns in use, given their values, shapes (U, n) and (U, m).
+
+    Without a background, the paths have the shares of the training rows.
     """
-    values, base = np.zeros((len(row), len(tables.bias))), tables.bias.copy()
-    for u in range(len(row)):
-        mean = look_up(background[u], *tables.of_column(u)).mean(axis=0)
-        values[u] = look_up(row[u], *tables.of_column(u))[0] - mean
-        base += mean
-    pairs = np.empty((0, 2), dtype=np.intp)
-    return Shares(tables.columns, values, pairs, np.empty((0, len(base))), base)
+    n_columns, n_scores = len(rows), paths.leaves.shape[1]
+    pairs = paths.pairs.columns if interactions else _NO_PAIRS
+    places = _NO_PLACES
+    if interactions:
+        places = paths.pairs.starts, n_columns + paths.pairs.numbers
+    n_places = n_columns + len(pairs)
+    m = 1 if background is None else background.shape[1]
+    work = 2.0 * len(paths.columns) * (m + 8.0 * rows.shape[1])
+    is_compiled = kernels_ready(work, _FORM, lambda: (compile_kernels,), waits=True)()
+    if is_compiled and not is_loaded(_FORM):
+        compile_kernels()
+    method: Callable[..., Iterator[Reals]] = _add_compiled if is_compiled else _add_plain
+    per_row = 1 + n_places * n_scores if is_compiled else 8 * m
+    with Threads(n_jobs) as threads:
+        size = min(1 + _NUMBERS_AT_ONCE // per_row, -(-rows.shape[1] // threads.n))
+        blocks = [
+            np.ascontiguousarray(rows[:, first : first + size])
+            for first in range(0, rows.shape[1], max(size, 1))
+        ]
+        out = [np.zeros((n_places, n_scores, block.shape[1])) for block in blocks]
+        parts = [*method(paths, blocks, background, places, threads, out)]
+    base = np.sum([np.zeros(n_scores), *parts], axis=0)
+    shares = np.concatenate([block.transpose(2, 0, 1) for block in out])
+    return Shares(columns, shares[:, :n_columns], pairs, shares[:, n_columns:], base)
 
 
-def forest_shares(forest: Forest, row: Reals, background: Reals) -> Shares:
-    """Return the shares of a forest, given the columns in use, shapes (U, 1) and (U, m).
+_NO_PAIRS = np.empty((0, 2), dtype=np.intp)
+_NO_PLACES = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
 
-    A leaf is reached by the mixtures that take some columns, A, from the row and others, B, from
-    the background, on paths that split where the two differ. Its share follows from the sizes of A
-    and B.
+_PairPlaces = tuple[Columns, Columns]
+"""By path, where its pairs of entries start; by pair, its place after the columns."""
+
+
+@cache
+def quadrature(n: int) -> tuple[Reals, Reals]:
+    """Return n nodes between 0 and 1, and weights that integrate polynomials up to 2n - 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    return 0.5 * (nodes + 1.0), 0.5 * weights
+
+
+def _add_compiled(
+    paths: Paths,
+    blocks: list[Reals],
+    background: Reals | None,
+    places: _PairPlaces,
+    threads: Threads,
+    out: list[Reals],
+) -> Iterator[Reals]:
+    """Add the contributions of paths to those of blocks of rows; yield parts of the base."""
+    kernels = import_module("edgewise.backend.numba.shapley")
+    sizes, cuts = paths.sizes, paths.cuts
+    rules = [quadrature(n) for n in range(1, 1 + (int(sizes.max(initial=0)) + 1) // 2)]
+    nodes_and_weights = (
+        np.concatenate([np.empty(0), *(nodes for nodes, _ in rules)]),
+        np.concatenate([np.empty(0), *(weights for _, weights in rules)]),
+        np.cumsum([0, 0, *range(1, 1 + len(rules))]),
+    )
+    reached = np.ones(len(sizes))
+    n_rows, marks = 1, np.empty((0, 0), dtype=np.uint64)
+    if background is None:
+        tested = sizes > 0
+        reached[tested] = np.multiply.reduceat(paths.shares, paths.starts[:-1][tested])
+    else:
+        n_rows = background.shape[1]
+        n_marks = len(cuts.thresholds) + 2 * (len(cuts.starts) - 1)
+        marks = kernels.mark_cuts(background, cuts.thresholds, cuts.starts, n_marks)
+    room = np.minimum(2.0 ** np.minimum(sizes, _MAX_BITS), n_rows).astype(np.intp)
+    rooms, ends = (np.concatenate([[0], np.cumsum(most)]) for most in (room, room * sizes))
+    # Paths of missing values, where there are none, and entries that no row passes, take no time.
+    compared = blocks if background is None else [*blocks, background]
+    has_missing = np.any([np.isnan(values).any(axis=1) for values in compared], axis=0)
+    n_found = paths.are_possible(has_missing, background is None).astype(np.intp)
+    is_open: NDArray[np.bool_] = np.ones(len(paths.columns), dtype=bool)
+    if len(blocks) == 1 and blocks[0].shape[1] <= _FEW_ROWS:
+        is_open = np.asarray(paths.passes(np.arange(len(is_open)), blocks[0]).any(axis=1))
+    first = 0
+    while first < len(sizes):
+        stop = int(np.searchsorted(ends, ends[first] + _MAX_SHARES, side="right")) - 1
+        stop = min(max(first + 1, stop), len(sizes))
+        starts, share_starts = rooms - rooms[first], ends - ends[first]
+        patterns = np.ones(starts[stop]), paths.shares[ends[first] : ends[stop]], share_starts
+        if background is not None:
+            patterns = np.empty(starts[stop]), np.empty(share_starts[stop]), share_starts
+            inputs = background, (marks, paths.arrays, cuts[2:], is_open), starts
+            find = partial(_find, kernels, first, inputs, (patterns, n_found, reached))
+            threads.map(find, threads.spans(stop - first, _PATHS_PER_THREAD))
+        fixed = paths.arrays, paths.leaves, (starts, n_found, patterns), first, stop
+        add = partial(_add, kernels, blocks, (*fixed, nodes_and_weights, places), out)
+        threads.map(add, range(len(blocks)))
+        yield reached[first:stop] @ paths.leaves[first:stop]
+        first = stop
+
+
+def _find(kernels: Any, first: int, inputs: Any, found: Any, span: tuple[int, int]) -> None:
+    kernels.find_patterns(*inputs, first + span[0], first + span[1], *found)
+
+
+def _add(kernels: Any, blocks: list[Reals], inputs: Any, out: list[Reals], b: int) -> None:
+    kernels.add_contributions(blocks[b], *inputs, out[b])
+
+
+def compile_kernels() -> None:
+    """Compile the kernels, for one path of one column."""
+    one, zero = np.ones(1), np.zeros(1, dtype=np.intp)
+    bounds, no, nothing = np.arange(2), np.zeros(1, dtype=bool), np.zeros(0, dtype=bool)
+    paths = Paths(np.ones((1, 1)), bounds, zero, one, one, no, zero - 1, nothing, one)
+    for background in (None, np.zeros((1, 1))):
+        out, places = [np.zeros((1, 1, 1))], (paths.pairs.starts, paths.pairs.numbers)
+        with Threads(1) as threads:
+            deque(_add_compiled(paths, [np.zeros((1, 1))], background, places, threads, out))
+    record_compiled(_FORM)
+
+
+def _add_plain(
+    paths: Paths,
+    blocks: list[Reals],
+    background: Reals | None,
+    places: _PairPlaces,
+    threads: Threads,
+    out: list[Reals],
+) -> Iterator[Reals]:
+    """Do the same in NumPy."""
+    sizes = paths.sizes
+    for size in np.unique(sizes).tolist():
+        group = np.flatnonzero(sizes == size)
+        n_rows = 1 if background is None else background.shape[1]
+        most = max((block.shape[1] for block in blocks), default=1)
+        step = 1 + _NUMBERS_AT_ONCE // (1 + size * n_rows * most)
+        for first in range(0, len(group), step):
+            some = group[first : first + step]
+            entries = paths.starts[some][:, None] + np.arange(size)
+            shares = paths.shares[entries][..., None]
+            if background is not None:
+                shares = paths.passes(entries, background).astype(np.float64)
+            yield shares.prod(axis=1).mean(axis=1) @ paths.leaves[some]
+            if size == 0:
+                continue
+            targets, i, j = paths.columns[entries], *np.triu_indices(size, 1)
+            if len(places[0]):
+                of_pairs = places[1][places[0][some][:, None] + np.arange(len(i))]
+                targets = np.concatenate([targets, of_pairs], axis=1)
+            else:
+                i, j = i[:0], j[:0]
+            which = np.arange(targets.size)
+            for block, contributions in zip(blocks, out, strict=True):
+                amounts = _integrate(paths.passes(entries, block), shares, i, j)
+                adder = sparse.csr_array(
+                    (np.ones(targets.size), (targets.ravel(), which)),
+                    shape=(len(contributions), targets.size),
+                )
+                for k in range(contributions.shape[1]):
+                    moved = amounts * paths.leaves[some, k][:, None, None]
+                    contributions[:, k] += adder @ moved.reshape(targets.size, -1)
+
+
+def _integrate(passed: NDArray[np.bool_], shares: Reals, i: Columns, j: Columns) -> Reals:
+    """Return the values of entries, and the indices of pairs (i, j), times 1 for a leaf.
+
+    `passed`, shape (paths, entries, n), is of the rows, and `shares`, (paths, entries, m), of the
+    background.
     """
-    n_columns, n_scores, n_rows = len(row), forest.leaves.shape[1], background.shape[1]
-    values, base = np.zeros((n_columns, n_scores)), np.zeros(n_scores)
-    interactions, pairs = np.zeros((0, n_scores)), np.zeros(0, dtype=np.intp)
-    step = 1 + _WALKS_AT_ONCE // (1 + len(forest.roots))
-    for start in range(0, n_rows, step):
-        others = np.ascontiguousarray(background[:, start : start + step])
-        base += forest.walk(others).sum(axis=0)
-        single, paired = _weigh_leaves(_follow_paths(forest, row[:, 0], others), n_columns)
-        values += _sum_leaves(*single, n_columns, forest.leaves)
-        pair, leaf, weight = paired
-        pairs, index = np.unique(np.concatenate([pairs, pair]), return_inverse=True)
-        previous = interactions
-        interactions = np.zeros((len(pairs), n_scores))
-        interactions[index[: len(previous)]] = previous
-        interactions += _sum_leaves(index[len(previous) :], leaf, weight, len(pairs), forest.leaves)
-    both = np.stack([pairs // n_columns, pairs % n_columns], axis=1)
-    return Shares(forest.columns, values / n_rows, both, interactions / n_rows, base / n_rows)
-
-
-class _Paths(NamedTuple):
-    """Paths to leaves that split on the same number of columns."""
-
-    leaves: Columns  # (S,)
-    columns: Columns  # (S, C), the columns that they split on
-    from_row: NDArray[np.bool_]  # (S, C), whether the column is taken from the row
-
-
-def _follow_paths(forest: Forest, row: Reals, background: Reals) -> Iterator[_Paths]:
-    """Follow every term with mixtures of a row, shape (U,), and each of some others, (U, m)."""
-    n_rows = background.shape[1]
-    roots = forest.roots[forest.roots >= 0]
-    node, other = np.repeat(roots, n_rows), np.tile(np.arange(n_rows), len(roots))
-    # A path has split on `count` columns; the remaining entries of `columns` are -1.
-    count = np.zeros(len(node), dtype=np.intp)
-    columns = np.full((len(node), 1), -1, dtype=np.intp)
-    from_row = np.zeros((len(node), 1), dtype=bool)
-    finished: dict[int, list[_Paths]] = {}
-    while len(node):
-        column = forest.node_columns[node]
-        child_of_row = forest.find_children(node, row[column])
-        child_of_other = forest.find_children(node, background[column, other])
-        is_before = columns == column[:, None]
-        is_fixed = is_before.any(axis=1)
-        is_fixed_to_row = (is_before & from_row).any(axis=1)
-        is_split = ~is_fixed & (child_of_row != child_of_other)
-        # A path splits in two: with the row, and with the other.
-        with_row = np.flatnonzero(~is_fixed | is_fixed_to_row)
-        with_other = np.flatnonzero((is_fixed & ~is_fixed_to_row) | is_split)
-        path = np.concatenate([with_row, with_other])
-        takes_row = np.repeat([True, False], [len(with_row), len(with_other)])
-        node = np.where(takes_row, child_of_row[path], child_of_other[path])
-        other, count, columns, from_row = other[path], count[path], columns[path], from_row[path]
-        new = np.flatnonzero(is_split[path])
-        if len(new) and count[new].max() == columns.shape[1]:
-            columns = np.pad(columns, ((0, 0), (0, 1)), constant_values=-1)
-            from_row = np.pad(from_row, ((0, 0), (0, 1)))
-        columns[new, count[new]] = column[path[new]]
-        from_row[new, count[new]] = takes_row[new]
-        count[new] += 1
-        at_leaf, inside = node < 0, np.flatnonzero(node >= 0)
-        # A path that never split contributes to no column.
-        for size in range(1, columns.shape[1] + 1):
-            ends = np.flatnonzero(at_leaf & (count == size))
-            paths = _Paths(-1 - node[ends], columns[ends, :size], from_row[ends, :size])
-            finished.setdefault(size, []).append(paths)
-        node, other, count = node[inside], other[inside], count[inside]
-        columns, from_row = columns[inside], from_row[inside]
-    for group in finished.values():
-        yield _Paths(*map(np.concatenate, zip(*group, strict=True)))
-
-
-_LeafWeights = tuple[Columns, Columns, Reals]
-"""Columns or pairs of columns, the leaves they lead to, and the weights of these leaves."""
-
-
-def _weigh_leaves(paths: Iterator[_Paths], n_columns: int) -> tuple[_LeafWeights, _LeafWeights]:
-    """Return the weights of leaves in the values of columns, and in the indices of pairs."""
-    none = (np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
-    single, paired = [none], [none]
-    for leaves, columns, from_row in paths:
-        in_a = from_row.astype(np.intp)
-        size, n_in_a = columns.shape[1], in_a.sum(axis=1)[:, None]
-        a = np.arange(size + 1)
-        b = size - a
-        # (a - 1)! b! / (a + b)! for a column of A, and -a! (b - 1)! / (a + b)! for one of B
-        alone = np.stack([-_beta(a + 1, b), _beta(a, b + 1)])
-        single.append((columns.ravel(), np.repeat(leaves, size), alone[in_a, n_in_a].ravel()))
-        # a! (b - 2)!, -(a - 1)! (b - 1)! or (a - 2)! b!, over (a + b - 1)!
-        both = np.stack([_beta(a + 1, b - 1), -_beta(a, b), _beta(a - 1, b + 1)])
-        i, j = np.triu_indices(size, 1)
-        low, high = np.sort([columns[:, i], columns[:, j]], axis=0)
-        weight = both[in_a[:, i] + in_a[:, j], n_in_a]
-        paired.append(((low * n_columns + high).ravel(), np.repeat(leaves, len(i)), weight.ravel()))
-    return _concatenate(single), _concatenate(paired)
-
-
-def _beta(a: Columns, b: Columns) -> Reals:
-    """Return the beta function; where it is undefined, no path needs its value."""
-    return np.asarray(beta(np.maximum(a, 1), np.maximum(b, 1)))
-
-
-def _concatenate(parts: list[_LeafWeights]) -> _LeafWeights:
-    indices, leaves, weights = map(np.concatenate, zip(*parts, strict=True))
-    return indices, leaves, weights
-
-
-def _sum_leaves(index: Columns, leaf: Columns, weight: Reals, size: int, leaves: Reals) -> Reals:
-    return sparse.csr_array((weight, (index, leaf)), shape=(size, len(leaves))) @ leaves
+    own, others = passed[..., None], shares[:, :, None]
+    amounts = np.zeros((len(passed), passed.shape[1] + len(i), passed.shape[2]))
+    for t, weight in zip(*quadrature((passed.shape[1] + 1) // 2), strict=True):
+        factors = (1.0 - t) * others + t * own
+        ratios = np.where(own, (1.0 - others) / ((1.0 - t) * others + t), -1.0 / (1.0 - t))
+        reaching = weight * factors.prod(axis=1)[:, None]
+        both = np.concatenate([ratios, ratios[:, i] * ratios[:, j]], axis=1)
+        amounts += (reaching * both).mean(axis=-1)
+    return amounts

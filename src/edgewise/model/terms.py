@@ -1,7 +1,7 @@
 """A model's terms packed into arrays: h(x) = sum over t of alpha_t v_t phi_t(x)."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -102,6 +102,14 @@ class Terms:
     leaves: Reals  # (L, 1) or (L, K); the first three are -1, +1 and 0, where single nodes end
     # The cuts in each term of a model of stumps, scored by one table a column: 1 or K; else 0
     n_cuts: int = 0
+    # The number of training rows that end in each leaf of `Scorer.paths_forest`; those of term t
+    # are from cover_starts[t] to cover_starts[t + 1]. None are known before the end of training.
+    covers: Exacts = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    cover_starts: Exacts = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        if len(self.cover_starts) == 0:
+            object.__setattr__(self, "cover_starts", np.zeros(len(self) + 1, dtype=np.int64))
 
     @staticmethod
     def pack(
@@ -128,7 +136,40 @@ class Terms:
     def select(self, indices: list[int], n_cuts: int = 0) -> "Terms":
         """Return some of the terms."""
         rules = [self.rule(t) for t in indices]
-        return Terms.pack(rules, self.alphas[indices], self.votes[indices], n_cuts)
+        terms = Terms.pack(rules, self.alphas[indices], self.votes[indices], n_cuts)
+        bounds = self.cover_starts[:-1][indices], self.cover_starts[1:][indices]
+        covers = [self.covers[start:end] for start, end in zip(*bounds, strict=True)]
+        return replace(
+            terms,
+            covers=np.concatenate([self.covers[:0], *covers]),
+            cover_starts=np.cumsum([0, *map(len, covers)], dtype=np.int64),
+        )
+
+    @property
+    def n_split(self) -> Columns:
+        """The number of terms that `split_scores` makes of each term."""
+        return np.where(self.kinds == _PER_SCORE, np.diff(self.firsts), 1)
+
+    def split_scores(self) -> "Terms":
+        """Return the same terms, where each cut of a score column is a term of its own."""
+        per_score, sizes = self.kinds == _PER_SCORE, self.n_split
+        term = np.repeat(np.arange(len(self)), sizes)
+        k = np.arange(len(term)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        votes = self.votes[term]
+        others = per_score[term, None] & (np.arange(self.n_scores) != k[:, None])
+        return replace(
+            self,
+            alphas=self.alphas[term],
+            votes=np.where(others, 0.0, votes),
+            kinds=np.where(per_score, KINDS.index(Test), self.kinds)[term].astype(np.int8),
+            real=self.real[term],
+            firsts=np.append(
+                self.firsts[:-1][term] + np.where(per_score[term], k, 0), self.n_nodes
+            ),
+            n_cuts=min(self.n_cuts, 1),
+            covers=self.covers[:0],
+            cover_starts=self.cover_starts[:0],
+        )
 
     def with_subsets(self, subsets: Mapping[int, Subset]) -> "Terms":
         """Return the same terms with subsets in the place of some factors, by their numbers."""
@@ -164,12 +205,12 @@ class Terms:
         moved = other.children - np.where(shared, 0, len(leaves) - len(SIDES))
         moved = np.where(inner, other.children + self.n_nodes, moved).astype(np.int32)
         arrays: dict[str, Any] = {}
-        for name in ("firsts", "starts", "value_starts"):
+        for name in ("firsts", "starts", "value_starts", "cover_starts"):
             bounds = getattr(self, name)
             arrays[name] = np.append(bounds, getattr(other, name)[1:] + bounds[-1])
         for name in (
             *("alphas", "votes", "kinds", "real", "gains"),
-            *("columns", "thresholds", "missing", "values"),
+            *("columns", "thresholds", "missing", "values", "covers"),
         ):
             arrays[name] = np.concatenate([getattr(self, name), getattr(other, name)])
         arrays["leaves"] = np.concatenate([leaves, more[len(SIDES) :]])
@@ -339,6 +380,8 @@ class Terms:
         _check_bounds(self.firsts, self.n_nodes)
         _check_bounds(self.starts, len(self.columns))
         _check_bounds(self.value_starts, len(self.values))
+        _check_bounds(self.cover_starts, len(self.covers))
+        require((self.covers >= 0).all(), "a leaf has a negative number of rows")
         is_shaped = self.leaves.shape[1] in (1, self.n_scores) and len(self.leaves) >= len(SIDES)
         require(is_shaped, "the leaves have the wrong shape")
         require((self.leaves[: len(SIDES)] == SIDES).all(), "the first leaves are damaged")
@@ -407,6 +450,7 @@ def _check_bounds(bounds: Exacts, total: int) -> None:
 def _terms(**arrays: Any) -> Terms:
     terms = Terms(**arrays)
     sizes = {"firsts": len(terms), "starts": terms.n_nodes, "value_starts": len(terms.columns)}
+    sizes["cover_starts"] = len(terms)
     for name, size in sizes.items():
         require(len(arrays[name]) == size + 1, f"the array of {name} has the wrong shape")
     require(np.isin(terms.kinds, range(len(KINDS))).all(), "a term is of an unknown kind")
@@ -430,6 +474,8 @@ TERMS = Record(
         "values": Array("*", (np.int8, np.float64)),
         "leaves": Array("* *", np.float64),
         "n_cuts": Count(),
+        "covers": Array("*", np.int64),
+        "cover_starts": Array("*", np.int64),
     },
     _terms,
 )

@@ -156,7 +156,7 @@ def _category_curve(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
     from edgewise.model.wording import category_name
 
     # A cut of a rate is a subset of values.
-    fitted = model.fitted_.with_subsets()
+    fitted = model.fitted_.in_subsets
     terms = fitted.terms
     categories, name = fitted.categories[j], fitted.feature_name(j)
     votes: Reals = np.zeros((len(categories) + 1, terms.n_scores))

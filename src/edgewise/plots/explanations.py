@@ -136,8 +136,8 @@ class ContributionDisplay(Display):
         X : array or data frame of shape (1, n_features)
             The row.
         background : array or data frame of shape (n_samples, n_features), default None
-            The rows to compare with: the bias is their mean score. None compares with a row whose
-            values are all missing.
+            The rows to compare with: the bias is their mean score. None compares with the training
+            rows.
         label : object, default None
             The class whose score to draw; None is the predicted one.
         ax : matplotlib Axes, default None

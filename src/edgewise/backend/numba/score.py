@@ -96,10 +96,11 @@ def score(values, columns, starts, thresholds, tables, start, stop, out):  # typ
 
 
 @kernel
-def walk(values, coding, nodes, out):  # type: ignore[no-untyped-def]
+def walk(values, coding, nodes, out, n_ended):  # type: ignore[no-untyped-def]
     """Write the sums of the leaves where the walks of each row through all terms end.
 
-    IN values (columns, n), coding (`Thresholds`), nodes (`WalkNodes`). OUT out (n, K).
+    IN values (columns, n), coding (`Thresholds`), nodes (`WalkNodes`). OUT out (n, K); or
+    n_ended (leaves), unless it is empty, to which the rows that end in each leaf are added.
     """
     thresholds, starts, sizes = coding
     (
@@ -117,6 +118,7 @@ def walk(values, coding, nodes, out):  # type: ignore[no-untyped-def]
     reached = np.empty((max_nodes + 3, _BLOCK), dtype=np.uint16)
     ended = np.empty((TOGETHER, _BLOCK), dtype=np.int32)
     sums = np.empty((_BLOCK, width))
+    step = width if len(n_ended) == 0 else 1
     for begin in range(0, n_rows, _BLOCK):
         n = min(_BLOCK, n_rows - begin)
         for j in range(len(values)):
@@ -154,17 +156,21 @@ def walk(values, coding, nodes, out):  # type: ignore[no-untyped-def]
                         at[i] = two if code[i] >= cut else low_end
             root = _ends_after(reached, roots[t], max_nodes, n)
             for i in range(n):
-                ended[slot, i] = width * (leaf_starts[t] + root[i])
+                ended[slot, i] = step * (leaf_starts[t] + root[i])
             if slot == TOGETHER - 1:
-                _add_leaves(ended, leaves, n, sums)
-        _write(sums, begin, n, out)
+                if len(n_ended) == 0:
+                    _add_leaves(ended, leaves, n, sums)
+                else:
+                    _count_leaves(ended, n, n_ended)
+        _write(sums, begin, min(n, len(out)), out)
 
 
 @kernel
-def walk_sets(values, coding, nodes, out):  # type: ignore[no-untyped-def]
+def walk_sets(values, coding, nodes, out, n_ended):  # type: ignore[no-untyped-def]
     """Write the sums of the leaves that remain in each term after its nodes have removed others.
 
-    IN values (columns, n), coding (`Thresholds`), nodes (`LeafSetNodes`). OUT out (n, K).
+    IN values (columns, n), coding (`Thresholds`), nodes (`LeafSetNodes`). OUT out (n, K); or
+    n_ended (leaves), unless it is empty, to which the rows that end in each leaf are added.
     """
     thresholds, starts, sizes = coding
     columns, missing_codes, subset_starts, subset_planes, side_starts, sides = (
@@ -176,6 +182,7 @@ def walk_sets(values, coding, nodes, out):  # type: ignore[no-untyped-def]
     )  # fmt: skip
     n_rows, n_terms, width = values.shape[1], len(firsts) - 1, leaves.shape[1]
     n_leaves = len(leaves) // max(1, n_terms)
+    step = width if len(n_ended) == 0 else 1
     max_planes = 0
     for group in range(len(subset_starts) - 1):
         max_planes = max(max_planes, subset_starts[group + 1] - subset_starts[group])
@@ -208,10 +215,13 @@ def walk_sets(values, coding, nodes, out):  # type: ignore[no-untyped-def]
                     t = group + slot
                     find_leaves(
                         code, i, plane_start, cuts, lost, firsts[t], firsts[t + 1],
-                        end, slot * _BLOCK + i, t * n_leaves * width, width,
+                        end, slot * _BLOCK + i, t * n_leaves * step, step,
                     )  # fmt: skip
-            _add_leaves(ended, leaves, n, sums)
-        _write(sums, begin, n, out)
+            if len(n_ended) == 0:
+                _add_leaves(ended, leaves, n, sums)
+            else:
+                _count_leaves(ended, n, n_ended)
+        _write(sums, begin, min(n, len(out)), out)
 
 
 @inner
@@ -261,6 +271,14 @@ def _add_leaves(ended, leaves, n, sums):  # type: ignore[no-untyped-def]
         for k in range(0, width - 3, 4):
             addresses = (a + k, b + k, c + k, d + k, e + k, f + k, g + k, h + k)
             add_reals(scores, width * i + k, flat, addresses)
+
+
+@inner
+def _count_leaves(ended, n, n_ended):  # type: ignore[no-untyped-def]
+    """Add the number of rows that end in each leaf of TOGETHER terms."""
+    for i in range(n):
+        for slot in range(TOGETHER):
+            n_ended[ended[slot, i]] += 1
 
 
 # Loops, since assignments to parts of arrays take long to compile.

@@ -120,6 +120,12 @@ def prefetch(context: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.intp), _emit_prefetch
 
 
+@intrinsic
+def count_ones(context: Any, word: Any) -> Any:
+    """Return the number of ones of a word."""
+    return word(word), lambda context, builder, signature, words: builder.ctpop(words[0])
+
+
 def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Emit a load of four doubles, the additions of others, one by one, and a store."""
     out_kind, _, rows_kind, _ = signature.args
