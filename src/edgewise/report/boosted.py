@@ -164,7 +164,7 @@ class BoostedSections:
         if ": " in self.unit:
             lead.append(f"Scores above 0 favor {self.names[0]}.")
         if terms[0].errors is not None:
-            lead.append("Bands and thin lines are 95% intervals.")
+            lead.append("Bands, thin lines and \N{PLUS-MINUS SIGN} are 95% intervals.")
         if are_known(terms[0].counts):
             lead.append("Gray bars are the training rows.")
         if any(len(term.axes) == 2 for term in terms):

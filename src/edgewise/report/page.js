@@ -671,7 +671,8 @@
     draw();
     const legend = block.legend.map((name, k) => el("span", { class: "key" }, el("span", { class: `swatch s${k}`, "aria-hidden": "true" }), name));
     const search = block.items.length > 3 ? searchField(block.search, (text) => { query = text; draw(); }) : "";
-    return el("div", { class: "figure" }, el("div", { class: "head" }, legend.length ? el("div", { class: "keys" }, legend) : "", search), count, list, more);
+    return el("div", { class: "figure" }, el("div", { class: "head" }, legend.length ? el("div", { class: "keys" }, legend) : "", search), count, list, more,
+      block.detail ? el("p", { class: "detail" }, block.detail) : "");
   }
 
   function heat(block) {
@@ -680,8 +681,9 @@
     figure.append(el("figcaption", { id: name }, block.title));
     figure.append(redrawOnResize(host, (width) => host.replaceChildren(drawHeat(block, width, name, tip, host), tip)));
     if (block.detail) figure.append(el("p", { class: "detail" }, block.detail));
-    figure.append(tableBehind([block.x.name, block.y.name, "score"], () => block.scores.flatMap((column, i) =>
-      column.map((score, j) => [block.x.cells[i], block.y.cells[j], formatNumber(score)]))));
+    const rooms = block.rooms ? ["\u00b1 (95%)"] : [];
+    figure.append(tableBehind([block.x.name, block.y.name, "score", ...rooms], () => block.scores.flatMap((column, i) =>
+      column.map((score, j) => [block.x.cells[i], block.y.cells[j], formatNumber(score), ...rooms.map(() => formatNumber(block.rooms[i][j]))]))));
     return figure;
   }
 
@@ -732,7 +734,7 @@
       cursor.setAttribute("visibility", "visible");
       const score = block.scores[i][j];
       tip.replaceChildren(el("strong", {}, `${block.x.name}: ${block.x.cells[i]}`), el("div", {}, `${block.y.name}: ${block.y.cells[j]}`),
-        el("div", {}, score === null ? "no rows" : `score: ${formatSigned(score)}`));
+        el("div", {}, score === null ? "no rows" : `score: ${formatSigned(score)}${block.rooms ? ` \u00b1 ${block.rooms[i][j].toFixed(2)}` : ""}`));
       tip.hidden = false;
       const ratio = host.clientWidth / width, at = (left + (i + 0.5) * w) * ratio;
       tip.style.left = `${Math.max(0, Math.min(host.clientWidth - tip.offsetWidth - 4, at > host.clientWidth / 2 ? at - tip.offsetWidth - 12 : at + 12))}px`;

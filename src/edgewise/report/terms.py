@@ -25,6 +25,7 @@ MAX_LEVELS = 30
 
 _SCORE = blocks.axis("score", zero=True, tight=True)
 _BARS, _MAX_STEPS, _MAX_CELLS, _MAX_BARS = 30, 80, 20, 8
+_MAX_TERMS = 300  # more would make the page large
 _SHIFT = 4  # pixels between the points of two classes
 _SPARKS, _WIDTH = ("▁▂▃▄▅▆▇█", "_.-:=+*#"), 24
 
@@ -181,7 +182,7 @@ def wall(
     """Return the block that shows all functions; `names` are those of the scores."""
     shown = widest_classes(functions, MAX_LINES)
     items = []
-    for function in functions:
+    for function in functions[:_MAX_TERMS]:
         title = f"{shorten(function.name, 60)}, {format_percent(function.importance)}"
         if len(function.axes) == 2:
             block = _heat_map(title, function, names, is_date)
@@ -192,7 +193,11 @@ def wall(
             block = _curve(title, function, lines, is_date(function.columns[0]))
         items.append({"name": function.name, "block": block})
     legend = [names[k] for k in shown] if len(names) > 1 else []
-    return {"kind": "terms", "items": items, "legend": legend, "search": "Find a term", "shown": 12}
+    detail = ""
+    if len(items) < len(functions):
+        detail = f"The {len(items)} most important of {len(functions):,} terms."
+    settings = {"legend": legend, "search": "Find a term", "shown": 12, "detail": detail}
+    return {"kind": "terms", "items": items, **settings}
 
 
 def _curve(
@@ -265,6 +270,12 @@ def _heat_map(
 ) -> Block:
     """Return the table of a pair, for the class that it changes most."""
     k = int(function.ranges.argmax())
+    details = [f"For {names[k]}."] if len(names) > 1 else []
+    details += [
+        f"The {_MAX_CELLS} most frequent levels of {shorten(axis.name, 40)}."
+        for axis in function.axes
+        if axis.categories is not None and len(axis.categories) > _MAX_CELLS
+    ]
     function = coarsen(function, _MAX_CELLS)
     axes = []
     for axis in function.axes:
@@ -273,10 +284,11 @@ def _heat_map(
         labels = [shorten(label, 30) for label in axis.format_labels(form)]
         axes.append({"name": shorten(axis.name, 40), "cells": labels, "cuts": cuts})
     scores = np.where(function.has_rows, function.scores[..., k], np.nan)
-    detail = f"For {names[k]}." if len(names) > 1 else ""
-    table = [round_digits(row) for row in scores]
-    return {"kind": "heat", "title": title, "x": axes[0], "y": axes[1], "scores": table,
-            "detail": detail}  # fmt: skip
+    block: Block = {"kind": "heat", "title": title, "x": axes[0], "y": axes[1]}
+    block |= {"scores": [round_digits(row) for row in scores], "detail": " ".join(details)}
+    if function.errors is not None:
+        block["rooms"] = np.round(INTERVAL * function.errors[..., k], 3)
+    return block
 
 
 # Lines of text
