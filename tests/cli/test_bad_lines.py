@@ -16,6 +16,7 @@ LINES = {
     "explain": ["c.edgewise", "t.txt"],
     "report": ["c.edgewise", "--data", "t.txt"],
     "export": ["c.edgewise"],
+    "scorecard": ["c.edgewise"],
     "evaluate": ["q.txt", "a.run"],
     "fuse": ["a.run", "b.run", "--rounds", "2"],
     "recommend": ["r.csv", "--algorithm", "bias"],

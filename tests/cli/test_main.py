@@ -14,7 +14,7 @@ from edgewise.cli import app, demo, main
 
 COMMANDS = (
     *("train", "predict", "evaluate", "show", "explain", "report", "export", "fuse"),
-    *("recommend", "compare", "datasets", "demo"),
+    *("scorecard", "recommend", "compare", "datasets", "demo"),
 )
 
 

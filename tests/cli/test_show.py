@@ -70,6 +70,33 @@ class TestBoosting:
         importances = np.sort(classes.feature_importances_)[::-1]
         assert [column["importance"] for column in shown["columns"]] == importances[:3].tolist()
 
+    def test_an_additive_model_is_listed_by_its_terms(self, path, success, monkeypatch):
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame({"age": rng.normal(size=200), "city": rng.choice(["Oslo", "Rome"], 200)})
+        y = np.where(X.age + (X.city == "Oslo") + rng.normal(size=200) / 2 > 0.5, "rich", "poor")
+        model = AdaBoostMH("additive", n_rounds=30, random_state=0).fit(X, y)
+        model.save(path)
+        text = success(["show", path])
+        assert "Strongest rules" not in text
+        heading, _, *lines = text.partition("\nTerms, ")[2].splitlines()
+        assert heading == "by their share in the scores: above 0 for rich, below for poor"
+        assert [line.split("  ")[0].strip() for line in lines] == [t.name for t in model.terms_]
+        assert "\u2588" in text
+        assert "(Rome) to +" in text
+        shown = json.loads(success(["show", path, "--json"]))
+        assert shown["terms"] == [
+            {"name": t.name, "importance": t.importance} for t in model.terms_
+        ]
+        model.edit("city", drop=True).save(path)
+        assert "Changed by hand\n city: dropped\n" in success(["show", path])
+        points = success(["scorecard", path, "--points", 5])
+        assert "sum of points" in points
+        assert "probability of rich" in points
+
+    def test_only_additive_models_have_scorecards(self, classes, path, failure):
+        classes.save(path)
+        assert "--learner additive" in failure(["scorecard", path])
+
     def test_a_ranker(self, facts):
         rng = np.random.default_rng(3)
         X, qid = rng.normal(size=(60, 4)), np.repeat(np.arange(6), 10)

@@ -318,6 +318,23 @@ def test_the_model_of_names_is_that_of_python(folder, success):
     ]
 
 
+class TestTerms:
+    ARGV = ("train", "people.csv", "--target", "income", "--force", "--rounds", "20")
+
+    def test_terms_are_limited_and_printed_instead_of_rules(self, here, success):
+        model = ["--model", "additive.edgewise", "--learner", "additive"]
+        text = success([*self.ARGV, *model, "--max-terms", 3, "--max-pairs", 0])
+        terms = edgewise.load("additive.edgewise").terms_
+        assert len(terms) == 3
+        assert "Strongest rules" not in text
+        lines = text.partition("Terms, by their share")[2].splitlines()[2:5]
+        for line, term in zip(lines, terms, strict=True):
+            assert line.split()[:2] == [term.name, f"{term.importance:.1%}"]
+
+    def test_limits_are_for_additive_models(self, here, failure):
+        assert "--max-terms needs --learner additive" in failure([*self.ARGV, "--max-terms", 3])
+
+
 class TestTasks:
     def test_several_classes(self, folder, success):
         rng = np.random.default_rng(1)

@@ -104,7 +104,7 @@ class TestFromEstimator:
             VoteCurveDisplay.from_estimator(model, "x9")
 
     def test_a_model_without_curves(self, rows):
-        model = AdaBoostMH("tree", n_rounds=2).fit(*rows)
+        model = AdaBoostMH("tree", n_rounds=30).fit(*rows)
         with pytest.raises(ValueError, match="rules on single columns"):
             VoteCurveDisplay.from_estimator(model)
 

@@ -18,6 +18,8 @@ from edgewise.plots import (
     ImportanceDisplay,
     MarginDisplay,
     ReliabilityDisplay,
+    TermDisplay,
+    TermGridDisplay,
     VoteCurveDisplay,
 )
 from edgewise.plots.drawing import save_figure
@@ -33,6 +35,8 @@ def shown_by(model, X, y):
         MarginDisplay.from_estimator(model, X, y),
         ReliabilityDisplay.from_estimator(model, X, y),
         VoteCurveDisplay.from_estimator(model),
+        TermDisplay.from_estimator(model),
+        TermGridDisplay.from_estimator(model, n_terms=2),
     ]
 
 

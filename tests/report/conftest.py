@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import AdaBoostMH, ItemKNN, RankBoost, Ratings
+from edgewise import AdaBoostMH, Additive, ItemKNN, RankBoost, Ratings
 
 NASTY = '</script><img src=x onerror="alert(1)">'
 
@@ -34,6 +34,20 @@ def classifier(people):
 def classes_page(classifier):
     model, X, y = classifier
     return model.report(X, y, title=NASTY)
+
+
+@pytest.fixture(scope="session")
+def additive(people):
+    """Return an additive model with standard errors and a pair."""
+    X, y = people
+    model = AdaBoostMH(Additive(max_pairs=3), n_rounds="auto", random_state=0)
+    return model.fit(X[:200], y[:200]), X[200:], y[200:]
+
+
+@pytest.fixture(scope="session")
+def terms_page(additive):
+    model, X, y = additive
+    return model.report(X, y)
 
 
 @pytest.fixture(scope="session")

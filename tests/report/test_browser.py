@@ -61,7 +61,9 @@ def opened(browser, tmp_path):
         assert set(tab.requests) == {tab.path.as_uri()}
 
 
-@pytest.mark.parametrize("name", ["classes_page", "labels_page", "ranking_page", "ratings_page"])
+@pytest.mark.parametrize(
+    "name", ["classes_page", "terms_page", "labels_page", "ranking_page", "ratings_page"]
+)
 def test_every_section_is_drawn_and_fits_a_phone(name, request, opened):
     report = request.getfixturevalue(name)
     tab = opened(report, 400)
@@ -167,8 +169,10 @@ CONTRASTS = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_stands_out_from_its_ground(scheme, opened, classes_page, ratings_page):
-    for report in (classes_page, ratings_page):
+def test_all_text_stands_out_from_its_ground(
+    scheme, opened, classes_page, terms_page, ratings_page
+):
+    for report in (classes_page, terms_page, ratings_page):
         tab = opened(report)
         tab.page.emulate_media(color_scheme=scheme)
         assert tab.page.evaluate(CONTRASTS) == []
@@ -183,3 +187,27 @@ def test_items_are_found_on_the_map_and_users_have_lists(opened, ratings_page):
     tab.page.locator("#lists select").select_option(index=3)
     assert len(before) > 3
     assert tab.texts("#lists .case summary") != before
+
+
+def test_the_wall_of_terms_is_searched_and_read_by_keyboard(opened, terms_page):
+    tab = opened(terms_page)
+    page, (wall, *_) = tab.page, terms_page.section("terms").blocks
+    n_terms = len(wall["items"])
+    assert tab.count("#terms .wall > *") == min(n_terms, 12)
+    assert tab.texts("#terms .keys span.key") == wall["legend"]
+    assert tab.count("#terms .band") > 0
+    assert tab.count("#terms rect.rows") > 0
+    page.locator("#terms svg:not(:has(pattern))").first.focus()
+    page.keyboard.press("End")
+    assert "missing" in tab.texts("#terms .tip")[0]
+    page.locator("#terms input").fill("AGE *")
+    pairs = [item for item in wall["items"] if "age *" in item["name"]]
+    assert tab.count("#terms .wall > *") == tab.count("#terms svg pattern") == len(pairs) > 0
+    page.locator("#terms svg").first.focus()
+    page.keyboard.press("ArrowRight")
+    heat = pairs[0]["block"]
+    shown = tab.texts("#terms .tip")[0].splitlines()
+    assert shown[:2] == [f"{heat[side]['name']}: {heat[side]['cells'][0]}" for side in "xy"]
+    page.locator("#terms .behind summary").first.click()
+    page.locator("#terms .behind tbody tr").first.wait_for()
+    assert tab.count("#terms .behind tbody tr") == sum(map(len, heat["scores"]))

@@ -23,9 +23,10 @@ _SECTIONS = {
         "train": "Train a classifier or ranker on a table, test it and save it.",
         "predict": "Predict classes, labels or ranks with a saved model.",
         "evaluate": "Evaluate a saved model on a table, or TREC runs against qrels.",
-        "show": "Show what a model learned: columns, effects and rules.",
+        "show": "Show what a model learned: columns, effects and rules or terms.",
         "explain": "Explain the prediction for one row.",
         "report": "Write an HTML report on a model.",
+        "scorecard": "Print an additive model as points to add up by hand.",
         "export": "Write a model as ONNX, Python or SQL.",
     },
     "Ranked lists": {"fuse": "Fuse TREC runs, with or without training."},
@@ -50,6 +51,7 @@ Examples:
   edgewise show people.edgewise -n 20
   edgewise explain people.edgewise new.csv --row 1
   edgewise report people.edgewise --data test.csv -o people.html
+  edgewise scorecard people.edgewise --points 10
   edgewise export people.edgewise -o people.onnx
   edgewise fuse bm25.run lm.run --method rrf --output fused.run
   edgewise recommend ratings.csv --user 196 --model films.edgewise

@@ -175,6 +175,32 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
         click.echo(f"{name:<16} {one_line(value)}".rstrip())
 
 
+def list_terms(model: Any) -> dict[str, Any]:
+    """Return the terms of an additive model for programs; nothing for other models."""
+    if not model.fitted_.shows_terms:
+        return {}
+    return {"terms": [{"name": t.name, "importance": t.importance} for t in model.terms_]}
+
+
+def print_terms(model: Any, n: int) -> None:
+    """Print the `n` most important terms of an additive model as small plots."""
+    from edgewise.report.terms import term_rows
+
+    names = model._score_names()
+    signs = ""
+    if len(names) == 2 and len(model.intercept_) == 1:
+        signs = f": above 0 for {names[1]}, below for {names[0]}"
+    print_heading(f"Terms, by their share in the scores{signs}")
+    rows = term_rows(model.terms_[:n], names, sys.stdout.encoding or "utf-8")
+    print_table(rows, left={*range(len(rows[0]))} - {1})
+    if len(model.terms_) > n:
+        click.echo(f" ... and {pluralize(len(model.terms_) - n, 'terms')} more")
+    if model.edits_:
+        print_heading("Changed by hand")
+        for edit in model.edits_:
+            click.echo(f" {one_line(edit)}")
+
+
 def print_rules(model: Any, n: int) -> None:
     """Print the `n` strongest rules of a model, as many as fit on 5 `n` lines."""
     # Rounds may repeat a rule, and a constant is not worth showing.

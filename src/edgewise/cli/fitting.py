@@ -112,7 +112,7 @@ def check(args: SimpleNamespace, task: str, rows: Rows, validation: Rows | None)
 
 
 def read_settings(args: SimpleNamespace) -> Settings:
-    """Return the parameters of --learner, --rounds, --monotonic, --no-interactions and --set."""
+    """Return the parameters of --learner, its limits, --rounds, constraints and --set."""
     settings = params.parse_settings(args.settings)
     for option, name, value in (
         ("--learner", "learner", args.learner),
@@ -124,6 +124,13 @@ def read_settings(args: SimpleNamespace) -> Settings:
             if name in settings:
                 raise click.UsageError(f"{option} and --set {name} set the same parameter")
             settings[name] = value
+    limits = {name: getattr(args, name) for name in ("max_terms", "max_pairs")}
+    if args.learner != "additive":
+        params.refuse_options(limits, "needs --learner additive")
+    elif any(value is not None for value in limits.values()):
+        from edgewise import Additive
+
+        settings["learner"] = Additive(**limits)
     return settings
 
 

@@ -15,10 +15,12 @@ _MAX_NAMES = 20
 @params.command("show")
 @params.argument("model", "Saved model.", type=params.FILE)
 @params.argument("data", "Rows to show effects on.", type=params.FILE, required=False)
-@params.option("-n", type=params.COUNT, default=10, help="Number of columns, and of rules.")
+@params.option(
+    "-n", type=params.COUNT, default=10, help="Number of columns, and of rules or terms."
+)
 @params.json
 def show(model: str, data: str | None, n: int, as_json: bool) -> None:
-    """Show what a model learned: columns, effects and rules.
+    """Show what a model learned: columns, effects and rules or terms.
 
       edgewise show people.edgewise
           its settings, the most important columns and the strongest rules
@@ -29,7 +31,8 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
 
     A rule tests one or more columns; where the test holds, it adds its votes to
     the scores of the classes, and otherwise subtracts them. Trees are listed as
-    paths: a row that meets all conditions of a path gets its votes. No code of
+    paths: a row that meets all conditions of a path gets its votes. Additive
+    models are listed as their terms, with small plots of the curves. No code of
     the file is run.
     """
     from edgewise import RankFusion, Recommender
@@ -56,10 +59,14 @@ def show(model: str, data: str | None, n: int, as_json: bool) -> None:
         ]
         rules = [{"round": r.round, "alpha": r.alpha, "rule": r.text} for r in loaded.rules(n)]
         by_name = [column._asdict() for column in columns]
-        common.print_json({**dict(facts), "columns": by_name, "parts": listed, "rules": rules})
+        parts = {"columns": by_name, "parts": listed, **common.list_terms(loaded), "rules": rules}
+        common.print_json({**dict(facts), **parts})
         return
     common.print_facts(facts)
     print_effects(columns)
+    if loaded.fitted_.shows_terms:
+        common.print_terms(loaded, n)
+        return
     # Of trees, the explanation has the importances alone.
     if rows is None and not loaded.fitted_.terms.n_trees:
         common.print_heading("Columns that rules test, alone or together")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ".csv, .tsv, .parquet, .feather, .arrow, .arff, or SVMlight (.txt, .svm, .svmlight, ...)"
 _SVMLIGHT = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
-_TOP_RULES, _MAX_COLUMNS_SHOWN, _MAX_CLASSES_SHOWN = 5, 60, 6
+_TOP_RULES, _TOP_TERMS, _MAX_COLUMNS_SHOWN, _MAX_CLASSES_SHOWN = 5, 10, 60, 6
 
 file_option, training_option = (
     partial(params.option, group=group) for group in ("Files", "Training")
@@ -71,6 +71,14 @@ file_option, training_option = (
     "--learner", choices=RANK_LEARNERS, default=None, help="Rules to boost.  [default: auto]"
 )
 @training_option(
+    "--max-terms", type=params.COUNT, help="Maximum number of terms of --learner additive."
+)
+@training_option(
+    "--max-pairs",
+    type=click.IntRange(min=0),
+    help="Maximum number of pairs among them.  [default: chosen]",
+)
+@training_option(
     "--rounds",
     "n_rounds",
     type=params.COUNT,
@@ -103,6 +111,8 @@ def train(**options: Any) -> None:
           learns to rank the documents of LETOR files
       edgewise train songs.arff --target happy --target sad --time-limit 60
           learns several labels, in a minute
+      edgewise train people.csv --target income --learner additive --max-terms 10
+          learns a sum of ten curves and tables that can be looked at
       edgewise train pages.csv --target grade --query query --set preset=paper
           trains RankBoost as published, by a parameter named as in Python
 
@@ -367,7 +377,10 @@ class Outcome:
             rows = f"rows of {self.args.test}" if self.args.test else "held-out rows"
             print_evaluation(self.metrics, f"Test on {self.metrics['rows']:,} {rows}")
         print_effects(self.columns)
-        common.print_rules(model, _TOP_RULES)
+        if model.fitted_.shows_terms:
+            common.print_terms(model, _TOP_TERMS)
+        else:
+            common.print_rules(model, _TOP_RULES)
         if self.source.schema is None:
             click.echo(" (x0 is feature 1 of the file, x1 is feature 2, and so on)")
         self._print_next()
@@ -422,5 +435,6 @@ class Outcome:
             "cross_validation": self.folds and self.folds.means,
             "test": self.metrics and {"source": args.test or "held out", **self.metrics},
             "importances": {column.name: column.importance for column in self.columns},
+            **common.list_terms(model),
             "rules": [str(rule) for rule in model.rules(_TOP_RULES)] if model.n_rounds_ else [],
         }

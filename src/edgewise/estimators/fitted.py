@@ -24,7 +24,7 @@ from edgewise.common.fields import (
     Value,
 )
 from edgewise.common.text import text_table
-from edgewise.learners import Learner, resolve_learner
+from edgewise.learners import Additive, Learner, resolve_learner
 from edgewise.model.edits import Edit
 from edgewise.model.file import SettingOrNone
 from edgewise.model.scorer import SCORING, SCORING_CLASSES, ClassScorer, RankScorer, Scorer
@@ -97,6 +97,11 @@ class Fitted(Scorer):
             return None
         counts = [of_column.astype(np.float64) for of_column in self.additive.counts]
         return find_shapes(self, counts or None, self.n_bags, self.additive.has_errors)
+
+    @property
+    def shows_terms(self) -> bool:
+        """Whether people are shown curves and tables, not rules: the learner is additive."""
+        return isinstance(self.learner, Additive) and self.shapes is not None
 
     @property
     def evaluations(self) -> dict[str, dict[str, Reals]]:

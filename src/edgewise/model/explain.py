@@ -498,23 +498,25 @@ def explain_shapes(shapes: Shapes, classes: list, offset: float = 0.0) -> ModelE
             curves.append(curve)
             continue
         names = tuple(axis.name for axis in function.axes)
-        groups.append(Group(names, function.importance, 0, detail=_describe_table(function)))
+        groups.append(
+            Group(names, function.importance, 0, detail=_describe_table(function, classes))
+        )
     return ModelExplanation(curves, shapes.intercept + offset, classes, groups)
 
 
-def _describe_table(function: ShapeFunction) -> str:
-    """Return the size of a table, and where its scores are lowest and highest, in words."""
-    scores = function.scores
+def describe_extremes(function: ShapeFunction, k: int) -> str:
+    """Return the lowest and the highest of the k-th scores of a function, in words."""
+    low, high = (f"{score:+.2f} ({label})" for score, label in function.extremes(k))
+    return f"{low} to {high}"
+
+
+def _describe_table(function: ShapeFunction, classes: list) -> str:
+    """Return the size of a table, and its extremes: of several classes, for the one they move."""
     size = " x ".join(str(axis.n_cells - 1) for axis in function.axes)
     kind = "levels" if len(function.axes) == 1 else "cells"
-    if scores.shape[-1] > 1:
-        return f"{size} {kind}"
-    ends = []
-    for at in (scores[..., 0].argmin(), scores[..., 0].argmax()):
-        cell = np.unravel_index(at, scores.shape[:-1])
-        labels = [axis.labels[i] for axis, i in zip(function.axes, cell, strict=True)]
-        ends.append(f"{scores[cell][0]:+.2f} ({', '.join(labels)})")
-    return f"{size} {kind}, from {ends[0]} to {ends[1]}"
+    k = int(function.ranges.argmax())
+    whose = f"{classes[k]!r} " if len(function.ranges) > 1 else ""
+    return f"{size} {kind}, {whose}from {describe_extremes(function, k)}"
 
 
 def _curves_and_groups(scorer: Scorer, decreases: Reals) -> tuple[Reals, list[Group]]:

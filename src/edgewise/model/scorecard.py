@@ -106,23 +106,17 @@ def round_to_points(shapes: Shapes, points: int) -> tuple[Shapes, float]:
 
     The term with the widest range has `points` points; terms that round to none are left out.
     """
-    ranges = [float(np.ptp(_seen(function))) for function in shapes.functions]
+    ranges = [float(function.ranges[0]) for function in shapes.functions]
     unit = max(ranges, default=0.0) / points
     functions, base = [], shapes.intercept.copy()
     for function in shapes.functions:
-        low = _seen(function).min(axis=0)
+        low = function.scores[function.has_rows].min(axis=0)
         base += low
         scores = np.maximum(np.rint((function.scores - low) / (unit or 1.0)), 0) * unit
         scores = np.minimum(scores, points * unit)
         if scores.any():
             functions.append(replace(function, scores=scores, errors=None))
     return replace(shapes, intercept=base).with_functions(functions), unit
-
-
-def _seen(function: ShapeFunction) -> NDArray[Any]:
-    """Return the scores of cells with training rows."""
-    seen = function.scores[function.counts > 0]
-    return seen if len(seen) else function.scores.reshape(-1, function.scores.shape[-1])
 
 
 def _make_term(function: ShapeFunction, unit: float) -> ScorecardTerm:

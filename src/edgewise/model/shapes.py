@@ -60,11 +60,15 @@ class Axis:
     @property
     def labels(self) -> list[str]:
         """A label for each cell."""
+        return self.format_labels("{:.6g}".format)
+
+    def format_labels(self, form: Callable[[float], str]) -> list[str]:
+        """Return a label for each cell, with numbers in some form."""
         if self.categories is not None:
             return [*map(str, self.categories), "missing"]
         if len(self.thresholds) == 0:
             return ["any", "missing"]
-        numbers = [f"{threshold:.6g}" for threshold in self.thresholds]
+        numbers = [*map(form, self.thresholds.tolist())]
         between = [f"{a} to {b}" for a, b in pairwise(numbers)]
         return [f"< {numbers[0]}", *between, f">= {numbers[-1]}", "missing"]
 
@@ -126,6 +130,26 @@ class ShapeFunction:
         """The training rows in each cell; for pairs, as if the columns were independent."""
         first, *others = [axis.counts for axis in self.axes]
         return np.outer(first, others[0]) / max(first.sum(), 1.0) if others else first
+
+    @property
+    def has_rows(self) -> Mask:
+        """The cells with training rows; all if no cell has any."""
+        return self.counts > 0 if self.counts.any() else np.ones(self.counts.shape, dtype=bool)
+
+    @property
+    def ranges(self) -> Reals:
+        """The difference between the highest and the lowest of each score, where rows are."""
+        return np.asarray(np.ptp(self.scores[self.has_rows], axis=0))
+
+    def extremes(self, k: int) -> list[tuple[float, str]]:
+        """Return the lowest and the highest of the k-th scores, where rows are, with labels."""
+        scores = np.where(self.has_rows, self.scores[..., k], np.nan)
+        ends = []
+        for at in (np.nanargmin(scores), np.nanargmax(scores)):
+            cell = np.unravel_index(at, scores.shape)
+            labels = [axis.labels[i] for axis, i in zip(self.axes, cell, strict=True)]
+            ends.append((float(scores[cell]), ", ".join(labels)))
+        return ends
 
     def __call__(self, *values: Any) -> Reals:
         """Return what some values add to the scores, shape (n, K); categories as codes."""

@@ -15,7 +15,7 @@ from edgewise.plots.predictions import (
     ReliabilityCurve,
     ReliabilityDisplay,
 )
-from edgewise.plots.terms import TermPathDisplay
+from edgewise.plots.terms import TermDisplay, TermGridDisplay, TermPathDisplay
 
 __all__ = [
     "BoostingCurveDisplay",
@@ -26,6 +26,8 @@ __all__ = [
     "QueryMetricDisplay",
     "ReliabilityCurve",
     "ReliabilityDisplay",
+    "TermDisplay",
+    "TermGridDisplay",
     "TermPathDisplay",
     "VoteCurveDisplay",
 ]

@@ -18,6 +18,7 @@ from edgewise.report import blocks
 from edgewise.report.blocks import format_day, format_number, format_percent, round_digits, shorten
 from edgewise.report.curves import evenly_spaced, learning_curves
 from edgewise.report.page import Block, Report
+from edgewise.report.terms import are_known, wall
 
 # The maximum number of rows that costly sections are computed on.
 MAX_ROWS = 200_000
@@ -147,10 +148,56 @@ class BoostedSections:
         )
         return lead, [blocks.side_by_side(*charts)]
 
+    def add_terms(self, page: Report) -> None:
+        """Add the section of the terms of an additive model; other models have none."""
+        fitted = self.model.fitted_
+        if not fitted.shows_terms:
+            return
+        terms = fitted.shapes.functions
+        if not terms:
+            page.add("terms", "Terms", "", [blocks.note("The model has no terms.")])
+            return
+        lead = [
+            f"A score is the sum of {pluralize(len(terms), 'terms')} and a constant.",
+            "Behind each name is its share in the mean absolute scores.",
+        ]
+        if ": " in self.unit:
+            lead.append(f"Scores above 0 favor {self.names[0]}.")
+        if terms[0].errors is not None:
+            lead.append("Bands, thin lines and \N{PLUS-MINUS SIGN} are 95% intervals.")
+        if are_known(terms[0].counts):
+            lead.append("Gray bars are the training rows.")
+        if any(len(term.axes) == 2 for term in terms):
+            lead.append(
+                "In tables of pairs, blue raises and orange lowers the score beyond what the two "
+                "curves add; striped cells have no rows."
+            )
+        content = [wall(terms, self.names, self._is_date), *self._edits()]
+        page.add("terms", "Terms", " ".join(lead), content)
+
+    def _edits(self) -> list[Block]:
+        edits = self.model.fitted_.edits
+        if not edits:
+            return []
+        cells = []
+        for edit in edits:
+            effect = ["", "", "", ""]
+            if edit.metric:
+                before, after = format_number(edit.before), format_number(edit.after)
+                effect = [edit.metric, before, after, f"{edit.n_rows:,}"]
+            cells.append([shorten(edit.term), shorten(edit.change), *effect])
+        columns = ["term", "change", "metric", "before", "after", "rows"]
+        return [blocks.table("Changed by hand", columns, cells)]
+
     def add_model_sections(self, page: Report) -> None:
-        """Add the sections on the importances, effects and rules of the model."""
+        """Add the sections on the importances, effects and rules of the model.
+
+        An additive model has its terms instead of effects and rules.
+        """
         lead = "Share of the decrease of the training loss by column."
         page.add("importance", "Importance", lead, self._importances())
+        if self.model.fitted_.shows_terms:
+            return
         page.add("effects", "Effects", *self._effects())
         page.add("rules", "Rules", *self._rules())
 

@@ -55,6 +55,7 @@ def classifier_report(
     page = Report(title or f"Classification report{target and ': '}{target}", subtitle)
     lead = describe_sample(shared.rows.n_rows, rows.n_rows)
     page.add("overview", "Overview", lead, _overview(model, rows.n_rows, results))
+    shared.add_terms(page)
     frequencies = []
     if results is not None:
         bars_title = f"Rows by {results.noun}"

@@ -1,7 +1,7 @@
-"""The summary of a fitted model in notebooks, below scikit-learn's diagram: facts, curve and rules.
+"""The summary of a fitted model in notebooks, below scikit-learn's diagram.
 
-The text takes the notebook's color, and the lines show on light and on dark. Names from the data
-are escaped.
+It has facts, the learning curve, and the strongest rules or terms. The text takes the notebook's
+color, and the lines show on light and on dark. Names from the data are escaped.
 """
 
 import math
@@ -15,8 +15,9 @@ from edgewise.common.text import pluralize
 from edgewise.report.blocks import format_number, format_percent, shorten
 from edgewise.report.boosted import rounds_reason
 from edgewise.report.curves import LearningCurve, LearningCurves, learning_curves, log_floor
+from edgewise.report.terms import term_rows
 
-_MAX_RULES, _MAX_ITEMS, _MAX_CLASSES, _MAX_POINTS = 5, 5, 6, 200
+_MAX_RULES, _MAX_TERMS, _MAX_ITEMS, _MAX_CLASSES, _MAX_POINTS = 5, 8, 5, 6, 200
 # The curve in pixels: its width and height, the room around the axes, and that for a loss of 0.
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _BOTTOM, _TOP, _STRIP = 340, 170, 44, 332, 136, 8, 12
 _BLUE, _ORANGE, _GRAY = "#2b8cc4", "#d9730d", "#8a8a8a"
@@ -29,6 +30,7 @@ _STYLE = """
 .edgewise-model table td, .edgewise-model table th {text-align: left; padding: 0.15em 1em 0.15em 0;
   border: none; vertical-align: top; white-space: normal; max-width: 28em;}
 .edgewise-model table th {font-weight: normal; opacity: 0.75;}
+.edgewise-model .terms td {font: 0.85em monospace;}
 .edgewise-model p {margin: 0.5em 0 0.2em 0; font-weight: bold;}
 .edgewise-model ol {margin: 0; padding-left: 1.6em;}
 .edgewise-model pre {margin: 0; padding: 0; background: none; color: inherit; overflow-x: auto;
@@ -57,11 +59,13 @@ def boosted_summary(model: Any) -> str:
     held_out = getattr(model.fitted_, "held_out", None)
     if not model.evals_result_ and held_out is not None and held_out.error == held_out.error:
         facts.append(("held-out error", format_percent(held_out.error, 2)))
+    parts = f'<div class="parts">{_table(facts)}{_draw(curves)}</div>'
+    if model.fitted_.shows_terms:
+        rows = term_rows(model.terms_[:_MAX_TERMS], model._score_names())[1:]
+        title = f"Most important of {pluralize(len(model.terms_), 'terms')}"
+        return _summary(parts, f'<p>{title}</p><div class="terms">{_table(rows)}</div>')
     rules = [f"<li><pre>{escape(rule.text)}</pre></li>" for rule in model.rules(_MAX_RULES)]
-    return _summary(
-        f'<div class="parts">{_table(facts)}{_draw(curves)}</div>',
-        f"<p>Strongest rules</p><ol>{''.join(rules)}</ol>",
-    )
+    return _summary(parts, f"<p>Strongest rules</p><ol>{''.join(rules)}</ol>")
 
 
 def recommender_summary(model: Any) -> str:
@@ -91,12 +95,12 @@ def _summary(*html: str) -> str:
     return f'<div class="edgewise-model"><style>{_STYLE}</style>{"".join(html)}</div>'
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> str:
-    cells = (
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in rows
-    )
-    return f"<table><tbody>{''.join(cells)}</tbody></table>"
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    lines = []
+    for name, *values in rows:
+        cells = "".join(f"<td>{escape(value)}</td>" for value in values)
+        lines.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
+    return f"<table><tbody>{''.join(lines)}</tbody></table>"
 
 
 def _scale_losses(curves: Sequence[LearningCurve]) -> tuple[Callable[[float], float], list[float]]:

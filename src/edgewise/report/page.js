@@ -38,7 +38,16 @@
   }
   const formatPercent = (value, digits = 1) => (value === null ? DASH : (100 * value).toFixed(digits) + "%");
   const formatDay = (days) => new Date(Math.floor(days) * 864e5).toISOString().slice(0, 10);
-  const formatOn = (axis, value) => (value === null ? DASH : axis.percent ? formatPercent(value) : axis.date ? formatDay(value) : formatNumber(value, 4));
+  const formatOn = (axis, value) => (value === null ? DASH : axis.labels ? axis.labels[value] : axis.percent ? formatPercent(value) : axis.date ? formatDay(value) : formatNumber(value, 4));
+  // The name of a place on the axis: of a chart of cells, that of the cell that begins there.
+  function formatPlace(block, value) {
+    if (!block.cells) return formatOn(block.x, value);
+    const edges = block.series[0].x, last = edges.length - 2, k = edges.indexOf(value), edge = (j) => formatOn(block.x, edges[j]);
+    if (k < 0) return "missing";
+    return last === 0 ? "any" : k === 0 ? `< ${edge(1)}` : k === last ? `\u2265 ${edge(k)}` : `${edge(k)} to ${edge(k + 1)}`;
+  }
+  const formatSpan = (low, high) => (low === undefined ? "" : ` (${formatNumber(low)} to ${formatNumber(high)})`);
+  const shortName = (name) => (name.length > 12 ? name.slice(0, 11) + "\u2026" : name);
   const formatSigned = (value) => (value > 0 ? "+" : "") + signed(value.toFixed(2));
 
   function niceStep(span, n) {
@@ -59,6 +68,11 @@
     if (low === high) [low, high] = axis.log ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
     const n = Math.max(2, Math.floor(Math.abs(to - from) / room));
     const ticks = [], labels = [];
+    if (axis.labels) {
+      const every = Math.ceil(axis.labels.length / n);
+      axis.labels.forEach((name, k) => { if (name && k % every === 0) { ticks.push(k); labels.push(shortName(name)); } });
+      return { toPixel: (value) => from + ((value - low) / (high - low)) * (to - from), ticks, labels, low, high };
+    }
     if (axis.log) {
       const first = Math.floor(Math.log10(low) + 1e-9), last = Math.ceil(Math.log10(high) - 1e-9);
       const every = Math.ceil((last - first + 1) / n);
@@ -133,7 +147,7 @@
     let color = 0;
     const series = block.series.map((line) => ({
       ...line, hidden: false,
-      tone: line.style === "dash" || line.style === "guide" ? line.style : `s${color++ % 6}`,
+      tone: line.tone !== undefined ? `s${line.tone}` : line.style === "dash" || line.style === "guide" ? line.style : `s${color++ % 6}`,
     }));
     const named = series.filter((line) => line.style !== "guide");
     const y = { ...block.y };
@@ -141,7 +155,7 @@
     const draw = (width) => host.replaceChildren(drawChart(block, series, y, width, name, host));
     const again = () => draw(drawn.get(host).width || host.clientWidth || 640);
     const controls = el("div", { class: "keys" });
-    if (named.length > 1) {
+    if (named.length > 1 && !block.small) {
       for (const line of named) {
         const key = el("button", { type: "button", class: "key", "aria-pressed": "true", title: "Show or hide" },
           el("span", { class: `swatch ${line.tone} ${line.style}`, "aria-hidden": "true" }), line.name);
@@ -164,13 +178,26 @@
     if (controls.children.length) figure.append(controls);
     figure.append(redrawOnResize(host, draw));
     if (block.detail) figure.append(el("p", { class: "detail" }, block.detail));
-    figure.append(tableBehind([block.x.name, ...named.map((line) => line.name)], () => {
-      const points = [...new Set(named.flatMap((line) => line.x))].sort((a, b) => a - b);
-      const maps = named.map((line) => new Map(line.x.map((at, k) => [at, line.y[k]])));
-      return points.map((at) => [formatOn(block.x, at), ...maps.map((line) => (line.has(at) ? formatOn(y, line.get(at)) : ""))]);
+    const names = [...new Set(named.map((line) => line.name))];
+    figure.append(tableBehind([block.x.name, ...names], () => {
+      const maps = names.map((name) => new Map(named.filter((line) => line.name === name).flatMap((line) => line.x.map((at, k) => [at, line.y[k]]))));
+      return placesOf(block, named).map((at) => [formatPlace(block, at), ...maps.map((line) => (line.has(at) ? formatOn(y, line.get(at)) : ""))]);
     }));
     figure.update = (marks) => { block.marks = marks; if (drawn.get(host).width) again(); };
     return figure;
+  }
+
+  // Where the series of a chart have values; the last edge of cells and bars has none.
+  function placesOf(block, series) {
+    const closes = (line) => line.style === "area" || (block.cells && line.style === "steps");
+    return [...new Set(series.flatMap((line) => (closes(line) ? line.x.slice(0, -1) : line.x)))].sort((a, b) => a - b);
+  }
+
+  function bandPath(line, x, y) {
+    const ends = line.low.map((_, k) => [x.toPixel(line.x[k]).toFixed(1), x.toPixel(line.x[k + 1]).toFixed(1)]);
+    const above = ends.map(([from, to], k) => `L${from} ${y.toPixel(line.high[k]).toFixed(1)}H${to}`);
+    const below = ends.map(([from, to], k) => `L${to} ${y.toPixel(line.low[k]).toFixed(1)}H${from}`).reverse();
+    return `M${above.join("").slice(1)}${below.join("")}Z`;
   }
 
   function linePath(line, x, y) {
@@ -187,14 +214,15 @@
 
   function drawChart(block, all, yAxis, width, name, host) {
     const series = all.filter((line) => !line.hidden);
-    const height = Math.round(Math.min(320, Math.max(230, width * 0.56)));
+    const strip = block.x.rows ? 30 : 0;
+    const height = block.small ? 190 + strip : Math.round(Math.min(320, Math.max(230, width * 0.56)));
     const xs = series.flatMap((line) => line.x);
     const ys = series.flatMap((line) => [...line.y, ...(line.low || []), ...(line.high || [])]);
     if (series.some((line) => line.style === "area")) ys.push(0);
-    const top = 26, bottom = 44;
-    const y = scale(yAxis, ys, height - bottom, top, 44);
+    const top = 26, bottom = 44 + strip, floor = height - 44;
+    const y = scale(yAxis, ys, height - bottom, top, block.small ? 28 : 44);
     const left = 12 + 7.7 * Math.max(...y.labels.map((line) => line.length), 2);
-    const x = scale({ tight: true, ...block.x }, xs, left, width - 16, 76);
+    const x = scale({ tight: true, ...block.x }, xs, left, width - 16, block.small ? 56 : 76);
     const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-labelledby": name,
       "aria-describedby": `${name}says`, class: "plot" });
     root.append(svg("desc", { id: `${name}says` }, `${block.y.name} by ${block.x.name}. Use the arrow keys to read the values; a table follows.`));
@@ -203,15 +231,30 @@
       root.append(svg("line", { class: tick === 0 && y.low < 0 ? "zero" : "grid", x1: left, x2: width - 16, y1: at, y2: at }));
       root.append(svg("text", { class: "tick", x: left - 8, y: at + 4, "text-anchor": "end" }, y.labels[k]));
     });
-    let free = -Infinity;
+    let free = -Infinity, end = width + 2;
+    if (block.cells) {
+      const edges = series[0].x, gap = series.find((line) => line.style === "points");
+      if (gap) {
+        end = width - 66;
+        root.append(svg("rect", { class: "gap", x: x.toPixel(edges[edges.length - 1]) + 3, width: width - 13 - x.toPixel(edges[edges.length - 1]), y: top, height: floor - top }));
+        root.append(svg("text", { class: "tick", x: width - 10, y: floor + 18, "text-anchor": "end" }, "missing"));
+      }
+    }
+    if (strip) {
+      const { edges, rows } = block.x.rows, most = Math.max(...rows, 1);
+      rows.forEach((count, k) => {
+        const from = x.toPixel(edges[k]), high = (count / most) * (strip - 6);
+        root.append(svg("rect", { class: "rows", x: from, width: Math.max(x.toPixel(edges[k + 1]) - from - 0.5, 0.5), y: floor - high, height: high }));
+      });
+    }
     x.ticks.forEach((tick, k) => {
       const at = x.toPixel(tick), half = 3.4 * x.labels[k].length;
-      if (at - half < free + 8 || at + half > width + 2) return;
+      if (at - half < free + 8 || at + half > end) return;
       free = at + half;
-      root.append(svg("line", { class: "grid", x1: at, x2: at, y1: height - bottom, y2: height - bottom + 4 }));
-      root.append(svg("text", { class: "tick", x: at, y: height - bottom + 18, "text-anchor": "middle" }, x.labels[k]));
+      root.append(svg("line", { class: "grid", x1: at, x2: at, y1: floor, y2: floor + 4 }));
+      root.append(svg("text", { class: "tick", x: at, y: floor + 18, "text-anchor": "middle" }, x.labels[k]));
     });
-    root.append(svg("line", { class: "base", x1: left, x2: width - 16, y1: height - bottom, y2: height - bottom }));
+    root.append(svg("line", { class: "base", x1: left, x2: width - 16, y1: floor, y2: floor }));
     for (const value of block.rug || []) {
       const at = x.toPixel(value);
       root.append(svg("line", { class: "rug", x1: at, x2: at, y1: height - bottom - 7, y2: height - bottom }));
@@ -236,11 +279,11 @@
         y: y.toPixel(line.y[k]), height: Math.max(base - y.toPixel(line.y[k]), 0),
       }));
     }
-    if (line.style === "dots" || line.style === "interval") {
+    if (line.style === "dots" || line.style === "interval" || line.style === "points") {
       const marks = [];
       line.x.forEach((at, k) => {
         if (line.y[k] === null) return;
-        const px = x.toPixel(at);
+        const px = x.toPixel(at) + (line.shift || 0);
         if (line.low) marks.push(svg("line", { class: `whisker ${line.tone}`, x1: px, x2: px, y1: y.toPixel(line.low[k]), y2: y.toPixel(line.high[k]) }));
         marks.push(svg("circle", { class: `dot ${line.style} ${line.tone}`, cx: px, cy: y.toPixel(line.y[k]), r: line.style === "dots" ? 1.7 : 3.5 }));
       });
@@ -248,14 +291,15 @@
       return marks;
     }
     if (line.x.length === 1) return [svg("circle", { class: `dot ${line.tone}`, cx: x.toPixel(line.x[0]), cy: y.toPixel(line.y[0]), r: 3.5 })];
-    return [svg("path", { class: `line ${line.tone}`, d: linePath(line, x, y) })];
+    const path = svg("path", { class: `line ${line.tone}`, d: linePath(line, x, y) });
+    return line.low ? [svg("path", { class: `band ${line.tone}`, d: bandPath(line, x, y) }), path] : [path];
   }
 
   // The values under the pointer, or where the arrow keys lead.
 
   function read(root, block, series, yAxis, x, y, box, host) {
     const readable = series.filter((line) => line.style !== "guide");
-    const points = [...new Set(readable.flatMap((line) => (line.style === "area" ? line.x.slice(0, -1) : line.x)))].sort((a, b) => a - b);
+    const points = placesOf(block, readable);
     const cursor = svg("line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
     root.append(cursor);
     const tip = el("div", { class: "tip", role: "status", "aria-live": "polite", hidden: true });
@@ -264,6 +308,7 @@
     const at = (line, value) => {
       let best = -1;
       line.x.forEach((place, k) => { if (place <= value + 1e-12 && (line.style !== "area" || k < line.x.length - 1)) best = k; });
+      if (block.cells && line.style === "steps" && best === line.x.length - 1) return -1;
       if (line.style !== "steps" && line.style !== "area" && best >= 0 && line.x[best] !== value) return -1;
       return best;
     };
@@ -274,14 +319,14 @@
       cursor.setAttribute("x2", px);
       cursor.setAttribute("visibility", "visible");
       const rows = readable.map((line) => [line, at(line, value)]).filter(([, place]) => place >= 0);
-      tip.replaceChildren(el("strong", {}, `${block.x.name}: ${formatOn(block.x, value)}`), ...rows.map(([line, place]) =>
+      tip.replaceChildren(el("strong", {}, `${block.x.name}: ${formatPlace(block, value)}`), ...rows.map(([line, place]) =>
         el("div", {}, el("span", { class: `swatch ${line.tone} ${line.style}`, "aria-hidden": "true" }),
-          `${line.name}: ${formatOn(yAxis, line.y[place])}${line.n ? ` (${line.n[place].toLocaleString("en")} rows)` : ""}`)));
+          `${line.name}: ${formatOn(yAxis, line.y[place])}${line.n ? ` (${line.n[place].toLocaleString("en")} rows)` : block.small && line.low ? formatSpan(line.low[place], line.high[place]) : ""}`)));
       tip.hidden = false;
       const ratio = host.clientWidth / root.viewBox.baseVal.width;
       const room = host.clientWidth - tip.offsetWidth - 4;
       tip.style.left = `${Math.max(0, Math.min(room, px * ratio > host.clientWidth / 2 ? px * ratio - tip.offsetWidth - 12 : px * ratio + 12))}px`;
-      tip.style.top = `${box.top + 4}px`;
+      tip.style.top = `${block.small ? box.bottom + 6 : box.top + 4}px`;
     };
     const hide = () => { now = -1; tip.hidden = true; cursor.setAttribute("visibility", "hidden"); };
     root.addEventListener("pointermove", (event) => {
@@ -608,6 +653,112 @@
     return root;
   }
 
+  // The terms of an additive model: curves, bars of categories, and tables of pairs
+
+  function terms(block) {
+    const list = el("div", { class: "wall" }), count = el("p", { class: "count", role: "status" });
+    const more = el("button", { type: "button", class: "more", onclick: () => { all = true; draw(); } });
+    const figures = new Map(), figure = (item) => figures.get(item) || figures.set(item, drawBlock(item.block)).get(item);
+    let query = "", all = false;
+    const draw = () => {
+      const matches = block.items.filter((item) => item.name.toLowerCase().includes(query));
+      const kept = all || query ? matches : matches.slice(0, block.shown);
+      list.replaceChildren(...kept.map(figure));
+      more.hidden = kept.length === matches.length;
+      more.textContent = `Show all ${matches.length.toLocaleString("en")}`;
+      count.textContent = query ? `${matches.length.toLocaleString("en")} of ${block.items.length.toLocaleString("en")} terms` : "";
+    };
+    draw();
+    const legend = block.legend.map((name, k) => el("span", { class: "key" }, el("span", { class: `swatch s${k}`, "aria-hidden": "true" }), name));
+    const search = block.items.length > 3 ? searchField(block.search, (text) => { query = text; draw(); }) : "";
+    return el("div", { class: "figure" }, el("div", { class: "head" }, legend.length ? el("div", { class: "keys" }, legend) : "", search), count, list, more,
+      block.detail ? el("p", { class: "detail" }, block.detail) : "");
+  }
+
+  function heat(block) {
+    const figure = el("figure", { class: "chart" }), name = `heat${(unique += 1)}`;
+    const host = el("div", { class: "canvas" }), tip = el("div", { class: "tip", role: "status", "aria-live": "polite", hidden: true });
+    figure.append(el("figcaption", { id: name }, block.title));
+    figure.append(redrawOnResize(host, (width) => host.replaceChildren(drawHeat(block, width, name, tip, host), tip)));
+    if (block.detail) figure.append(el("p", { class: "detail" }, block.detail));
+    const rooms = block.rooms ? ["\u00b1 (95%)"] : [];
+    figure.append(tableBehind([block.x.name, block.y.name, "score", ...rooms], () => block.scores.flatMap((column, i) =>
+      column.map((score, j) => [block.x.cells[i], block.y.cells[j], formatNumber(score), ...rooms.map(() => formatNumber(block.rooms[i][j]))]))));
+    return figure;
+  }
+
+  function drawHeat(block, width, name, tip, host) {
+    const height = 220, top = 26, bottom = height - 44, n = block.x.cells.length, m = block.y.cells.length;
+    // Ticks of numbers stand between cells, names of categories beside them.
+    const marks = (axis) => axis.cells.map((cell, k) => (axis.cuts && k < axis.cells.length - 1 ? [k, k ? axis.cuts[k - 1] : ""] : [k + 0.5, shortName(cell)]));
+    const drawn = block.scores.map((column) => column.some((score) => score !== null));
+    const has = block.y.cells.map((_, j) => block.scores.some((column) => column[j] !== null));
+    const columns = drawn.lastIndexOf(true) + 1, rows = has.lastIndexOf(true) + 1;
+    const yMarks = marks(block.y).slice(0, rows), xMarks = marks(block.x).slice(0, columns);
+    const left = 12 + 7 * Math.max(...yMarks.map(([, text]) => text.length), 2), right = width - 16;
+    const w = (right - left) / columns, h = (bottom - top) / rows;
+    const most = Math.max(...block.scores.flat().map(Math.abs), 1e-300), stripes = `${name}none`;
+    const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-labelledby": name, "aria-describedby": `${name}says`, class: "plot" },
+      svg("desc", { id: `${name}says` }, `Score by ${block.x.name} and ${block.y.name}. Use the arrow keys to read the values; a table follows.`),
+      svg("pattern", { id: stripes, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, svg("line", { class: "stripe", x1: 0, x2: 0, y1: 0, y2: 5 })));
+    for (let i = 0; i < columns; i += 1) {
+      for (let j = 0; j < rows; j += 1) {
+        const score = block.scores[i][j];
+        root.append(svg("rect", { class: score < 0 ? "cell s1" : "cell s0", x: left + i * w, y: bottom - (j + 1) * h, width: w, height: h,
+          ...(score === null ? { fill: `url(#${stripes})` } : { "fill-opacity": (Math.abs(score) / most).toFixed(3) }) }));
+      }
+    }
+    let free = Infinity;
+    for (const [at, text] of yMarks) {
+      const place = bottom - at * h;
+      if (!text || place > free - 14) continue;
+      free = place;
+      root.append(svg("text", { class: "tick", x: left - 6, y: place + 4, "text-anchor": "end" }, text));
+    }
+    free = -Infinity;
+    for (const [at, text] of xMarks) {
+      const place = left + at * w, half = 3.4 * text.length;
+      if (!text || place - half < free + 8 || place + half > width + 2) continue;
+      free = place + half;
+      root.append(svg("text", { class: "tick", x: place, y: bottom + 16, "text-anchor": "middle" }, text));
+    }
+    root.append(svg("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }));
+    root.append(svg("text", { class: "axis", x: 0, y: 12 }, block.y.name), svg("text", { class: "axis", x: right, y: height - 6, "text-anchor": "end" }, block.x.name));
+    const cursor = svg("rect", { class: "pick", width: w, height: h, visibility: "hidden" });
+    root.append(cursor);
+    let now = null;
+    const show = (i, j) => {
+      now = [i, j];
+      cursor.setAttribute("x", left + i * w);
+      cursor.setAttribute("y", bottom - (j + 1) * h);
+      cursor.setAttribute("visibility", "visible");
+      const score = block.scores[i][j];
+      tip.replaceChildren(el("strong", {}, `${block.x.name}: ${block.x.cells[i]}`), el("div", {}, `${block.y.name}: ${block.y.cells[j]}`),
+        el("div", {}, score === null ? "no rows" : `score: ${formatSigned(score)}${block.rooms ? ` \u00b1 ${block.rooms[i][j].toFixed(2)}` : ""}`));
+      tip.hidden = false;
+      const ratio = host.clientWidth / width, at = (left + (i + 0.5) * w) * ratio;
+      tip.style.left = `${Math.max(0, Math.min(host.clientWidth - tip.offsetWidth - 4, at > host.clientWidth / 2 ? at - tip.offsetWidth - 12 : at + 12))}px`;
+      tip.style.top = `${bottom + 6}px`;
+    };
+    const hide = () => { now = null; tip.hidden = true; cursor.setAttribute("visibility", "hidden"); };
+    root.addEventListener("pointermove", (event) => {
+      const bounds = root.getBoundingClientRect(), ratio = width / bounds.width;
+      const i = Math.floor(((event.clientX - bounds.left) * ratio - left) / w), j = Math.floor((bottom - (event.clientY - bounds.top) * ratio) / h);
+      if (i >= 0 && j >= 0 && i < columns && j < rows) show(i, j); else hide();
+    });
+    root.addEventListener("pointerleave", hide);
+    root.addEventListener("blur", hide);
+    root.addEventListener("keydown", (event) => {
+      const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1], Home: [-Infinity, 0], End: [Infinity, 0] };
+      if (event.key === "Escape") hide();
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      const [i, j] = now || [0, 0], [di, dj] = now ? moves[event.key] : [0, 0];
+      show(Math.max(0, Math.min(columns - 1, i + di)), Math.max(0, Math.min(rows - 1, j + dj)));
+    });
+    return root;
+  }
+
   // Blocks by kind
 
   const DRAW = {
@@ -615,7 +766,7 @@
     note: (block) => el("p", { class: "note" }, block.text),
     facts: (block) => el("dl", { class: "facts" }, block.rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     side_by_side: (block) => el("div", { class: "beside" }, block.blocks.map(drawBlock)),
-    chart, bars, table, matrix, choice, threshold, rules, cases, map,
+    chart, bars, table, matrix, choice, threshold, rules, cases, map, terms, heat,
   };
   function drawBlock(block) { return DRAW[block.kind](block); }
 

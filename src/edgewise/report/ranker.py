@@ -65,6 +65,7 @@ def ranker_report(
         results = _RankingResults(lists, model.predict(shared.rows))
     lead = describe_sample(shared.rows.n_rows, rows.n_rows, "documents, in whole queries")
     page.add("overview", "Overview", lead, _overview(model, shared.worded, results))
+    shared.add_terms(page)
     page.add("data", "Data", "", [*(_data(results.lists) if results else []), *shared.columns()])
     page.add("training", "Training", *shared.training())
     if results is not None:
