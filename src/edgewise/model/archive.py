@@ -108,11 +108,12 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
 
 
 def _upgrade_version_1(header: Header, arrays: Arrays) -> None:
-    """Add what version 2 has: bags, candidates, and rates by two columns beside those by one."""
+    """Add what version 2 has: bags, candidates, constraints, and rates by two columns."""
     fitted = header["state"].get("fitted_") if "state" in header else None
     if not fitted:
         return
     fitted.setdefault("n_bags", 1)
+    fitted.setdefault("constraints", {})
     if "votes" in fitted:
         fitted.setdefault("candidate", "")
     else:
