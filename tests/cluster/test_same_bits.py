@@ -6,7 +6,17 @@ import pytest
 from scipy import sparse
 from tests.cluster.helpers import fit_together, together
 
-from edgewise import AdaBoostMH, Haar, Indicator, Product, RankBoost, Selector, Stump, Tree
+from edgewise import (
+    AdaBoostMH,
+    Additive,
+    Haar,
+    Indicator,
+    Product,
+    RankBoost,
+    Selector,
+    Stump,
+    Tree,
+)
 from edgewise.cluster import rows_here
 from edgewise.estimators import candidates, classification
 
@@ -56,6 +66,8 @@ LEARNERS = {
     "free tree": Tree(Stump(), 5, "free"),
     "gain tree": Tree(Stump(), 5, "free", "gain"),
     "tree of products": Tree(Product(Stump(), 2), 3),
+    "additive": "additive",
+    "few terms": Additive(max_terms=3),
 }
 
 

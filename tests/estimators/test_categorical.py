@@ -310,7 +310,8 @@ def test_categorical_columns_are_groups_of_the_explanation():
     explanation = model.explain()
     shares = {group.names: group.importance for group in explanation.groups}
     assert set(shares) == {("color",), ("code",)}
-    assert shares["color",] == pytest.approx(model.feature_importances_[0])
+    sizes = {term.name: term.importance for term in model.terms_}
+    assert shares["color",] == pytest.approx(sizes["color"])
     total = sum(shares.values()) + sum(curve.importance for curve in explanation)
     assert total == pytest.approx(1.0)
     assert "color" in repr(explanation)

@@ -136,6 +136,17 @@ def test_rankers_are_edited_too():
     assert edited.edits_[0].metric == ranker.eval_metric_
 
 
+def test_onnx_scores_edited_models_and_scorecards(tmp_path):
+    programs = pytest.importorskip("tests.export.programs")
+    X = FRAME[["age", "income", "debt"]]
+    model = AdaBoostMH("additive", n_rounds=60, random_state=0).fit(X, Y)
+    for changed in (model.edit("age", monotone=1), model.scorecard(10).model):
+        changed.export(tmp_path / "model.onnx")
+        result = programs.run_onnx(tmp_path / "model.onnx", changed, X)
+        expected = changed.decision_function(X)
+        np.testing.assert_allclose(result.scores.ravel(), expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("suffix", [".py", ".sql"])
 def test_exports_have_the_edited_terms(tmp_path, suffix):
     edited = MODEL.edit("age", monotone=1).edit("town", drop=True)

@@ -83,6 +83,7 @@ def test_positions_below_one_are_refused(tmp_path):
     lists = RankedLists(np.array([[1.0, 3.0], [2.0, 1.0]]), [1, 1], docs=["a", "b"])
     RankFusion(n_rounds=2).fit(lists, [1, 0]).save(tmp_path / "model")
     header, arrays = read(tmp_path / "model")
+    header["state"]["fitted_"]["additive"] = None
     (name,) = (name for name in arrays if name.endswith("thresholds"))
     write(tmp_path / "model", header, {**arrays, name: np.full_like(arrays[name], np.inf)})
     with pytest.raises(ModelFileError, match="positions count from 1"):

@@ -205,16 +205,16 @@ def random_shapes(draw):
     return Shapes(rng.normal(size=k), tuple(functions), axes), n_levels
 
 
-@given(random_shapes(), st.integers(0, 100))
-@settings(max_examples=60)
-def test_trees_look_up_any_table(model, seed):
+@given(random_shapes(), st.integers(0, 100), st.sampled_from([0.0, 0.2]))
+@settings(max_examples=80)
+def test_trees_look_up_any_table(model, seed, missing):
     from edgewise.data import as_table
     from edgewise.model.scorer import Scorer
 
     shapes, n_levels = model
     rng = np.random.default_rng(seed)
     numbers = rng.normal(size=(50, 3)).round(1)
-    numbers[rng.random(numbers.shape) < 0.2] = np.nan
+    numbers[rng.random(numbers.shape) < missing] = np.nan
     frame = pd.DataFrame(numbers, columns=["x0", "x1", "x2"])
     codes = rng.integers(0, n_levels + 1, 50)
     frame["x3"] = pd.Categorical.from_codes(

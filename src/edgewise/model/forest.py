@@ -223,7 +223,13 @@ class Forest:
         """The terms as sets of leaves, if all are small trees."""
         below = self.children[:2]
         shared = len(np.unique(below)) < below.size
-        if shared or np.diff(self.node_starts).max(initial=0) >= _MAX_SET_LEAVES:
+        # Nodes that only missing values lead to would remove the leaves of others.
+        n_reached = (below >= 0).sum() + (self.roots >= 0).sum()
+        if (
+            shared
+            or n_reached < len(self.node_columns)
+            or np.diff(self.node_starts).max(initial=0) >= _MAX_SET_LEAVES
+        ):
             return None
         return LeafSets.of(self)
 

@@ -423,6 +423,8 @@ def make_rules(function: ShapeFunction) -> Iterator[tuple[Rule, Reals]]:
     builder.build([np.arange(axis.n_cells) for axis in function.axes])
     if builder.nodes:
         yield TreeRule(tuple(builder.nodes), np.array(builder.leaves)), np.ones(n_scores)
+    elif builder.leaves[0].any():
+        yield EVERYWHERE, builder.leaves[0]
 
 
 class _TreeBuilder:
