@@ -49,6 +49,9 @@ __all__ = [
 # Subsets of values with fewer rows fit the noise; small tables have no others.
 _RARE, _MANY_ROWS = 100, 10_000
 
+# Curves over the values of a column fit rare ones even in small tables.
+_RARE_IN_CURVES = 10
+
 # The automatic trees have twice as many leaves from each of these numbers of rows on.
 _MORE_LEAVES_FROM = (2_000, 30_000)
 
@@ -117,7 +120,8 @@ def build_learner(name: str, table: BinnedTable | None, goal: Goal = _ANY) -> Le
     """Return the learner of a name for a table; without one, for all kinds of columns."""
     # Weights of documents sum to 0, so that a constant alone can rank nothing.
     constant = not (goal.ranking and name == "stump")
-    return NAMED_LEARNERS[name](_one_column(table, goal, constant), goal)
+    rare = _RARE_IN_CURVES if name == "additive" else 1
+    return NAMED_LEARNERS[name](_one_column(table, goal, constant, rare), goal)
 
 
 def resolve_learner(
@@ -146,16 +150,19 @@ def resolve_base(argument: str, learner: Any, table: BinnedTable | None) -> Lear
     return resolve_learner(learner, table)
 
 
-def _one_column(table: BinnedTable | None, goal: Goal, constant: bool) -> Learner:
-    """Return the learner of one-column rules for a table's kinds of columns."""
+def _one_column(table: BinnedTable | None, goal: Goal, constant: bool, rare: int) -> Learner:
+    """Return the learner of one-column rules for a table's kinds of columns.
+
+    In small tables, values of fewer than `rare` rows count as one.
+    """
     stump = Stump(constant, goal.missing)
     if table is None:
-        return Best([stump, Indicator()])
+        return Best([stump, Indicator(rare=rare)])
     if len(table.categorical.columns) == 0:
         return stump
     # In small tables every value may be rare; rankings are compared within queries.
     many = table.partition.n_rows >= _MANY_ROWS and not goal.ranking
-    subsets = Indicator(rare=_RARE if many else 1, max_values=goal.max_subset_values)
+    subsets = Indicator(rare=_RARE if many else rare, max_values=goal.max_subset_values)
     if len(table.categorical.columns) == table.n_columns:
         return subsets
     return Best([stump, subsets])

@@ -43,7 +43,8 @@ class Additive(Tree):
     Parameters
     ----------
     base : Learner, str or list, default "stump"
-        The learner of the tests, as of a `Tree`.
+        The learner of the tests, as of a `Tree`. With "stump", categories of fewer than 10 rows, or
+        100 from 10,000 rows on, count as one.
     max_leaf_nodes : int, default 4
         The maximum number of leaves of a tree.
     max_pairs : int or None, default None
@@ -105,6 +106,16 @@ class Additive(Tree):
     def chooses_pairs(self) -> bool:
         """Whether held-out rows may choose between pairs and none."""
         return self.max_pairs is None and self.terms is None
+
+    def _base(self, table: BinnedTable | None = None) -> Learner:
+        from edgewise.learners import build_learner
+
+        if self.base != "stump":
+            return super()._base(table)
+        named = build_learner("additive", table)
+        assert isinstance(named, Additive)
+        base: Learner = named.base
+        return base
 
     def _n_pairs(self, table: BinnedTable) -> int:
         return _PAIRS_PER_COLUMN * table.n_columns if self.max_pairs is None else self.max_pairs
