@@ -240,7 +240,8 @@ class _Groups:
         by_column = np.split(sums, np.cumsum(n_codes)[:-1])
         if len(columns) > _MAX_COLUMNS:
             sizes = [float((s[:, :-1].astype(float) ** 2).sum()) for s in by_column]
-            return _Groups.of(round, columns[np.sort(np.argsort(sizes)[-_MAX_COLUMNS:])])
+            largest = np.argsort(sizes, kind="stable")[-_MAX_COLUMNS:]
+            return _Groups.of(round, columns[np.sort(largest)])
         codes = [
             _group_categories(s[:, -1]) if u >= n_numeric else _group_numbers(s[:, -1])
             for u, s in enumerate(by_column)
@@ -308,7 +309,8 @@ def _noise(round: Round) -> float:
     backend, problem = round.backend, round.problem
     sizes = backend.row_weight_sums(problem).astype(np.int64)
     partition = round.table.partition
-    squares = partition.sum(int((sizes >> 4) @ (sizes >> 4))) * 2.0**8
+    # Sums of 64 bits; weights that are all tiny count as a little.
+    squares = max(partition.sum(int((sizes >> 4) @ (sizes >> 4))), 1) * 2.0**8
     share = problem.size / problem.n_rows
     # The entries of a row with several classes have at most half the square of their sum.
     return squares * share / max(problem.mass, 1) * (1.0 if problem.n_scores == 1 else 0.5)
