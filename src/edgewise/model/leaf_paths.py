@@ -115,6 +115,7 @@ class Paths:
     """
 
     leaves: Reals  # (P, K)
+    numbers: Columns  # (P,), the leaves as `Forest.leaves` numbers them
     starts: Columns  # (P + 1,), the entries of path p are from starts[p] to starts[p + 1]
     columns: Columns  # (E,), as an index into `Forest.columns`
     low: Reals  # (E,)
@@ -186,6 +187,7 @@ class Paths:
         categories = np.concatenate(allowed)
         return Paths(
             forest.leaves[is_reached],
+            np.flatnonzero(is_reached),
             starts,
             column,
             low,

@@ -6,27 +6,24 @@ two curves cannot: their means along either column, weighted by the training row
 rows.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.data import BinnedTable, Bins
-from edgewise.model.paths import Condition, Interval, Path
+from edgewise.model.leaf_paths import Paths
 from edgewise.model.rules import (
     EVERYWHERE,
     Cut,
     Node,
-    PerScore,
     Rule,
     Scores,
     Subset,
-    Test,
     TreeRule,
 )
 from edgewise.model.scorer import Scorer
@@ -35,11 +32,8 @@ from edgewise.model.terms import Terms
 Columns = tuple[int, ...]
 Mask = NDArray[np.bool_]
 
-# With fewer averaged models, their spread says little.
+# The spread of fewer averaged models is no estimate.
 _MIN_BAGS = 4
-
-# A product of so many factors may still test two columns only.
-_MAX_FACTORS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,8 +228,13 @@ def _mean_size(function: ShapeFunction) -> float:
 
 # From terms to tables
 
-Region = tuple[int, dict[int, Condition], Reals]
-"""One of the averaged models, conditions by column, and the votes of rows that meet them."""
+
+class _Region(NamedTuple):
+    """The values that lead to a leaf, by column, and its votes."""
+
+    bag: int  # of the averaged models
+    entries: dict[int, int]  # the entry of `Paths` for each column
+    votes: Reals
 
 
 def find_shapes(
@@ -250,20 +249,20 @@ def find_shapes(
     regions = _find_regions(scorer, n_bags)
     if regions is None:
         return None
-    axes = cell_axes(scorer, counts)
+    axes, paths = cell_axes(scorer, counts), scorer.paths
     n_scores = scorer.terms.n_scores
     intercepts, curves = np.zeros((n_bags, n_scores)), {}
     for j, axis in axes.items():
         curves[j] = np.zeros((n_bags, axis.n_cells, n_scores))
     pairs: dict[Columns, tuple[tuple[Axis, ...], Reals]] = {}
     for columns, of_columns in sorted(regions.items()):
-        thresholds = [np.unique(_bounds_of(of_columns, j)) for j in columns]
+        thresholds = [_thresholds(paths, [r.entries[j] for r in of_columns]) for j in columns]
         fitted = [axes[j].coarsen(t) for j, t in zip(columns, thresholds, strict=True)]
         grid = tuple(axis for axis, _ in fitted)
         table = np.zeros((n_bags, *(axis.n_cells for axis in grid), n_scores))
-        for b, conditions, votes in of_columns:
-            masks = [_mask(axis, conditions[axis.column]) for axis in grid]
-            of_bag = table[b]
+        for bag, entries, votes in of_columns:
+            masks = [_mask(paths, entries[axis.column], axis) for axis in grid]
+            of_bag = table[bag]
             of_bag[np.ix_(*masks)] += votes * n_bags
         if len(columns) == 2:
             table, means = _purify(table, [axis.counts for axis in grid])
@@ -321,67 +320,42 @@ def may_have_shapes(scorer: Scorer, is_additive: bool) -> bool:
     return bool(np.bincount(tested[0], minlength=1).max(initial=0) <= 2)
 
 
-def _find_regions(scorer: Scorer, n_bags: int) -> dict[Columns, list[Region]] | None:
-    """Return the regions of all terms by their columns, or None if one has three columns."""
-    regions: dict[Columns, list[Region]] = {}
-    terms = scorer.terms
-    if (terms.columns >= scorer.n_features).any():
+def _find_regions(scorer: Scorer, n_bags: int) -> dict[Columns, list[_Region]] | None:
+    """Return the paths of a model by their columns, or None if one has three columns."""
+    forest = scorer.paths_forest
+    if forest is None or (forest.columns >= scorer.n_features).any():
         return None
-    for t, moves in enumerate(terms.coefficients):
-        for conditions, votes in _regions(terms.rule(t), moves):
-            if conditions is None or len(conditions) > 2:
-                return None
-            columns = tuple(sorted(conditions))
-            regions.setdefault(columns, []).append((t % n_bags, conditions, votes))
+    paths, terms = scorer.paths, scorer.terms
+    term = np.repeat(np.arange(len(terms)), terms.n_split)
+    bags = term[np.searchsorted(forest.leaf_starts, paths.numbers, side="right") - 1] % n_bags
+    columns = forest.columns[paths.columns].tolist()
+    regions: dict[Columns, list[_Region]] = {}
+    for p in np.flatnonzero(paths.leaves.any(axis=1)).tolist():
+        entries = {columns[e]: e for e in range(int(paths.starts[p]), int(paths.starts[p + 1]))}
+        if len(entries) > 2:
+            return None
+        region = _Region(int(bags[p]), entries, paths.leaves[p])
+        regions.setdefault(tuple(entries), []).append(region)
     return regions
 
 
-def _regions(rule: Rule, moves: Reals) -> Iterator[tuple[dict[int, Condition] | None, Reals]]:
-    """Yield the regions of a rule; None where a region is no product of conditions."""
-    if isinstance(rule, TreeRule):
-        for path, votes in rule.split_paths(moves):
-            are_simple = all(isinstance(subject, int) for subject in path.conditions)
-            yield dict(path.conditions) if are_simple else None, votes  # type: ignore[arg-type]
-    elif isinstance(rule, PerScore):
-        for k, cut in enumerate(rule.cuts):
-            yield from _regions(cut, np.where(np.arange(len(moves)) == k, moves, 0.0))
-    elif isinstance(rule, Scores):
-        for code, value in enumerate(rule.values.tolist()):
-            one = np.where(np.arange(len(rule.values)) == code, 1, -1).astype(np.int8)
-            yield {rule.column: Subset(rule.column, one)}, moves * value
-    elif isinstance(rule, Test) and len(rule.factors) <= _MAX_FACTORS:
-        for signs in product((-1, 1), repeat=len(rule.factors)):
-            region: Path | None = Path()
-            for factor, sign in zip(rule.factors, signs, strict=True):
-                region = region and region.extend(factor.condition(sign), False)
-            if region:
-                yield dict(region.conditions), moves * math.prod(signs)  # type: ignore[arg-type]
-    else:
-        yield None, moves
+def _thresholds(paths: Paths, entries: Sequence[int]) -> Reals:
+    """Return the bounds of some entries that are numbers."""
+    bounds = np.unique([paths.low[entries], paths.high[entries]])
+    return bounds[np.isfinite(bounds)]
 
 
-def _bounds_of(regions: Sequence[Region], j: int) -> Reals:
-    """Return the finite bounds of intervals of a column."""
-    intervals = [conditions[j] for _, conditions, _ in regions]
-    bounds = [(i.low, i.high) for i in intervals if isinstance(i, Interval)]
-    flat = np.array([x for pair in bounds for x in pair if x is not None], dtype=np.float64)
-    return flat[np.isfinite(flat)]
-
-
-def _mask(axis: Axis, condition: Condition) -> Mask:
-    """Return the cells in which a condition holds."""
-    if isinstance(condition, Subset):
-        return condition.values > 0
+def _mask(paths: Paths, entry: int, axis: Axis) -> Mask:
+    """Return the cells whose values pass an entry of a path."""
+    first = int(paths.tables[entry])
+    if first >= 0:
+        return paths.allowed[first : first + axis.n_cells]
+    low, high = (int(np.searchsorted(axis.thresholds, b[entry])) for b in (paths.low, paths.high))
     mask = np.zeros(axis.n_cells, dtype=bool)
-    assert isinstance(condition, Interval)
-    first, last = 0, axis.n_cells - 1
-    if condition.low > -np.inf:
-        first = int(np.searchsorted(axis.thresholds, condition.low)) + 1
-    if condition.high is not None:
-        high = condition.high
-        last = 0 if high == -np.inf else int(np.searchsorted(axis.thresholds, high)) + 1
-    mask[first:last] = True
-    mask[-1] = condition.missing
+    start = 0 if paths.low[entry] == -np.inf else low + 1
+    stop = axis.n_cells - 1 if np.isnan(paths.high[entry]) else high + 1
+    mask[start : stop if paths.high[entry] != -np.inf else 0] = True
+    mask[-1] = paths.missing[entry]
     return mask
 
 

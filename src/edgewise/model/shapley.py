@@ -283,7 +283,7 @@ def compile_kernels() -> None:
     """Compile the kernels, for one path of one column."""
     one, zero = np.ones(1), np.zeros(1, dtype=np.intp)
     bounds, no, nothing = np.arange(2), np.zeros(1, dtype=bool), np.zeros(0, dtype=bool)
-    paths = Paths(np.ones((1, 1)), bounds, zero, one, one, no, zero - 1, nothing, one)
+    paths = Paths(np.ones((1, 1)), zero, bounds, zero, one, one, no, zero - 1, nothing, one)
     for background in (None, np.zeros((1, 1))):
         out, places = [np.zeros((1, 1, 1))], (paths.pairs.starts, paths.pairs.numbers)
         with Threads(1) as threads:
