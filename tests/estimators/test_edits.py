@@ -160,3 +160,31 @@ def test_exports_have_the_edited_terms(tmp_path, suffix):
         row = HELD_OUT[0].iloc[0].to_dict()
         expected = edited.decision_function(HELD_OUT[0][:1])[0]
         assert names["scores"](row) == pytest.approx(expected, abs=1e-9)
+
+
+def test_importances_of_an_edited_model_are_those_of_its_terms():
+    y = np.digitize(SCORE, [-1, 1])
+    model = AdaBoostMH("additive", n_rounds=60, random_state=0).fit(FRAME, y)
+    edited = model.edit("age", clip=(-9, 9))
+    expected = np.zeros(4)
+    for term in edited.terms_:
+        expected[list(term.columns)] += term.importance / len(term.columns)
+    np.testing.assert_allclose(edited.feature_importances_, expected)
+
+
+def test_a_function_measures_the_effect_on_a_ranker():
+    qid, X = np.repeat(np.arange(30), 10), FRAME[["age", "income", "debt"]]
+
+    def top(grades, scores, queries):
+        return float(grades[scores.argmax()])
+
+    ranker = RankBoost("additive", n_rounds=20, eval_metric=top, random_state=0)
+    ranker.fit(X, Y == "yes", qid=qid)
+    (edit,) = ranker.edit("age", drop=True, eval_set=(X, Y == "yes", qid)).edits_
+    assert edit.metric == "top"
+    assert edit.before in (0.0, 1.0)
+
+
+def test_rates_of_categories_are_no_terms():
+    with pytest.raises(ValueError, match="category_rates=True cannot be combined with additive"):
+        AdaBoostMH("additive", category_rates=True).fit(FRAME, Y)

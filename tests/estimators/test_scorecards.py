@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from edgewise import AdaBoostMH, Additive, RankBoost, load
+from edgewise.estimators import train
 from edgewise.estimators.term_path import default_sizes, most_important
 
 RNG = np.random.default_rng(4)
@@ -80,7 +81,7 @@ def test_what_has_no_card():
     with pytest.raises(ValueError, match="points must be an integer of at least 1"):
         MODEL.scorecard(0)
     trees = AdaBoostMH("tree", n_rounds=10, max_leaf_nodes=16).fit(FRAME, Y)
-    with pytest.raises(AttributeError, match="scorecard: the rules"):
+    with pytest.raises(AttributeError, match="scorecard: this model is not a sum of curves"):
         trees.scorecard()
 
 
@@ -117,7 +118,7 @@ def test_the_path_from_one_term_to_all():
     path = model.term_path(FRAME, Y, sizes=[1, 3, 6])
     assert path[0].n_terms == 1
     assert path[0].terms == (model.terms_[0].name,)
-    assert path[-1].loss < path[0].loss
+    assert path[-1].value < path[0].value
     assert len(path.to_frame("pandas")) == len(path)
     assert "added" in str(path)
     with pytest.raises(ValueError, match="sizes must be an integer of at least 1"):
@@ -138,3 +139,26 @@ def test_sizes_end_with_all_terms(n):
     sizes = default_sizes(n)
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == n
+
+
+def test_a_path_keeps_the_settings_of_the_learner_and_weights_count():
+    model = AdaBoostMH(Additive(max_leaf_nodes=2, max_pairs=0), random_state=0).fit(FRAME, Y)
+    weights = np.where(FRAME["a"] > 0, 5.0, 0.2)
+    plain, weighted = (
+        model.term_path(FRAME, Y, sample_weight=w, sizes=[2])[0] for w in (None, weights)
+    )
+    direct = AdaBoostMH(
+        Additive(max_leaf_nodes=2, max_pairs=0, terms=list(plain.terms)), random_state=0
+    ).fit(FRAME, Y)
+    assert plain.value == direct.fitted_.held_out.best
+    assert weighted.value != plain.value
+
+
+def test_a_time_limit_is_for_both_fits(monkeypatch):
+    limits = []
+    model = AdaBoostMH(Additive(max_terms=1), n_rounds=40, time_limit=60.0, random_state=0)
+    fit = train.fit
+    monkeypatch.setattr(train, "fit", lambda m, *a: limits.append(m.time_limit) or fit(m, *a))
+    model.fit(FRAME, Y)
+    assert limits == [30.0, 30.0]
+    assert model.time_limit == 60.0

@@ -201,13 +201,13 @@ default None
         eval_sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(eval_sets))
 
-        def train(learner: "Learner | str") -> FittedClassifier:
+        def train(model: Self, learner: "Learner | str") -> FittedClassifier:
             def read_problem(table: "Table") -> "TrainingProblem":
-                return classification_problem(self, learner, table, y, sample_weight)
+                return classification_problem(model, learner, table, y, sample_weight)
 
-            return fit(self, X, read_problem, eval_sets)
+            return fit(model, X, read_problem, eval_sets, self)
 
-        self.fitted_ = train_on_terms(train, learner, self._fit_before)
+        self.fitted_ = train_on_terms(train, self, learner)
         if self.verbose:
             sys.stderr.write(f"{self.settings_}\n")
         return self

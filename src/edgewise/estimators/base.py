@@ -111,7 +111,7 @@ class BoostedModel(Storable, Generic[F]):
         """The curves and tables that an additive model is the sum of, the most important first.
 
         A score is the sum of one entry of each term, and of the intercept. Models whose rules test
-        three columns together have none: an `AttributeError` says so.
+        three columns together have no terms, and raise an `AttributeError`.
         """
         return self._shapes("terms_").functions
 
@@ -125,16 +125,19 @@ class BoostedModel(Storable, Generic[F]):
         shapes = self.fitted_.shapes
         if shapes is None:
             raise AttributeError(
-                f"{attribute}: the rules of this model test three or more columns together; "
-                "learner='additive' trains a sum of curves and tables"
+                f"{attribute}: this model is not a sum of curves and tables, since its rules test "
+                "three or more columns together, or computed columns; train learner='additive'"
             )
         return shapes
 
     @property
     def feature_importances_(self) -> Reals:
-        """Each column's share in the decrease of the training loss."""
+        """Each column's share in the decrease of the training loss; in the terms, if edited."""
         check_is_fitted(self)
-        return self.fitted_.importances(self.fitted_.decreases)
+        fitted = self.fitted_
+        if fitted.edits and fitted.shapes is not None:
+            return fitted.shapes.importances(fitted.n_features)
+        return fitted.importances(fitted.decreases)
 
     @overload
     def explain(self) -> ModelExplanation: ...
@@ -317,13 +320,12 @@ class BoostedModel(Storable, Generic[F]):
         shapes = self._shapes("edit")
         changes: dict[str, Any] = {"drop": drop or None, "clip": clip, "flatten": flatten}
         changes |= {"monotone": monotone, "merge": merge}
-        given = {name: value for name, value in changes.items() if value is not None}
-        if len(given) != 1:
-            raise ValueError(f"edit: give one of {', '.join(changes)}, got {[*given] or 'none'}")
-        ((change, value),) = given.items()
+        chosen = [name for name, value in changes.items() if value is not None]
+        if len(chosen) != 1:
+            raise ValueError(f"edit: give one of {', '.join(changes)}, got {chosen or 'none'}")
         function = shapes.find(term)
-        edited, words = edit_function(function, change, value)
-        edit = Edit(function.name, words)
+        edited, description = edit_function(function, chosen[0], changes[chosen[0]])
+        edit = Edit(function.name, description)
         return self._with_edit(shapes.replace(function, edited), edit, eval_set)[0]
 
     @property
@@ -371,17 +373,23 @@ class BoostedModel(Storable, Generic[F]):
         return Scorecard(rounded, unit, model, edit if eval_set is not None else None)
 
     def term_path(
-        self, X: Any, y: Any, qid: Any = None, *, sizes: Sequence[int] | None = None
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        *,
+        sample_weight: Any = None,
+        sizes: Sequence[int] | None = None,
     ) -> "TermPath":
         """Train additive models of the 1, 2, 3, ... most important terms of this model.
 
-        Their losses on held-out rows, those that choose the number of rounds, show where another
-        term stops paying. ``Additive(max_terms=n)`` trains the model of a size.
+        Their metric on the held-out rows that choose the number of rounds shows where another term
+        stops paying. ``Additive(max_terms=n)`` trains the model of a size.
 
         Parameters
         ----------
-        X, y, qid
-            The training rows, their targets, and the queries of a ranker, as in `fit`.
+        X, y, qid, sample_weight
+            The training rows, their targets, the queries of a ranker, and weights, as in `fit`.
         sizes : sequence of int, default None
             The numbers of terms; None is 1, 2, 3, 4, 6, 8, 12 and so on.
 
@@ -394,39 +402,11 @@ class BoostedModel(Storable, Generic[F]):
         >>> [step.n_terms for step in path.steps]
         [1, 4]
         """
-        from sklearn.base import clone
+        from edgewise.estimators.term_path import train_path
 
-        from edgewise.estimators.term_path import (
-            PathStep,
-            TermPath,
-            default_sizes,
-            most_important,
-            name_terms,
-        )
-        from edgewise.learners import Additive
-
-        shapes = self._shapes("term_path")
-        if sizes is None:
-            sizes = default_sizes(len(shapes.functions))
-        steps: list[PathStep] = []
-        metric = ""
-        for size in sorted({integer("sizes", size, 1) for size in sizes}):
-            terms = name_terms(self.fitted_, most_important(shapes, size))
-            if steps and len(terms) == steps[-1].n_terms:
-                continue
-            model = clone(self).set_params(learner=Additive(terms=terms), n_rounds="auto")
-            model.set_params(warm_start=False, callbacks=None)
-            model.fit(X, y) if qid is None else model.fit(X, y, qid=qid)
-            record, metric = model.fitted_.held_out, model.eval_metric_
-            if record is None or not record.chosen:
-                raise ValueError("term_path needs rows enough to hold some out")
-            steps.append(PathStep(len(terms), tuple(terms), record.best, record.error))
-        return TermPath(steps, metric)
-
-    @property
-    def _fit_before(self) -> F | None:
-        """The fit that a warm start continues."""
-        return self.fitted_ if self.warm_start and self.__sklearn_is_fitted__() else None
+        data = {"qid": qid, "sample_weight": sample_weight}
+        data = {name: values for name, values in data.items() if values is not None}
+        return train_path(self, self._shapes("term_path"), sizes, X, y, **data)
 
     def _with_edit(
         self, shapes: Shapes, edit: Edit, eval_set: Sequence[Any] | None

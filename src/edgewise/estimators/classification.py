@@ -104,10 +104,9 @@ _MAX_BAGS, _FEW_ROWS, _BAG_WORK = 4, 2_000, 400_000
 # next to no accuracy unless several classes compete.
 _MANY_ROWS = 500_000
 
-# Means of additive models are cheap, and show how far curves vary. With fewer of them, rounds are
-# larger.
-_MAX_ADDITIVE_BAGS = 8
-_ADDITIVE_BAGS = {10_000: _MAX_ADDITIVE_BAGS, _MANY_ROWS: 4, math.inf: 2}
+# The averaged additive models and their learning rate, below each number of rows: many small models
+# are cheap, and their spread gives the errors of curves.
+_ADDITIVE = {10_000: (8, USUAL_RATE), _MANY_ROWS: (4, _LARGER_RATE), math.inf: (2, _LARGER_RATE)}
 
 
 def auto_bags(goal: Goal) -> int:
@@ -212,6 +211,8 @@ def check_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
     wants_rates = model.category_rates != "auto" and flag("category_rates", model.category_rates)
     if wants_rates and not _tests_numbers(learner):
         raise ValueError(f"category_rates=True needs a learner of numbers, got {learner!r}")
+    if wants_rates and _is_additive(learner):
+        raise ValueError("category_rates=True cannot be combined with additive models")
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
     return learner
@@ -276,8 +277,8 @@ def classification_problem(
         warn_about_labels(rows.labels, rows.partition.n_rows)
     wants_rates = model.category_rates
     if wants_rates == "auto":
-        # An additive model shows every category.
         wants_rates = model.preset == "auto" and _tests_numbers(learner)
+        # The terms of an additive model are categories, and not their rates.
         wants_rates = wants_rates and not _is_additive(learner)
     uses_rates = bool(wants_rates) and rows.labels.n_scores <= MAX_RATE_SCORES
     max_subset_values = MAX_SUBSET_VALUES if uses_rates else None
@@ -335,7 +336,7 @@ def _additive_candidates(
     model: "AdaBoostMH", learner: Learner | str, goal: Goal
 ) -> list[TreeCandidate]:
     """Return an additive model with pairs, and one without where held-out rows may tell."""
-    if learner != "additive" and not (isinstance(learner, Additive) and learner.chooses_pairs):
+    if not _is_additive(learner) or (isinstance(learner, Additive) and not learner.chooses_pairs):
         return [_USUAL_TREES]
     candidates = [_CURVES_AND_PAIRS, _CURVES]
     if model.warm_start and model.__sklearn_is_fitted__():
@@ -377,11 +378,11 @@ def resolve_classifier(
     assert isinstance(resolved, Learner)
     _check_votes(model, resolved, values["votes"])
     # Averaging would make lists of rules longer, which are there to be read.
-    default_bags, default_rate = int(values["n_bags"]) if isinstance(resolved, Tree) else 1, None
+    default_bags = int(values["n_bags"]) if isinstance(resolved, Tree) else 1
+    default_rate: float | None = None
     is_large, rate = goal.n_rows >= _FEW_ROWS, values["learning_rate"]
     if is_additive and is_auto:
-        default_bags = next(n for limit, n in _ADDITIVE_BAGS.items() if goal.n_rows < limit)
-        default_rate = USUAL_RATE if default_bags == _MAX_ADDITIVE_BAGS else _LARGER_RATE
+        default_bags, default_rate = next(v for n, v in _ADDITIVE.items() if goal.n_rows < n)
     elif is_large and rate is not None:
         default_bags = 1
     if model.warm_start and model.__sklearn_is_fitted__():

@@ -57,12 +57,11 @@ class HeldOutRecord:
 
 @dataclass(frozen=True, eq=False)
 class AdditiveRecord:
-    """What an additive model keeps beside its terms."""
+    """The data of an additive model that are not in its terms."""
 
     counts: tuple[Exacts, ...] = ()  # the training rows in each cell of each column
-    pairs: Columns = field(
-        default_factory=lambda: np.empty((0, 2), dtype=np.int64)
-    )  # that share trees
+    # (P, 2), the pairs of columns that may share trees
+    pairs: Columns = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
     has_errors: bool = False  # whether each averaged model left out other rows
     edits: tuple[Edit, ...] = ()
 
@@ -100,7 +99,7 @@ class Fitted(Scorer):
 
     @property
     def shows_terms(self) -> bool:
-        """Whether people are shown curves and tables, not rules: the learner is additive."""
+        """Whether reports and commands show curves and tables in place of rules."""
         return isinstance(self.learner, Additive) and self.shapes is not None
 
     @property
@@ -124,16 +123,12 @@ class Fitted(Scorer):
 
     @property
     def decreases(self) -> Reals:
-        """The decrease of the training loss by each term; for an edited model, its importance.
+        """The decrease of the training loss by each term.
 
         It is exact for the exponential loss. For others it is a lower bound or, for the top of a
         list, the decrease with the weights that pairs had before the round; relative to the loss if
         models are averaged.
         """
-        if self.edits and self.shapes is not None:
-            sizes = {function.columns: function.importance for function in self.shapes.functions}
-            tested = [tuple(sorted({*rule_columns})) for rule_columns in self.terms.tested_columns]
-            return np.array([sizes.get(columns, 0.0) for columns in tested])
         rounds = slice(self.n_rounds)
         energies = np.maximum(self.history["energy"][rounds], 1e-300)
         losses = self.history["bound"][rounds] / energies
@@ -266,8 +261,8 @@ class ModelSettings(_Settings):
     def __str__(self) -> str:
         values = asdict(self)
         reasons, compared = values.pop("reasons"), values.pop("compared")
-        given = values.pop("constraints")
-        values, reasons = values | given, reasons | dict.fromkeys(given, "given")
+        constraints = values.pop("constraints")
+        values, reasons = values | constraints, reasons | dict.fromkeys(constraints, "given")
         candidate = values.pop("candidate")
         reasons["n_rounds"] = self._explain_rounds()
         if math.isnan(self.held_out_log_loss):

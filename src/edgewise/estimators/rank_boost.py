@@ -65,17 +65,21 @@ class Ranker(BoostedModel[FittedRanker]):
 
     def _measure_scores(self, scores: Reals, y: Any, qid: Any = None, metric: Any = None) -> float:
         """Return `eval_metric`, the first of several, or another; larger values are better."""
-        metric = first_metric(self.eval_metric if metric is None else metric)
-        if metric is None:
-            raise ValueError(LOST_METRIC)
-        if isinstance(metric, str) and metric == "auto":
-            metric = self.fitted_.eval_metric
+        metric = self._deciding_metric(metric)
         value = measure(metric, y if isinstance(y, Lists) else Lists(y, qid), scores)
         return value if larger_is_better(metric, default=True) else -value
 
+    def _deciding_metric(self, metric: Any = None) -> Any:
+        """Return `eval_metric`, the first of several, or another: a name or a function."""
+        metric = first_metric(self.eval_metric if metric is None else metric)
+        if metric is None:
+            raise ValueError(LOST_METRIC)
+        is_auto = isinstance(metric, str) and metric == "auto"
+        return self.fitted_.eval_metric if is_auto else metric
+
     def _measure_set(self, X: Any, y: Any, qid: Any = None) -> tuple[str, float]:
-        metric = self.fitted_.eval_metric
-        return metric, measure(metric, Lists(y, qid), self.predict(X))
+        value = measure(self._deciding_metric(), Lists(y, qid), self.predict(X))
+        return self.fitted_.eval_metric, value
 
     def _score_names(self) -> list[object]:
         return ["score"]
@@ -259,17 +263,17 @@ default "auto"
         if y is None:
             raise ValueError("RankBoost requires y to be passed, but the target y is None")
 
-        def train(learner: Learner | str) -> FittedRanker:
+        def train(model: Self, learner: Learner | str) -> FittedRanker:
             def read_problem(table: Table) -> TrainingProblem:
                 queries = query_ids(qid, group, table.n_rows)
                 if queries is None:
                     warn_of_one_list(table)
-                weighting = sample_weight, propensity, resolve_setting(self, "pair_weight")
-                return ranking_problem(self, learner, read_judged(table, y, queries, *weighting))
+                weighting = sample_weight, propensity, resolve_setting(model, "pair_weight")
+                return ranking_problem(model, learner, read_judged(table, y, queries, *weighting))
 
-            return fit(self, X, read_problem, eval_sets, owner)
+            return fit(model, X, read_problem, eval_sets, owner or self)
 
-        return train_on_terms(train, learner, self._fit_before)
+        return train_on_terms(train, self, learner)
 
     def fit_pairs(
         self,
@@ -305,13 +309,13 @@ default "auto"
         sets = name_eval_sets(eval_set, eval_names)
         learner = check_parameters(self, bool(sets))
 
-        def train(learner: Learner | str) -> FittedRanker:
+        def train(model: Self, learner: Learner | str) -> FittedRanker:
             def read_problem(table: Table) -> TrainingProblem:
-                return ranking_problem(self, learner, read_pairs(table, pairs, weights))
+                return ranking_problem(model, learner, read_pairs(table, pairs, weights))
 
-            return fit(self, X, read_problem, sets)
+            return fit(model, X, read_problem, sets, self)
 
-        self.fitted_ = train_on_terms(train, learner, self._fit_before)
+        self.fitted_ = train_on_terms(train, self, learner)
         return self
 
     def predict(self, X: Any, n_rounds: int | None = None) -> Reals:

@@ -88,7 +88,7 @@ class Setup(Generic[F]):
             objective = job.objective(backend)
             # Rounds may be handed over to another.
             stack.callback(lambda: objective.backend.close())
-            ready = _restore_searches(learner.ready(binned, settings.search, start.seed), start)
+            ready = _restore_learner(learner.ready(binned, settings.search, start.seed), start)
             fallback = None
             if not settings.searches_everything:
                 fallback = cache(partial(learner.ready, binned, Exhaustive(), start.seed))
@@ -102,7 +102,7 @@ class Setup(Generic[F]):
 
     @cached_property
     def bag_folds(self) -> list[Fold]:
-        """The rows inside and outside of each bag, where each leaves out other rows."""
+        """The rows of each bag, and those that it leaves out; none where all have all rows."""
         if self.n_bags == 1 or not self.job.settings.leaves_rows_out:
             return []
         folds = self.job.rows.deal(self.n_bags, self.start.seed)
@@ -235,7 +235,7 @@ def warmup_fit(setup: Setup[Any]) -> tuple[Any, ...]:
     return (run_watched, few)
 
 
-def _restore_searches(learner: Learner, start: Fitted) -> Learner:
+def _restore_learner(learner: Learner, start: Fitted) -> Learner:
     """Return a learner with its searches, and its pairs, as the last fit left them."""
     if isinstance(learner, Additive) and start.n_rounds > learner.curve_rounds:
         assert start.additive is not None

@@ -1,11 +1,14 @@
 """The size of additive models: the most important terms, and the error of models of each size."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 
+from edgewise.common.checks import integer
 from edgewise.common.text import text_table
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Additive, Learner
@@ -18,25 +21,52 @@ if TYPE_CHECKING:
     from edgewise.plots import TermPathDisplay
 
 F = TypeVar("F", bound=Fitted)
+M = TypeVar("M", bound=Any)
 
 
-def train_on_terms(
-    train: Callable[[Learner | str], F], learner: Learner | str, before: Fitted | None
-) -> F:
+def train_on_terms(train: Callable[[M, Learner | str], F], model: M, learner: Learner | str) -> F:
     """Train a model; with `max_terms`, train again on the terms that mattered most.
 
-    A warm start continues with the terms of the fit `before`.
+    Each of the two has half of the time limit. A warm start continues with the terms of the fit
+    before.
     """
     if not isinstance(learner, Additive) or learner.max_terms is None:
-        return train(learner)
-    if before is not None and isinstance(before.learner, Additive):
-        return train(before.learner)
-    fitted = train(replace(learner, max_terms=None))
+        return train(model, learner)
+    before = model.fitted_.learner if model.warm_start and hasattr(model, "fitted_") else None
+    if isinstance(before, Additive):
+        return train(model, before)
+    model = copy(model)
+    if model.time_limit is not None:
+        model.time_limit /= 2
+    fitted = train(model, replace(learner, max_terms=None))
     shapes = fitted.shapes
     if shapes is None or len(shapes.functions) <= learner.max_terms:
         return fitted
-    terms = most_important(shapes, learner.max_terms)
-    return train(replace(learner, max_terms=None, terms=name_terms(fitted, terms)))
+    terms = name_terms(fitted, most_important(shapes, learner.max_terms))
+    return train(model, replace(learner, max_terms=None, terms=terms))
+
+
+def train_path(
+    model: Any, shapes: Shapes, sizes: Sequence[int] | None, X: Any, y: Any, **data: Any
+) -> "TermPath":
+    """Train models of the most important terms of an additive model."""
+    learner = model.learner if isinstance(model.learner, Additive) else Additive()
+    if sizes is None:
+        sizes = default_sizes(len(shapes.functions))
+    steps: list[PathStep] = []
+    metric = ""
+    for size in sorted({integer("sizes", size, 1) for size in sizes}):
+        terms = name_terms(model.fitted_, most_important(shapes, size))
+        if steps and len(terms) == steps[-1].n_terms:
+            continue
+        smaller = clone(model).set_params(warm_start=False, callbacks=None, n_rounds="auto")
+        smaller.learner = replace(learner, max_terms=None, terms=terms)
+        record = smaller.fit(X, y, **data).fitted_.held_out
+        if record is None or not record.chosen:
+            raise ValueError("term_path needs rows enough to hold some out")
+        metric = smaller.eval_metric_
+        steps.append(PathStep(len(terms), tuple(terms), record.best, record.error))
+    return TermPath(steps, metric)
 
 
 def most_important(shapes: Shapes, n_terms: int) -> list[tuple[int, ...]]:
@@ -65,21 +95,21 @@ class PathStep:
     """The number of terms."""
     terms: tuple[Any, ...]
     """The terms, as ``Additive(terms=...)`` takes them."""
-    loss: float
-    """The value of the metric that decides, on held-out rows."""
+    value: float
+    """The metric that decides, on held-out rows."""
     error: float
     """The error on held-out rows; NaN for rankers."""
 
 
 class TermPath:
-    """Additive models from one term to all, each trained anew, with their held-out losses.
+    """Additive models from one term to all, each trained anew and measured on held-out rows.
 
     Attributes
     ----------
     steps : tuple of PathStep
         The models, the smallest first.
     metric : str
-        The metric of the losses.
+        The name of the metric that decides.
     """
 
     def __init__(self, steps: Sequence[PathStep], metric: str) -> None:
@@ -101,7 +131,7 @@ class TermPath:
             added = ", ".join(name for name in names if name not in before)
             before |= {*names}
             error = "" if np.isnan(step.error) else f"{100 * step.error:.1f} %"
-            rows.append((str(step.n_terms), f"{step.loss:.4f}", error, added))
+            rows.append((str(step.n_terms), f"{step.value:.4f}", error, added))
         return text_table(rows, left=(3,))
 
     def __repr__(self) -> str:
@@ -113,13 +143,13 @@ class TermPath:
 
         columns = {
             "n_terms": [step.n_terms for step in self.steps],
-            self.metric: [step.loss for step in self.steps],
+            self.metric: [step.value for step in self.steps],
             "error": [step.error for step in self.steps],
         }
         return frame_library(library).DataFrame(columns)
 
     def plot(self, *, ax: "Axes | None" = None) -> "TermPathDisplay":
-        """Draw the losses against the number of terms, on `ax` or a new figure."""
+        """Draw the metric against the number of terms, on `ax` or a new figure."""
         from edgewise.plots import TermPathDisplay
 
         return TermPathDisplay(self).plot(ax=ax)

@@ -212,6 +212,13 @@ class Shapes:
         weighed.sort(key=lambda function: (-function.importance, function.columns))
         return replace(self, functions=tuple(weighed))
 
+    def importances(self, n_features: int) -> Reals:
+        """Return the importance of each column; two columns share that of a pair equally."""
+        importances = np.zeros(n_features)
+        for function in self.functions:
+            importances[[*function.columns]] += function.importance / len(function.columns)
+        return importances
+
     def pack(self) -> Terms:
         """Return a term for each function, and one for the intercept."""
         pairs: list[tuple[Rule, Reals]] = [(EVERYWHERE, self.intercept)]

@@ -301,15 +301,6 @@ class Terms:
             outputs[t] = np.abs(self.values_of(self.first_factor(t))).max()
         return float((np.abs(self.coefficients).max(axis=1) * outputs).sum())
 
-    @property
-    def tested_columns(self) -> list[tuple[int, ...]]:
-        """The columns that each term tests, one entry for each factor."""
-        columns = self.columns.tolist()
-        return [
-            tuple(columns[int(self.starts[first]) : int(self.starts[last])])
-            for first, last in zip(self.firsts[:-1], self.firsts[1:], strict=True)
-        ]
-
     @cached_property
     def term_of_node(self) -> Columns:
         """The term of each node."""

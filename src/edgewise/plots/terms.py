@@ -395,6 +395,6 @@ class TermPathDisplay(Display):
 
     def _draw(self, axes: "Axes") -> None:
         sizes = [step.n_terms for step in self.path.steps]
-        losses = [step.loss for step in self.path.steps]
+        losses = [step.value for step in self.path.steps]
         axes.plot(sizes, losses, "o-", color=BLUE, markersize=4)
         axes.set(xlabel="number of terms", ylabel=f"held-out {escape_label(self.path.metric)}")
